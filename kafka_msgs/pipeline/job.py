@@ -106,7 +106,7 @@ def check_out(
     Raises ``JobPathError`` if it holds something else.
     """
     place, is_file = Place.of(out, settings), "://" not in out and Path(out).is_file()
-    if not is_file and not place.names():
+    if not is_file and place.is_unused():
         return False
     wanted = _identity(inputs, name, options)
     found = None if is_file else _identity_in(place)
@@ -143,21 +143,21 @@ def run_job(
     summaries = [one.summary for one in done]
     found = job.found(summaries, place.new)
     place.new.write(json.dumps(_identity(run.inputs, job.name, job.options)).encode(), STATE, _JOB)
-    _put(job, place, summaries)
+    _put(job, place, summaries, [one.attempt for one in done])
     return found
 
 
-def _put(job: Job[S, F], place: Place, summaries: Sequence[S]) -> None:
+def _put(job: Job[S, F], place: Place, summaries: Sequence[S], attempts: Sequence[str]) -> None:
     """Put the tables into their places. One without a row has a file, too, which has the columns."""
-    extended: dict[str, set[str]] = {}
+    written, extended = place.written(attempts), dict[str, set[str]]()
     for name, table in job.tables.items():
-        new, there = place.new.inside(name), set(place.inside(name).files())
+        there = set(place.inside(name).files())
         replaced = set(job.grown[name](place, summaries)) if name in job.grown else there
-        if not new.files() and not there - replaced:
+        if name not in written and not there - replaced:
             place.new.writer(table.schema, name, _NOTHING).close()
         if name in job.grown:
             extended[name] = replaced
-    place.publish([name for name in (*job.tables, STATE) if name not in extended], extended)
+    place.publish([name for name in (*job.tables, STATE) if name not in extended], extended, attempts)
 
 
 def _identity(inputs: Sequence[str], name: str, options: Mapping[str, object]) -> dict[str, object]:

@@ -39,7 +39,7 @@ _DIFFERENCES: Final = (pa.int64(), pa.timestamp("us", tz="UTC"))
 """Types whose values are kept as differences, where they do not repeat: offsets and times."""
 
 Plan: TypeAlias = dict[str, dict[str, Any]]
-"""By table: whether it replaces the one that is there, and which files are deleted then."""
+"""By table: whether it replaces the one that is there, where its new files are, and which files are deleted."""
 
 
 @frozen
@@ -62,6 +62,8 @@ class Place:
 
     filesystem: Any
     path: str
+    attempt: str = ""
+    """The attempt of a task that writes here, if it is one: it has a directory of its own."""
 
     @classmethod
     def of(cls, out: str, settings: Settings = NO_SETTINGS) -> Place:
@@ -81,13 +83,17 @@ class Place:
 
     @property
     def new(self) -> Place:
-        """The directory in which a run writes."""
-        return self.inside(_NEW)
+        """The directory in which a run writes, or an attempt of a task."""
+        return self.inside(_NEW, self.attempt) if self.attempt else self.inside(_NEW)
 
     def names(self) -> list[str]:
         """Return the names of what is in this directory, none if it does not exist."""
         found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
         return sorted(info.base_name for info in found)
+
+    def is_unused(self) -> bool:
+        """Return whether nothing is here but what a first run left that did not come to its end."""
+        return self.plan() is None and not set(self.names()) - {_NEW, _OLD}
 
     def files(self) -> list[str]:
         """Return the files below this directory, by their paths from here."""
@@ -138,34 +144,49 @@ class Place:
         self._clean()
 
     def plan(self) -> Plan | None:
-        """Return what is to be deleted of each table when its new files are in their place; None without a plan."""
+        """Return the plan that a run has left, None without one."""
         try:
             found: Plan = json.loads(self.new.read(_PLAN) or b"")
         except ValueError:
             return None
         return found
 
-    def publish(self, replaced: Iterable[str], extended: Mapping[str, Iterable[str]]) -> None:
+    def written(self, attempts: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return the new files by table, each by its path in the table; those of a task are in its directory."""
+        return _by_table(self.new.files(), set(attempts))
+
+    def publish(self, replaced: Iterable[str], extended: Mapping[str, Iterable[str]], attempts: Iterable[str]) -> None:
         """Put all tables in their places.
 
         Those of ``replaced`` take the place of tables of an earlier run. Those of ``extended`` are added to them, and
-        replace the files that are named.
+        replace the files that are named. ``attempts`` are the directories of those tasks that came to their end; what
+        others have written is deleted.
         """
+        new = self.written(attempts)
         plan: Plan = {name: {"whole": True, "deleted": self.inside(name).files()} for name in replaced}
-        plan |= {name: {"whole": False, "deleted": sorted(files)} for name, files in extended.items()}
+        plan |= {name: {"whole": False, "deleted": list(files)} for name, files in extended.items()}
         for name, each in plan.items():
-            each["deleted"] = sorted(set(each["deleted"]) - set(self.new.inside(name).files()))
+            each["new"] = new.get(name, {})
+            each["deleted"] = sorted(set(each["deleted"]) - each["new"].keys())
         self.new.write(json.dumps(plan).encode(), _PLAN)
         self._carry_out(plan)
         self._clean()
 
     def _carry_out(self, plan: Plan) -> None:
         """Do what is left of a plan: each step can be done again."""
+        left = set(self.new.files())
         for name, each in plan.items():
-            if each["whole"] and isinstance(self.filesystem, fs.LocalFileSystem):
+            swapped = each["whole"] and isinstance(self.filesystem, fs.LocalFileSystem)
+            table = (self.new if swapped else self).inside(name)
+            for file, source in each["new"].items():
+                if source in left and self.new.at(source) != table.at(file):
+                    self.filesystem.create_dir(table.at(file).rpartition("/")[0], recursive=True)
+                    _move(self.filesystem, self.new.at(source), table.at(file))
+            if swapped:
                 self._swap(name)
             else:
-                _move_in(self.new.inside(name), self.inside(name), each["deleted"])
+                for file in each["deleted"]:
+                    table.remove(file)
 
     def _swap(self, name: str) -> None:
         new, table, old = self.new.inside(name), self.inside(name), self.inside(_OLD, name)
@@ -190,12 +211,13 @@ def _encodings(schema: pa.Schema) -> dict[str, str]:
     return found | {name: "DELTA_BYTE_ARRAY" for name, type_ in varied.items() if name == "key"}
 
 
-def _move_in(new: Place, table: Place, deleted: Iterable[str]) -> None:
-    for name in new.files():
-        table.filesystem.create_dir(table.at(name).rpartition("/")[0], recursive=True)
-        _move(new.filesystem, new.at(name), table.at(name))
-    for name in deleted:
-        table.remove(name)
+def _by_table(files: Iterable[str], attempts: set[str]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for source in files:
+        first, _, rest = source.partition("/")
+        name, _, file = rest.partition("/") if first in attempts else (first, "", rest)
+        found.setdefault(name, {})[file] = source
+    return found
 
 
 def _move(filesystem: Any, old: str, new: str) -> None:

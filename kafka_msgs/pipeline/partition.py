@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, Protocol, TypeVar
+from uuid import uuid4
 
 import pyarrow as pa
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.offline.directories import Progress
@@ -105,10 +106,14 @@ class Task(Generic[S]):
 
 @frozen(kw_only=True)
 class Done(Generic[S]):
-    """What a task found; ``again`` says why a partition was read from its start that an earlier run had read."""
+    """What a task found; ``again`` says why a partition was read from its start that an earlier run had read.
+
+    ``attempt`` names the directory below ``_new`` in which its files are.
+    """
 
     topic: str
     number: int
+    attempt: str
     again: str | None
     summary: S
 
@@ -118,6 +123,9 @@ def run_partition(task: Task[S], log: Log, progress: Progress | None = None) -> 
 
     Raises ``OSError``.
     """
+    # Of a task there may be several attempts at a time: none writes what another one writes.
+    attempt = uuid4().hex
+    task = evolve(task, place=evolve(task.place, attempt=attempt))
     again, topic_id = None, log.topic_id()
     try:
         earlier = load_state(task.place, log.name, task.reading.tables) if task.appends else None
@@ -127,7 +135,7 @@ def run_partition(task: Task[S], log: Log, progress: Progress | None = None) -> 
     except RewrittenError as difference:
         again = str(difference)
         summary = _Pass(task, log, topic_id, None).run(progress)
-    return Done(topic=log.topic, number=log.number, again=again, summary=summary)
+    return Done(topic=log.topic, number=log.number, attempt=attempt, again=again, summary=summary)
 
 
 class _Pass(Generic[S]):

@@ -1,9 +1,9 @@
-"""Runs that are killed while they put tables in place: the next run puts the rest in place, and goes on from it."""
+"""Runs and tasks that are killed: the next run puts the rest in place, and other attempts of a task leave nothing."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +12,13 @@ import pytest
 from pyarrow import fs
 
 from kafka_msgs.filesystems.settings import NO_SETTINGS
+from kafka_msgs.pipeline import offsets_log
+from kafka_msgs.pipeline.group_offsets import offsets_run
+from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.local import LocalInputs
+from kafka_msgs.pipeline.logs import Log
 from kafka_msgs.pipeline.output import Place
+from kafka_msgs.pipeline.partition import Done
 from tests.pipeline.test_append import from_nothing, run, tables
 from tests.support.offsets_topic import OffsetsTopic
 
@@ -93,3 +99,45 @@ def test_a_run_that_is_killed_at_any_step_is_completed_by_the_next_one(
         assert tables(out, *NAMES) == wanted, steps
         assert not {"_new", "_old"} & {each.name for each in out.iterdir()}
     assert steps > 8
+
+
+def test_what_another_attempt_of_a_task_writes_is_in_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(3), problems=True)
+    topic.grow(60)
+    topic.write()
+    wanted = from_nothing(topic.home, tmp_path / "fresh", history=True)
+
+    def killed(name: str, _: Any, schema: Any, place: Place, part: str) -> int:
+        place.writer(schema, name, f"{part}.parquet").close()
+        raise KilledError
+
+    here = in_this_process()
+
+    def each(function: Callable[[Log], Done[Any]], logs: Sequence[Log]) -> Iterator[Done[Any]]:
+        for log in logs:
+            list(here(function, [log]))
+            yield from here(function, [log])
+            with monkeypatch.context() as patched:
+                patched.setattr(offsets_log, "write_table", killed)
+                with pytest.raises(KilledError):
+                    list(here(function, [log]))
+
+    run_job(offsets_run(LocalInputs([str(topic.home)]), history=True), str(tmp_path / "out"), each)
+    assert tables(tmp_path / "out", *NAMES) == wanted
+    assert not (tmp_path / "out" / "_new").exists()
+
+
+def test_what_a_first_run_left_that_was_killed_is_in_no_way(tmp_path: Path) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(3))
+    topic.grow(60)
+    topic.write()
+
+    def killed(function: Callable[[Log], Done[Any]], logs: Sequence[Log]) -> Iterator[Done[Any]]:
+        yield from in_this_process()(function, logs)
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        run_job(offsets_run(LocalInputs([str(topic.home)])), str(tmp_path / "out"), killed)
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["_new"]
+    run(topic.home, tmp_path / "out")
+    assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")

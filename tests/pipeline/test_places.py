@@ -49,19 +49,19 @@ def values(place: Place) -> list[int]:
 
 def test_a_table_takes_the_place_of_another(place: Place) -> None:
     write(place, "0", 1, 2)
-    place.publish(["rows"], {})
+    place.publish(["rows"], {}, [])
     write(place, "0", 3)
     assert values(place) == [1, 2]
-    place.publish(["rows"], {})
+    place.publish(["rows"], {}, [])
     assert values(place) == [3]
     write(place, "kind=classic/1", 4)
-    place.publish(["rows"], {})
+    place.publish(["rows"], {}, [])
     assert (values(place), place.inside("rows").files()) == ([4], ["kind=classic/1.parquet"])
 
 
 def test_files_are_added_and_replace_those_that_are_named(place: Place) -> None:
     for part, value, replaced in (("0", 1, []), ("1", 2, []), ("2", 3, ["0.parquet"])):
         write(place, part, value)
-        place.publish([], {"rows": replaced})
+        place.publish([], {"rows": replaced}, [])
     assert values(place) == [2, 3]
     assert place.new.files() == []

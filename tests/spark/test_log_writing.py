@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -55,6 +55,15 @@ def write(
     except KafkaMsgsError:
         writer.abort(messages)
         raise
+
+
+class KilledError(Exception):
+    """What ends a task here, in place of a signal."""
+
+
+def _then_killed(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    yield from rows.to_batches()
+    raise KilledError
 
 
 def _schema(columns: Iterable[str]) -> StructType:
@@ -175,6 +184,21 @@ def test_two_tasks_cannot_write_one_partition(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=rf"{TOPIC}-0 was written by more than one task.*repartition"):
         write(tmp_path, records(5, partition=1), rows.slice(0, 10), rows.slice(10))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_several_attempts_of_a_task_one_is_committed_and_nothing_is_left_of_the_others(tmp_path: Path) -> None:
+    rows = records(20)
+    source: Any = KafkaLogSource({"path": str(tmp_path / "logs")})
+    writer = source.writer(_schema(rows.column_names), False)
+    slow = writer.write(iter(rows.to_batches()))
+    with pytest.raises(KilledError):
+        writer.write(_then_killed(rows.slice(0, 7)))
+    message = writer.write(iter(rows.to_batches()))
+    assert slow.partitions[0].directory != message.partitions[0].directory
+    writer.commit([message])
+    write(tmp_path / "once", rows)
+    assert rows_of(tmp_path / "logs").equals(rows_of(tmp_path / "once"))
+    assert leftovers(tmp_path / "logs") == leftovers(tmp_path / "once")
 
 
 def test_a_directory_that_a_broker_has_open_is_left_as_it_is(tmp_path: Path) -> None:
