@@ -83,11 +83,6 @@ static PyObject *no_value(CodecState *state) {
     return NULL;
 }
 
-/* Refuses all bytes if they are deeper than the budget allows. */
-static int check_depth(const Codec *self) {
-    return self->too_deep ? malformed(self->state) : 0;
-}
-
 static int load_op(void *codec, Struct *owner, PyObject *spec, Op *op) {
     Codec *self = codec;
     PyObject *descriptor;
@@ -889,16 +884,13 @@ static inline int has_defaults(const Struct *s, PyObject *object) {
 static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
     PyObject *unknown = *slot_of(object, s->unknown);
     if (unknown == NULL) return malformed(w->state);
-    if (s->flexible && unknown == w->state->empty_tuple && has_defaults(s, object)) {
+    if (!s->flexible) return is_set(unknown) ? malformed(w->state) : 0;
+    if (unknown == w->state->empty_tuple && has_defaults(s, object)) {
         *w->p++ = 0; /* SLACK is reserved */
         return 0;
     }
     Py_INCREF(unknown);
-    int failed;
-    if (s->flexible)
-        failed = encode_tag_section(w, s, object, unknown);
-    else
-        failed = is_set(unknown) ? malformed(w->state) : 0;
+    int failed = encode_tag_section(w, s, object, unknown);
     Py_DECREF(unknown);
     return failed;
 }
@@ -1089,7 +1081,7 @@ static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given,
     PyObject *bytes = as_bytes(data, offset);
     if (bytes == NULL) return NULL;
     Reader reader = reader_at(self, bytes, offset);
-    PyObject *message = check_depth(self) < 0 ? NULL : decode_struct(&reader, &self->structs[0]);
+    PyObject *message = self->too_deep ? no_value(self->state) : decode_struct(&reader, &self->structs[0]);
     Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = reader.p - reader.start;
     if (message == NULL) {
         if (is_failure()) raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));

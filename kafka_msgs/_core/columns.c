@@ -339,26 +339,33 @@ static inline Spot room_for(Writer *w, Spot p, int64_t size) {
     return w->end - p >= size ? p : more_room(w, p, size);
 }
 
-/* Stores the int that 8 hexadecimal digits mean, all read at once; 0 if they are not such digits, which is that the int
- * does not give them back. */
-static inline int store_hex(Spot p, uint64_t digits) {
-    uint64_t value = (digits & 0x0F0F0F0F0F0F0F0F) + 9 * (digits >> 6 & 0x0101010101010101);
-    value = (value | value >> 4) & 0xFF00FF00FF00FF;
-    value = (value | value >> 8) & 0xFFFF0000FFFF;
-    store32(p, (uint32_t)(value | value >> 16));
-    return hex_digits((uint32_t)(value | value >> 16)) == (digits | (digits & 0x4040404040404040) >> 1);
+/* By two hexadecimal digits as they lie in memory: 0x100 and the byte that they mean; 0 for all else. */
+static uint16_t HEX[1 << 16];
+
+static void fill_hex(void) {
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    for (int i = 0; i < 32 * 32; i++) {
+        char two[] = {digits[i / 32], digits[i % 32]};
+        uint16_t pair;
+        memcpy(&pair, two, 2);
+        HEX[pair] = (uint16_t)(0x100 | i / 32 % 16 << 4 | i % 16);
+    }
 }
 
 /* Writes a UUID given as 36 characters. */
-static Py_NO_INLINE Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at) {
+static inline Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at) {
+    static const unsigned char pairs[] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
     int64_t start, size = range_at(input, at, &start);
     const unsigned char *text = input->data + start;
+    uint16_t all = 0x100, pair;
     if (size < 0) return fail(w, BROKEN);
-    if (size != UUID_TEXT || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-') return NULL;
-    int is_hex = store_hex(p, load64(text)) & store_hex(p + 12, load64(text + 28)) &
-                 store_hex(p + 4, (uint64_t)load32(text + 9) << 32 | load32(text + 14)) &
-                 store_hex(p + 8, (uint64_t)load32(text + 19) << 32 | load32(text + 24));
-    return is_hex ? p + 16 : NULL;
+    if (size != UUID_TEXT) return NULL;
+    for (int i = 0; i < 16; i++) {
+        memcpy(&pair, text + pairs[i], 2);
+        all &= HEX[pair];
+        p[i] = (unsigned char)HEX[pair];
+    }
+    return all == 0 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' ? NULL : p + 16;
 }
 
 /* Writes a value of a fixed-size op that needs a check. */
@@ -461,10 +468,7 @@ static int is_same(const Op *op, const unsigned char *raw) {
     const unsigned char *expected = (const unsigned char *)PyBytes_AS_STRING(op->initial);
     if (op->code == OP_UUID) return memcmp(raw, expected, 16) == 0;
     if (op->code != OP_FLOAT64) return memcmp(raw, expected, FIXED_SIZE[op->code]) == 0;
-    uint64_t bits[] = {load64(raw), load64(expected)};
-    double numbers[2];
-    memcpy(numbers, bits, sizeof(numbers));
-    return numbers[0] == numbers[1];
+    return PyFloat_Unpack8((const char *)raw, 0) == PyFloat_Unpack8((const char *)expected, 0);
 }
 
 /* Whether a value is the default of its field. No other struct than the one of all defaults is a default. */
@@ -603,11 +607,6 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UN
     if (failed || load_columns(self, columns) < 0 || load_structs(self, structs) < 0 || load_forms(self, forms) < 0)
         Py_CLEAR(self);
     return (PyObject *)self;
-}
-
-static void program_dealloc(Program *self) {
-    free_program(self);
-    free_instance((PyObject *)self);
 }
 
 static PyObject *raise_status(Status status) {
@@ -1009,6 +1008,7 @@ static PyType_Slot records_slots[] = {
 };
 
 int columns_add(PyObject *module) {
+    fill_hex();
     if (!core_add_type(module, CORE_NAME ".ColumnProgram", sizeof(Program), 0, program_slots, NULL)) return -1;
     return core_add_type(module, CORE_NAME ".RecordColumns", sizeof(RecordColumns), 0, records_slots, NULL) ? 0 : -1;
 }

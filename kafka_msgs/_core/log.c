@@ -26,14 +26,11 @@ typedef struct {
 static int is_sound(PyObject *checksum, const unsigned char *p, Py_ssize_t size, uint32_t stored) {
     /* The view ends with the call: the function looks at the bytes and keeps nothing. */
     PyObject *view = PyMemoryView_FromMemory((char *)p, size, PyBUF_READ);
-    if (view == NULL) return -1;
-    PyObject *found = PyObject_CallOneArg(checksum, view);
-    Py_DECREF(view);
-    if (found == NULL) return -1;
-    unsigned long value = PyLong_AsUnsignedLong(found);
-    Py_DECREF(found);
-    if (value == (unsigned long)-1 && PyErr_Occurred()) return -1;
-    return value == stored;
+    PyObject *found = view == NULL ? NULL : PyObject_CallOneArg(checksum, view);
+    unsigned long value = found == NULL ? 0 : PyLong_AsUnsignedLong(found);
+    Py_XDECREF(view);
+    Py_XDECREF(found);
+    return PyErr_Occurred() ? -1 : value == stored;
 }
 
 static void add_time(Tally *tally, int64_t time) {
@@ -112,8 +109,7 @@ static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!PyArg_ParseTuple(args, "y*nnO|iLL:count_batches", &data, &position, &limits.stop, &limits.checksum,
                           &limits.without, &limits.first, &limits.last))
         return NULL;
-    Tally tally = {.at = position, .last = position, .first_time = INT64_MAX, .last_time = INT64_MIN};
-    tally.producer = NO_PRODUCER;
+    Tally tally = {position, position, .first_time = INT64_MAX, .last_time = INT64_MIN, .producer = NO_PRODUCER};
     if (position < 0)
         PyErr_SetString(PyExc_ValueError, "a negative position");
     else if ((tally.producers = PySet_New(NULL)) != NULL && !count_run(&tally, data.buf, data.len, &limits))

@@ -28,10 +28,9 @@ static PyObject *find_codec(Layout *layout, PyObject *version, PyObject *options
     CachedCodec *entry = &layout->codecs[(number * 2 + (options != NULL)) % CACHED_CODECS];
     if (entry->codec != NULL && entry->version == number && entry->options == options) return Py_NewRef(entry->codec);
     PyObject *find = import_attribute("kafka_msgs.codec", "codec_for");
-    if (find == NULL) return NULL;
-    PyObject *found = PyObject_CallFunctionObjArgs(find, (PyObject *)layout->type, version, options, NULL);
-    Py_DECREF(find);
+    PyObject *found = find == NULL ? NULL : PyObject_CallFunctionObjArgs(find, layout->type, version, options, NULL);
     PyObject *codec = found == NULL ? NULL : codec_of(found);
+    Py_XDECREF(find);
     Py_XDECREF(found);
     if (codec == NULL) return NULL;
     entry->version = (Py_ssize_t)number;

@@ -26,9 +26,8 @@ static inline Py_ssize_t slot_offset(PyObject *descriptor, PyTypeObject *type) {
 /* Returns the offset of the slot that `type` has under a name; -1 without one. */
 static inline Py_ssize_t named_slot(PyTypeObject *type, const char *name) {
     PyObject *descriptor = PyObject_GetAttrString((PyObject *)type, name);
-    if (descriptor == NULL) return -1;
-    Py_ssize_t offset = slot_offset(descriptor, type);
-    Py_DECREF(descriptor);
+    Py_ssize_t offset = descriptor == NULL ? -1 : slot_offset(descriptor, type);
+    Py_XDECREF(descriptor);
     return offset;
 }
 
@@ -109,9 +108,8 @@ static inline int sort_arguments(PyObject *const *parameters, int total, int pos
 
 static inline PyObject *import_attribute(const char *module_name, const char *name) {
     PyObject *module = PyImport_ImportModule(module_name);
-    if (module == NULL) return NULL;
-    PyObject *value = PyObject_GetAttrString(module, name);
-    Py_DECREF(module);
+    PyObject *value = module == NULL ? NULL : PyObject_GetAttrString(module, name);
+    Py_XDECREF(module);
     return value;
 }
 

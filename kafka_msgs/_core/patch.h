@@ -131,7 +131,7 @@ static int patch_struct(Patch *t, const Struct *s) {
 static PyObject *patched(Patch *t, const Struct *root) {
     Reader *r = &t->reader;
     t->copied = r->start;
-    if (check_depth(r->codec) < 0 || patch_struct(t, root) < 0) return NULL;
+    if ((r->codec->too_deep ? malformed(r->state) : patch_struct(t, root)) < 0) return NULL;
     if (!t->changed) return Py_NewRef(r->source);
     size_t size = written(t), rest = (size_t)(r->start + PyBytes_GET_SIZE(r->source) - t->copied);
     PyObject *result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size + rest));

@@ -206,12 +206,13 @@ static int load_columns(Program *self, PyObject *specs) {
     return 0;
 }
 
-static void free_program(Program *self) {
+static void program_dealloc(Program *self) {
     clear_structs(&self->structs, &self->struct_count);
     Py_CLEAR(self->allocate);
     PyMem_Free(self->forms);
     PyMem_Free(self->parents);
     PyMem_Free(self->shape);
+    free_instance((PyObject *)self);
 }
 
 #endif

@@ -177,6 +177,10 @@ static PyObject *make_sum(int64_t base, int64_t delta) {
     return add(base, delta, &value) ? PyLong_FromLongLong(value) : NULL;
 }
 
+static inline PyObject *make_offset(Reader *r, const WalkRecord *record) {
+    return make_sum(r->base_offset, record->offset_delta);
+}
+
 /* Makes a timestamp, or takes that of the record before: producers send many records in a millisecond. */
 static inline PyObject *make_timestamp(Reader *r, const WalkRecord *record) {
     if (r->append_timestamp != NULL) return Py_NewRef(r->append_timestamp);
@@ -193,6 +197,14 @@ static inline PyObject *make_payload(Reader *r, const unsigned char *content, in
     if (content == NULL) Py_RETURN_NONE;
     if (r->whole == NULL) return PyBytes_FromStringAndSize((const char *)content, size);
     return PySequence_GetSlice(r->whole, content - r->start, content - r->start + size);
+}
+
+static inline PyObject *make_key(Reader *r, const WalkRecord *record) {
+    return make_payload(r, record->key, record->key_size);
+}
+
+static inline PyObject *make_value(Reader *r, const WalkRecord *record) {
+    return make_payload(r, record->value, record->value_size);
 }
 
 static inline PyObject *make_name(const unsigned char *raw, int32_t size) {
@@ -247,8 +259,8 @@ static PyObject *make_headers(Reader *r, const WalkRecord *record) {
 static inline int fill_record(Reader *r, const WalkRecord *record, Storage *object) {
     if (!add(r->base_offset, record->offset_delta, &object->offset)) return -1;
     if ((object->timestamp = make_timestamp(r, record)) == NULL) return -1;
-    if ((object->key = make_payload(r, record->key, record->key_size)) == NULL) return -1;
-    if ((object->value = make_payload(r, record->value, record->value_size)) == NULL) return -1;
+    if ((object->key = make_key(r, record)) == NULL) return -1;
+    if ((object->value = make_value(r, record)) == NULL) return -1;
     return (object->headers = make_headers(r, record)) == NULL ? -1 : 0;
 }
 
@@ -265,26 +277,19 @@ static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
     return (PyObject *)object;
 }
 
-static inline Py_ALWAYS_INLINE PyObject *make_one(Reader *r, const WalkRecord *record, int part) {
-    if (part == PART_RECORDS) return make_record(r, record);
-    if (part == PART_OFFSETS) return make_sum(r->base_offset, record->offset_delta);
-    if (part == PART_TIMESTAMPS) return make_timestamp(r, record);
-    if (part == PART_KEYS) return make_payload(r, record->key, record->key_size);
-    return make_payload(r, record->value, record->value_size);
-}
+typedef PyObject *(*Make)(Reader *, const WalkRecord *);
 
-/* Makes a part of each record. The headers are checked here where nothing is made of them. The list is hidden from the
- * collector while it has holes. */
-static inline Py_ALWAYS_INLINE PyObject *make_list(Reader *r, int part) {
+/* Makes something of each record; `headers` says whether `make` reads them, since somebody must check them. The list
+ * is hidden from the collector while it has holes. */
+static inline PyObject *make_list(Reader *r, Make make, int headers) {
     PyObject *list = PyList_New(r->count);
     if (list == NULL) return NULL;
     PyObject_GC_UnTrack(list);
     for (Py_ssize_t i = 0; i < r->count; i++) {
         WalkRecord record;
         r->p = walk_record(r->p, r->end, &record);
-        if (r->p == NULL) goto refused;
-        if (part != PART_RECORDS && record.header_count > 0 && walk_headers(&record) < 0) goto refused;
-        PyObject *made = make_one(r, &record, part);
+        if (r->p == NULL || (!headers && record.header_count > 0 && walk_headers(&record) < 0)) goto refused;
+        PyObject *made = make(r, &record);
         if (made == NULL) goto refused;
         PyList_SET_ITEM(list, i, made);
     }
@@ -301,29 +306,23 @@ static PyObject *make_marks(Reader *r) {
     PyObject *marks = PyList_New((r->count + MARKED - 1) / MARKED + 1);
     for (Py_ssize_t i = 0; marks != NULL; i++) {
         WalkRecord record;
-        if (i % MARKED == 0 || i == r->count) {
-            PyObject *mark = PyLong_FromSsize_t(r->p - r->start);
-            if (mark == NULL) break;
-            PyList_SET_ITEM(marks, (i + MARKED - 1) / MARKED, mark);
-        }
-        if (i == r->count) {
-            if (r->p != r->end) break;
-            return marks;
-        }
+        if (i % MARKED == 0 || i == r->count)
+            PyList_SET_ITEM(marks, (i + MARKED - 1) / MARKED, PyLong_FromSsize_t(r->p - r->start));
+        if (i == r->count) break;
         r->p = walk_record(r->p, r->end, &record);
-        if (r->p == NULL || (record.header_count > 0 && walk_headers(&record) < 0)) break;
+        if (r->p == NULL || (record.header_count > 0 && walk_headers(&record) < 0)) Py_CLEAR(marks);
     }
-    Py_XDECREF(marks);
-    return NULL;
+    if (r->p != r->end || PyErr_Occurred()) Py_CLEAR(marks);
+    return marks;
 }
 
 /* Each call is a loop of its own, with what it makes inlined. */
 static PyObject *make_part(Reader *r, int part) {
-    if (part == PART_RECORDS) return make_list(r, PART_RECORDS);
-    if (part == PART_OFFSETS) return make_list(r, PART_OFFSETS);
-    if (part == PART_TIMESTAMPS) return make_list(r, PART_TIMESTAMPS);
-    if (part == PART_KEYS) return make_list(r, PART_KEYS);
-    if (part == PART_VALUES) return make_list(r, PART_VALUES);
+    if (part == PART_RECORDS) return make_list(r, make_record, 1);
+    if (part == PART_OFFSETS) return make_list(r, make_offset, 0);
+    if (part == PART_TIMESTAMPS) return make_list(r, make_timestamp, 0);
+    if (part == PART_KEYS) return make_list(r, make_key, 0);
+    if (part == PART_VALUES) return make_list(r, make_value, 0);
     if (part == PART_MARKS) return make_marks(r);
     return PyErr_Format(PyExc_ValueError, "not a part of records");
 }
@@ -680,10 +679,6 @@ static void collector_releasebuffer(Collector *self, Py_buffer *Py_UNUSED(view))
     self->exports--;
 }
 
-static PyObject *collector_records(Collector *self, void *Py_UNUSED(closure)) {
-    return PyMemoryView_FromObject((PyObject *)self);
-}
-
 /* Collector(base_offset, highest_offset, base_timestamp, room): None for what the first record settles, or no limit. */
 static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     unsigned long long base_offset, highest_offset;
@@ -736,18 +731,12 @@ static PyMemberDef collector_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyGetSetDef collector_properties[] = {
-    {"records", (getter)collector_records, NULL, "A view of the bytes of the records.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
 static PyType_Slot collector_slots[] = {
-    {Py_tp_doc, "Collects the bytes of records for a batch."},
+    {Py_tp_doc, "Collects the bytes of records for a batch, which are those of its buffer."},
     {Py_tp_new, collector_new},
     {Py_tp_dealloc, collector_dealloc},
     {Py_tp_methods, collector_methods},
     {Py_tp_members, collector_members},
-    {Py_tp_getset, collector_properties},
     {Py_bf_getbuffer, collector_getbuffer},
     {Py_bf_releasebuffer, collector_releasebuffer},
     {0, NULL},

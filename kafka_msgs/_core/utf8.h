@@ -22,25 +22,18 @@ static inline int utf8_size(const unsigned char *p, const unsigned char *end) {
 
 /* Whether bytes are ASCII. Words overlap instead of leaving a rest, whose length would be hard to predict. */
 static inline int is_ascii(const unsigned char *p, const unsigned char *end) {
-    uint64_t seen = 0, word;
-    uint32_t half;
-    if (end - p >= 8) {
+    uint64_t seen = 0, word = 0;
+    if (end - p < 8) {
+        while (p < end)
+            seen |= *p++;
+    } else {
         for (const unsigned char *last = end - 8; p < last; p += 8) {
             memcpy(&word, p, 8);
             seen |= word;
         }
         memcpy(&word, end - 8, 8);
-        seen |= word;
-    } else if (end - p >= 4) {
-        memcpy(&half, p, 4);
-        seen = half;
-        memcpy(&half, end - 4, 4);
-        seen |= half;
-    } else {
-        while (p < end)
-            seen |= *p++;
     }
-    return !(seen & 0x8080808080808080u);
+    return !((seen | word) & 0x8080808080808080u);
 }
 
 static inline int is_utf8(const unsigned char *p, const unsigned char *end) {

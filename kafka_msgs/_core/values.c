@@ -92,9 +92,8 @@ static PyObject *evolve(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
     PyObject *made = layout == NULL ? NULL : make_value(layout, args[0], args + 1, names);
     if (made != NULL || PyErr_Occurred()) return made;
     PyObject *slower = import_attribute("attrs", "evolve");
-    if (slower == NULL) return NULL;
-    made = PyObject_Vectorcall(slower, args, (size_t)count, names);
-    Py_DECREF(slower);
+    if (slower != NULL) made = PyObject_Vectorcall(slower, args, (size_t)count, names);
+    Py_XDECREF(slower);
     return made;
 }
 

@@ -205,9 +205,9 @@ class BatchBuilder:
         """
         found, header = self._collector, header or self._header
         if self._codec == Compression.NONE or not found.count:
-            plain: bytes = found.sealed(self._head(header, found.records))
+            plain: bytes = found.sealed(self._head(header, _IMPLEMENTATION.contents(found)))
             return plain
-        content = compress(self._codec, found.records, self._level)
+        content = compress(self._codec, _IMPLEMENTATION.contents(found), self._level)
         return b"".join((self._head(header, content), content))
 
     def _head(self, header: BatchHeader, content: bytes | bytearray | memoryview) -> bytes:

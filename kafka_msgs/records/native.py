@@ -13,10 +13,11 @@ from kafka_msgs.records import python
 from kafka_msgs.records.record import ConsumerRecord, Record
 from kafka_msgs.records.write_checks import checked
 
-__all__ = ["Collector", "exceeds", "murmur2", "read"]
+__all__ = ["Collector", "contents", "exceeds", "murmur2", "read"]
 
 extension.bind_records(Record, ConsumerRecord, checked)
 Collector = extension.RecordCollector
+contents = memoryview
 exceeds = extension.records_exceed
 murmur2 = extension.murmur2
 

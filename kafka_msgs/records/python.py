@@ -28,7 +28,7 @@ from kafka_msgs.records.record import (
 )
 from kafka_msgs.records.write_checks import INT32, INT64, Content, Named, checked
 
-__all__ = ["Collector", "decode_records", "encode_record", "exceeds", "murmur2", "read"]
+__all__ = ["Collector", "contents", "decode_records", "encode_record", "exceeds", "murmur2", "read"]
 
 
 class _BadNumberError(Exception):
@@ -371,6 +371,10 @@ class Collector:
         self.next_offset = offset + 1
         self.count += 1
         return True
+
+
+contents = attrgetter("records")
+"""Gives the bytes that a collector has."""
 
 
 def _contents(start: int, stop: int, offsets: Any, data: Any, valid: Any, first: int) -> Iterable[bytes | None]:

@@ -181,7 +181,7 @@ def test_a_builder_may_override_append() -> None:
 def test_nothing_is_appended_while_the_records_are_looked_at(implementation: Any) -> None:
     made = implementation.Collector(0, 5, None, None)
     made.append(None, b"v")
-    with memoryview(made.records) as view:
+    with memoryview(implementation.contents(made)) as view:
         with pytest.raises(BufferError):
             made.append(None, b"w")
         assert len(view) == made.size
