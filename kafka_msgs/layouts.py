@@ -1,8 +1,8 @@
 """Layouts that C and Python share: positions, flags and numbers that both need, each in one place.
 
 The generator writes them to ``_core/layouts.h``. The layout of a batch is that of Kafka's ``DefaultRecordBatch``. The
-layout of one record is code, in ``_core/walk.h`` and ``records.python``. ``codec.ops`` has the kinds of values on the
-wire.
+layout of one record is code, in ``_core/walk.h``, ``records.reading`` and ``records.python``. ``codec.ops`` has the
+kinds of values on the wire.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_msgs._core import extension
 from kafka_msgs.layouts import RecordPart
-from kafka_msgs.records import python
+from kafka_msgs.records import reading
 from kafka_msgs.records.record import ConsumerRecord, Record
 from kafka_msgs.records.write_checks import checked
 
@@ -23,6 +23,6 @@ murmur2 = extension.murmur2
 
 
 def read(part: RecordPart, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:
-    """Do what ``python.read`` does: it reads numbers of more than 64 bits, and raises the error of damaged bytes."""
+    """Do what ``reading.read`` does. It reads numbers of more than 64 bits, and raises the error of damaged bytes."""
     found = extension.read_records(part, body, at, end, count, *rest)
-    return python.read(part, body, at, end, count, *rest) if found is None else found
+    return reading.read(part, body, at, end, count, *rest) if found is None else found
