@@ -644,8 +644,8 @@ static PyObject *collector_append_rows(Collector *self, PyObject *args) {
         return NULL;
     int failed = start < 0 || stop < start || stop > INT32_MAX;
     for (ContentColumn *column = keys; column <= times; column++)
-        failed |=
-            !holds(&column->offsets, column->first, stop + (column < times), 8) || !holds(&column->valid, 0, stop, 1);
+        failed = failed || !holds(&column->offsets, column->first, stop + (column < times), 8) ||
+                 !holds(&column->valid, 0, stop, 1);
     added = failed ? refuse(PyExc_ValueError, "a column does not have these rows")
                    : add_rows(self, start, stop, timestamp, columns);
     for (ContentColumn *column = keys; column <= times; column++) {
