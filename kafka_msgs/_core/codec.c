@@ -712,9 +712,8 @@ static int encode_items(Writer *w, const Op *op, PyObject *items) {
 
 static int encode_array(Writer *w, const Op *op, PyObject *value) {
     PyObject *items = as_tuple(w->state, value);
-    if (items == NULL) return -1;
-    int failed = encode_items(w, op, items);
-    Py_DECREF(items);
+    int failed = items == NULL ? -1 : encode_items(w, op, items);
+    Py_XDECREF(items);
     return failed;
 }
 

@@ -249,10 +249,10 @@ typedef struct Run {
     Status (*step)(struct Run *, int64_t row); /* what is done for each row that is not null */
     Table table;
     Input *inputs; /* what is read: a binary column; or the program's columns, and behind them the forms' numbers */
-    Held *held;    /* their buffers */
-    long long first, count; /* the rows: those from `first` on */
-    const Form *form;       /* of the row before */
-    int prefix;             /* whether each encoded row begins with the number of its form */
+    Py_buffer (*held)[MEMORIES]; /* their buffers */
+    long long first, count;      /* the rows: those from `first` on */
+    const Form *form;            /* of the row before */
+    int prefix;                  /* whether each encoded row begins with the number of its form */
 } Run;
 
 #define MOST_ROWS (1 << 25) /* at once: as many UUIDs fit into one column */
@@ -463,7 +463,7 @@ static inline Spot write_value(Writer *w, Spot p, const Op *op, int64_t index) {
 }
 
 /* Whether bytes that were written are those of a default of fixed size; floats are compared as numbers. */
-static int is_same(const Op *op, const unsigned char *raw) {
+static Py_NO_INLINE int is_same(const Op *op, const unsigned char *raw) {
     if (op->initial == Py_None) return 0;
     const unsigned char *expected = (const unsigned char *)PyBytes_AS_STRING(op->initial);
     if (op->code == OP_UUID) return memcmp(raw, expected, 16) == 0;
@@ -660,7 +660,7 @@ static PyObject *do_parsed(Run run, PyObject *args, const char *format, const Co
     if (!PyArg_ParseTuple(args, format, &PyTuple_Type, &specs, &run.first, &run.count, &numbers, &run.prefix))
         return NULL;
     run.inputs = new_items(from->span, sizeof(Input));
-    run.held = new_items(from->span, sizeof(Held));
+    run.held = new_items(from->span, sizeof(*run.held));
     if (run.inputs != NULL && run.held != NULL && load_inputs(&run, from, specs, numbers) == 0)
         result = do_run(&run, to);
     for (int32_t i = 0; run.held != NULL && i <= from->span; i++)

@@ -25,8 +25,6 @@ typedef struct {
     const unsigned char *valid, *offsets, *data;
 } Input;
 
-typedef Py_buffer Held[MEMORIES]; /* the buffers of an input */
-
 static int refuse_input(void) {
     return refuse(PyExc_ValueError, "the buffers do not hold as many rows");
 }

@@ -45,9 +45,8 @@ static int add_producer(Tally *tally, int64_t producer) {
     tally->producer = producer;
     if (producer == NO_PRODUCER) return 0;
     PyObject *number = PyLong_FromLongLong(producer);
-    if (number == NULL) return -1;
-    int failed = PySet_Add(tally->producers, number);
-    Py_DECREF(number);
+    int failed = number == NULL ? -1 : PySet_Add(tally->producers, number);
+    Py_XDECREF(number);
     return failed;
 }
 

@@ -23,17 +23,21 @@ static inline int utf8_size(const unsigned char *p, const unsigned char *end) {
 /* Whether bytes are ASCII. Words overlap instead of leaving a rest, whose length would be hard to predict. */
 static inline int is_ascii(const unsigned char *p, const unsigned char *end) {
     uint64_t seen = 0, word = 0;
-    if (end - p < 8) {
-        while (p < end)
-            seen |= *p++;
-    } else {
+    uint32_t half = 0;
+    if (end - p >= 8) {
         for (const unsigned char *last = end - 8; p < last; p += 8) {
             memcpy(&word, p, 8);
             seen |= word;
         }
         memcpy(&word, end - 8, 8);
+    } else if (end - p >= 4) {
+        memcpy(&word, p, 4);
+        memcpy(&half, end - 4, 4);
+    } else {
+        while (p < end)
+            seen |= *p++;
     }
-    return !((seen | word) & 0x8080808080808080u);
+    return !((seen | word | half) & 0x8080808080808080u);
 }
 
 static inline int is_utf8(const unsigned char *p, const unsigned char *end) {
