@@ -14,8 +14,9 @@ from kafka_msgs.filesystems.copying import check_empty, copy_directory
 from kafka_msgs.filesystems.files import local_copy, log_files
 from kafka_msgs.filesystems.opening import filesystem_of
 from kafka_msgs.filesystems.settings import Settings
-from kafka_msgs.pipeline.group_offsets import in_this_process, run_job
-from kafka_msgs.pipeline.local import local_run
+from kafka_msgs.pipeline.group_offsets import offsets_run
+from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.local import LocalInputs
 from kafka_msgs.pipeline.output import Place
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.hdfs_cluster import HdfsCluster, hdfs_cluster
@@ -81,7 +82,7 @@ def test_a_job_that_goes_on_replaces_its_tables(cluster: HdfsCluster) -> None:
     out = f"{cluster.hdfs}/tables"
     place = Place.of(out)
     for _ in range(2):
-        found = run_job(local_run([str(GROUP_LOGS)]), out, in_this_process())
+        found = run_job(offsets_run(LocalInputs([str(GROUP_LOGS)])), out, in_this_process())
         rows = [
             pq.read_table(place.at("offsets", name), filesystem=place.filesystem)
             for name in place.inside("offsets").names()

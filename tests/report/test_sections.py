@@ -258,6 +258,6 @@ def test_the_number_of_all_rows_is_in_json_beside_those_that_are_shown() -> None
     given = Table("Lags", ("lag",), ((9,), (5,)), "a note", total=12_345)
     (section,) = as_data(report_of("Report", [given]))["sections"]
     assert (section["rows"], section["total"], section["note"]) == ([[9], [5]], 12_345, "2 of 12,345 rows; a note")
-    assert "2 of 12,345 rows; a note" in page_of(report_of("Report", [given]), {})
+    assert "2 of 12,345 rows; a note" in page_of(report_of("Report", [given]), "")
     (section,) = as_data(report_of("Report", [Table("Lags", ("lag",), ((9,),))]))["sections"]
     assert (section["total"], section["note"]) == (1, "")
