@@ -8,7 +8,8 @@ unexport PYTHONDONTWRITEBYTECODE
 N ?= 1000
 MINUTES ?= 5
 ROUNDS ?= 10000
-WORKERS ?= auto
+# Tests wait for the processes that they start: one more than there are cores.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 GCC ?= gcc
 CLANG ?= clang
 
@@ -30,7 +31,7 @@ RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POO
 SELECTION := -p tests.support.instrumented -p no:cacheprovider -k "not python and not reference and not counts_as_they_were"
 
 # A file of tests stays in one process, so that what its tests share is made once; tests/conftest.py has the order of files.
-IN_PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+IN_PARALLEL := --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 
@@ -56,7 +57,7 @@ demo: .venv/demo ## decode real Kafka traffic before your eyes
 	@$(BIN)/python docs/demo/demo.py
 
 test: .venv/dev ## run the tests on all cores: make test WORKERS=1 for one process
-	$(BIN)/pytest $(IN_PARALLEL)
+	$(BIN)/pytest -n $(WORKERS) $(IN_PARALLEL)
 
 lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated code
 	$(BIN)/ruff format --check .
@@ -80,7 +81,7 @@ warnings: .venv/dev ## compile the C core, every warning an error; where there i
 sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan; needs gcc and its sanitizers
 	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized.so)
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_CORE=$(CHECKED)/sanitized.so LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
-	$(BIN)/python -m pytest $(IN_PARALLEL) $(SELECTION) tests/codec tests/records tests/columns tests/log/test_headers.py \
+	$(BIN)/python -m pytest -n auto $(IN_PARALLEL) $(SELECTION) tests/codec tests/records tests/columns tests/log/test_headers.py \
 	tests/vectors tests/recorders tests/campaigns/test_fuzz.py
 
 valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind

@@ -46,7 +46,7 @@ def _offsets(stage: Stage) -> None:
 
         logs = StoredInputs([recordings / "groups" / "log"])
         found = run_job(offsets_run(logs), str(out / "offsets"), in_tasks(spark))
-        offsets = offsets_report(found, logs.places())
+        offsets = offsets_report(found, logs.times())
         files = write_report(offsets, out / "offsets")
         """
     )

@@ -17,9 +17,13 @@ __all__ = ["Collector", "contents", "exceeds", "murmur2", "read"]
 
 extension.bind_records(Record, ConsumerRecord, checked)
 Collector = extension.RecordCollector
-contents = memoryview
 exceeds = extension.records_exceed
 murmur2 = extension.murmur2
+
+
+def contents(collector: Any) -> memoryview:
+    """Return the bytes that a collector has."""
+    return memoryview(collector)
 
 
 def read(part: RecordPart, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, repeat
-from operator import attrgetter
 from typing import Any, Final, TypeGuard
 
 from kafka_msgs.records.murmur2 import murmur2
@@ -147,8 +146,9 @@ class Collector:
         return True
 
 
-contents = attrgetter("records")
-"""Gives the bytes that a collector has."""
+def contents(collector: Collector) -> bytearray:
+    """Return the bytes that a collector has."""
+    return collector.records
 
 
 def _contents(start: int, stop: int, offsets: Any, data: Any, valid: Any, first: int) -> Iterable[bytes | None]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_msgs.filesystems.settings import Settings
-    from kafka_msgs.pipeline.job import Inputs
+    from kafka_msgs.pipeline.job import Inputs, Run
     from kafka_msgs.report import Report
     from kafka_msgs.spark.jobs.job import Outcome
 
@@ -104,19 +104,19 @@ def group_offsets_command(
     INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also s3:// and the like.
     --out may hold an earlier run over the same inputs: then only what is new is read.
     """
-    from kafka_msgs.pipeline import group_offsets
-    from kafka_msgs.pipeline.offsets_report import offsets_report
 
-    def run(found: Inputs) -> group_offsets.OffsetsRun:
+    def run(found: Inputs) -> Run[Any, Any]:
+        from kafka_msgs.pipeline.group_offsets import offsets_run
+
         ends = None if end_offsets is None else end_offsets_in(end_offsets)
-        return group_offsets.offsets_run(found, ends, history=history)
+        return offsets_run(found, ends, history=history)
 
-    kind = Kind(
-        name=group_offsets.NAME,
-        options={"history": history},
-        run=run,
-        report=lambda found, of: offsets_report(found, of.times()),
-    )
+    def report(found: Any, of: Inputs) -> Report:
+        from kafka_msgs.pipeline.offsets_report import offsets_report
+
+        return offsets_report(found, of.times())
+
+    kind = Kind(name="group-offsets", options={"history": history}, run=run, report=report)
     _run_over_logs(kind, inputs, **options)
 
 
@@ -130,11 +130,18 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also s3:// and the like.
     --out may hold an earlier run over the same inputs: then only what is new is read.
     """
-    from kafka_msgs.pipeline import group_state
-    from kafka_msgs.pipeline.state_report import state_report
 
-    kind = Kind(name=group_state.NAME, run=group_state.state_run, report=lambda found, _: state_report(found))
-    _run_over_logs(kind, inputs, **options)
+    def run(found: Inputs) -> Run[Any, Any]:
+        from kafka_msgs.pipeline.group_state import state_run
+
+        return state_run(found)
+
+    def report(found: Any, _: Inputs) -> Report:
+        from kafka_msgs.pipeline.state_report import state_report
+
+        return state_report(found)
+
+    _run_over_logs(Kind(name="group-state", run=run, report=report), inputs, **options)
 
 
 @pipeline_command.command("topic-profile")
@@ -147,15 +154,18 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     INPUT is a log directory, or the directory of a partition; with Spark also s3:// and the like. --out may hold an
     earlier run over the same inputs: then only what is new is read.
     """
-    from kafka_msgs.pipeline import topic_profile
-    from kafka_msgs.pipeline.profile_report import profile_report
 
-    kind = Kind(
-        name=topic_profile.NAME,
-        run=topic_profile.profile_run,
-        report=lambda found, of: profile_report(found, of.places()),
-    )
-    _run_over_logs(kind, inputs, **options)
+    def run(found: Inputs) -> Run[Any, Any]:
+        from kafka_msgs.pipeline.topic_profile import profile_run
+
+        return profile_run(found)
+
+    def report(found: Any, of: Inputs) -> Report:
+        from kafka_msgs.pipeline.profile_report import profile_report
+
+        return profile_report(found, of.places())
+
+    _run_over_logs(Kind(name="topic-profile", run=run, report=report), inputs, **options)
 
 
 @pipeline_command.command("records")
