@@ -45,8 +45,8 @@ def _offsets(stage: Stage) -> None:
         from kafka_msgs.spark.jobs.engine import StoredInputs, in_tasks
 
         logs = StoredInputs([recordings / "groups" / "log"])
-        found = run_job(offsets_run(logs), str(out / "offsets"), in_tasks(spark))
-        offsets = offsets_report(found, logs.times())
+        ran = run_job(offsets_run(logs), str(out / "offsets"), in_tasks(spark))
+        offsets = offsets_report(ran, logs.times())
         files = write_report(offsets, out / "offsets")
         """
     )
