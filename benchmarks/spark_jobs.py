@@ -44,7 +44,7 @@ _ENGINES: Final = {
     "local": ("--engine", "local"),
 }
 _NAMES: Final = {"spark": "in Spark", "local": "in one process"}
-_TARGETS: Final = {"spark": (35, 75, None), "local": (None, 30, 5)}
+_TARGETS: Final = {"spark": (35, 75, 5), "local": (None, 30, 5)}
 """The most processor seconds of a run over next to nothing and of each gigabyte more, and the most percent of a second
 run. In Spark that is the start of Spark.
 """

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +16,11 @@ import pytest
 from attrs import evolve
 from pyarrow import fs
 
+from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.cli.group import command as messages_command
 from kafka_msgs.samples import write_sample
 from kafka_msgs_generator.cli import command as generator_command
+from tests.support.cluster_topics import wait_for_topics
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.pages import ROOT, Block, anchors, blocks, code_spans, links, pages
 from tests.support.s3_server import S3Server, s3_server
@@ -79,8 +81,21 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(name: str) -> None:
 
 @pytest.mark.usefixtures("_empty_directory")
 @pytest.mark.parametrize("name", tuple(_runnable(_BROKER)))
-def test_the_examples_of_a_page_run_with_real_brokers(name: str, kafka_cluster: ClusterAddresses) -> None:
-    """The address that the pages name stands for a broker of the test cluster."""
+def test_the_examples_of_a_page_run_with_real_brokers(
+    name: str, kafka_cluster: ClusterAddresses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address that the pages name stands for a broker of the test cluster.
+
+    Readers have one broker, which knows a topic when it has made it. Here all three must know it before a page goes on.
+    """
+    create = Admin.create_topics
+
+    def known_everywhere(admin: Admin, topics: Iterable[NewTopic], **options: Any) -> Any:
+        made = create(admin, [*topics], **options)
+        wait_for_topics(kafka_cluster, made.ok)
+        return made
+
+    monkeypatch.setattr(Admin, "create_topics", known_everywhere)
     _run_page(name, _BROKER, kafka_cluster.bootstrap_servers.split(",")[0])
 
 

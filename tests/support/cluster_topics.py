@@ -6,7 +6,7 @@ broker knows that it leads a partition before it does: until then it refuses rec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from uuid import uuid4
 
 from kafka_msgs.admin import Admin, NewTopic, OffsetSpec
@@ -15,7 +15,7 @@ from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataReques
 from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
 
-__all__ = ["make_topics", "new_name", "new_topic"]
+__all__ = ["make_topics", "new_name", "new_topic", "wait_for_topics"]
 
 
 def new_name(prefix: str) -> str:
@@ -39,9 +39,15 @@ def new_topic(
 
 def make_topics(cluster: ClusterAddresses, *topics: NewTopic) -> None:
     """Make topics, and wait until every broker knows the leaders of all partitions, and each of these leads."""
-    request = MetadataRequest(topics=tuple(MetadataRequestTopic(name=each.name) for each in topics))
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topics(topics).all()
+    wait_for_topics(cluster, [each.name for each in topics])
+
+
+def wait_for_topics(cluster: ClusterAddresses, names: Iterable[str]) -> None:
+    """Wait until every broker knows the leaders of all partitions of topics, and each of these leads."""
+    request = MetadataRequest(topics=tuple(MetadataRequestTopic(name=each) for each in names))
+    with Admin(cluster.bootstrap_servers) as admin:
 
         def known(node: int) -> bool:
             found = admin.client.call(request, node=node).topics
