@@ -140,7 +140,7 @@ class LogTable:
         self._control = control
         self._options = evolve(options, views=True)
         self.progress = progress or Progress()
-        """What is told how far the files are read."""
+        """Gets the progress of reading."""
         self._sources = sorted({FROM_RECORDS[name] for name in names if name in FROM_RECORDS} or {"magic"})
         self.schema = pa.schema([(name, _type_of(name)) for name in names])
         """The columns, as ``pyarrow.Schema``."""

@@ -42,7 +42,7 @@ _HEADERS: Final = ReadOptions(check_crc=False)
 
 
 class LogTimes(Protocol):
-    """What is asked of the log of a partition, wherever it is. None: it is not known, or there is no such record."""
+    """The times in the log of a partition, wherever it is. None means: not known, or no record has such a time."""
 
     def unread_time(self, offset: int) -> int | None:
         """Return the time of the first record at an offset or after it."""

@@ -118,7 +118,7 @@ class Figures:
         self._producers = _Reduced(PRODUCERS.empty_table() if producers is None else producers, _distinct)
 
     def add(self, batches: pa.Table) -> None:
-        """Add batches, which have the columns of ``batch_rows.ROWS``; ``abort`` is told of those that are aborted."""
+        """Add batches, which have the columns of ``batch_rows.ROWS``. Aborted ones are given to ``abort``, too."""
         self._sums.add(_figures(batches))
         numbered = pc.and_not(pc.greater_equal(batches["producerId"], 0), batches["control"])
         self._producers.add(batches.filter(numbered).select(PRODUCERS.names))
@@ -206,7 +206,7 @@ def profile_of(figures: pa.Table, producers: pa.Table, topic: str, partition: in
 
 
 def _of_hours(found: pa.Table, rows: pa.Table, name: str) -> pa.ChunkedArray:
-    """Return a column of rows by hours for the hours that were found, null where there is no such row."""
+    """Return a column of rows by hours for the hours that were found, null for the other hours."""
     return rows[name].take(pc.index_in(found["hourMs"], rows["hourMs"].combine_chunks()))
 
 

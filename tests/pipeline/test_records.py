@@ -48,19 +48,19 @@ def test_the_files_have_the_rows_of_the_table(logs: Path, columns: list[str] | N
 
 
 def test_several_processes_write_the_same_files(tmp_path: Path) -> None:
-    told: list[Path] = []
+    opened: list[Path] = []
 
-    class Told(Progress):
+    class Noted(Progress):
         def file(self, path: Path) -> None:
-            told.append(path)
+            opened.append(path)
 
     alone = list(write_records(LogTable(GROUP_LOGS), tmp_path / "alone"))
-    together = list(write_records(LogTable(GROUP_LOGS, progress=Told()), tmp_path / "together", workers=2))
+    together = list(write_records(LogTable(GROUP_LOGS, progress=Noted()), tmp_path / "together", workers=2))
     assert [evolve(each, path=tmp_path) for each in together] == [evolve(each, path=tmp_path) for each in alone]
     for one, other in zip(alone, together, strict=True):
         assert one.path.relative_to(tmp_path / "alone") == other.path.relative_to(tmp_path / "together")
         assert one.path.read_bytes() == other.path.read_bytes()
-    assert told == LogTable(GROUP_LOGS).files
+    assert opened == LogTable(GROUP_LOGS).files
 
 
 def test_duckdb_reads_topic_and_partition_from_the_names_of_directories(tmp_path: Path) -> None:

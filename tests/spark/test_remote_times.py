@@ -10,6 +10,7 @@ import pytest
 from pyarrow import fs
 
 from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.log.index import TIME_LAYOUT
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.writing.partitions import LogLayout, PartitionWriter
 from kafka_msgs.offline.times import LocalTimes
@@ -76,6 +77,16 @@ def test_indexes_and_a_few_batches_are_fetched_and_no_segment(server: S3Server, 
     ]  # fmt: skip
     assert times.newest_time() == RECORDS * 1000
     assert sum(server.sent.values()) < sum(sizes) // 4
+
+
+def test_a_question_that_comes_again_asks_no_earlier_segment_again(server: S3Server, large: Path) -> None:
+    (times,) = remote(server, large.parent.name).values()
+    server.sent.clear()
+    for _ in range(20):
+        assert times.end_at(1000 * RECORDS, RECORDS) == RECORDS - 1
+    first, second, _ = (each.path.with_suffix(".timeindex").name for each in Partition(large).segments)
+    fetched = {path.rpartition("/")[2]: count for path, count in server.sent.items()}
+    assert fetched[first] == fetched[second] == TIME_LAYOUT.size
 
 
 def test_times_of_a_segment_without_an_index_are_not_known_where_all_of_it_would_be_read(

@@ -28,6 +28,7 @@ class RemoteTimes:
         ends = [*(each.first for each in segments[1:]), LARGEST]
         self._firsts = [each.first for each in segments]
         self._segments = [(each, SegmentLookup(each, end)) for each, end in zip(segments, ends, strict=True)]
+        self._last_times: dict[int, int | None] = {}
 
     def unread_time(self, offset: int) -> int | None:
         """Return the time of the first record at an offset or after it, in milliseconds since the epoch, if known.
@@ -47,8 +48,8 @@ class RemoteTimes:
 
         Raises ``OSError``.
         """
-        for file, segment in self._segments:
-            last = segment.last_time()
+        for number, (file, segment) in enumerate(self._segments):
+            last = self._last_time(number)
             if last is not None and last < moment and file is not self._segments[-1][0]:
                 continue
             if not _is_cheap(file, segment):
@@ -57,6 +58,12 @@ class RemoteTimes:
             if found is not None:
                 return found
         return end
+
+    def _last_time(self, number: int) -> int | None:
+        """Return the last time in the index of a segment; each is read once, however often the log is asked."""
+        if number not in self._last_times:
+            self._last_times[number] = self._segments[number][1].last_time()
+        return self._last_times[number]
 
     def newest_time(self) -> int | None:
         """Return the newest time of the last segment with records that have one, if known. Raises ``OSError``."""

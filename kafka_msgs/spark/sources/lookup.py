@@ -127,7 +127,7 @@ class SegmentLookup:
         return None
 
     def record_from(self, offset: int) -> Record | None:
-        """Return the first record at an offset or after it that is no marker of a transaction; None without one.
+        """Return the first record at an offset or after it that is not a marker of a transaction, or None.
 
         The segment is read in small steps. Raises what ``records`` of a batch raises.
         """
