@@ -161,8 +161,13 @@ def _overflow(batch: Batch, index: int) -> CorruptRecordError:
     )
 
 
+def _owned(value: bytes | memoryview | None) -> bytes | None:
+    """Return a value as bytes. An array of views would keep the whole of every batch that they are of."""
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
 def _headers(record: Record) -> list[dict[str, Any]]:
-    return [{"name": _name(header), "value": header[1]} for header in record.headers]
+    return [{"name": _name(header), "value": _owned(header[1])} for header in record.headers]
 
 
 def _name(header: Header) -> str | None:
@@ -212,4 +217,9 @@ _FACTS: Final[dict[str, Callable[[Any], Any]]] = {
     "codec": lambda batch: CODEC_NAMES[batch.codec],
     "magic": lambda batch: batch.magic,
 }
-_COLUMNS: Final[dict[str, Callable[[Record], Any]]] = {"headers": _headers, "raw_header_names": _raw_header_names}
+_COLUMNS: Final[dict[str, Callable[[Record], Any]]] = {
+    "key": lambda record: _owned(record.key),
+    "value": lambda record: _owned(record.value),
+    "headers": _headers,
+    "raw_header_names": _raw_header_names,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -344,3 +345,21 @@ def test_a_bomb_is_a_fault() -> None:
     small = BatchBuilder()
     small.append(None, b"")
     assert kinds(walk_record_table(segment(10) + small.build(), ReadOptions(max_elements=5))) == [RecordBudgetError, 1]
+
+
+def test_what_was_read_keeps_no_batch_alive() -> None:
+    """An array of Arrow that is made of views keeps what they look at; then memory grows with a log."""
+    builder = BatchBuilder()
+    builder.append(b"key", bytes(10**6), headers=[("header", b"value")])
+    data = builder.build()
+    tracemalloc.start()
+    try:
+        kept = []
+        for _ in range(2):
+            for _ in range(8):
+                rows(data, ReadOptions(views=True))
+            gc.collect()
+            kept.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert kept[1] - kept[0] < len(data)
