@@ -7,7 +7,8 @@ does not know bytes. ``kafka_msgs.codec`` turns the description into a plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 import attrs
@@ -188,6 +189,16 @@ def _is_plain(cls: type[Struct]) -> bool:
     )
 
 
+def still_sealed(cls: type[Struct]) -> bool:
+    """Whether a class that was sealed is still plain. If not, it is what attrs made of it from now on."""
+    if not vars(cls).get("_sealed"):
+        return True  # not of this module
+    if not _is_plain(cls):
+        cls._sealed = False
+        cls._layout = None
+    return cls._sealed
+
+
 def _is_special(cls: type[Any]) -> bool:
     """Whether a class itself has methods that ``Struct`` lacks or has in another form."""
     own, ours = vars(cls), vars(Struct)
@@ -235,10 +246,15 @@ class Struct:
     _fields: ClassVar[tuple[FieldInfo, ...] | None] = None
     _layout: ClassVar[Any] = None
 
+    # What copy looks up; None is the way through __reduce_ex__.
+    __copy__: ClassVar[Any] = None
+    __deepcopy__: ClassVar[Any] = None
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._attributes = cls._names = cls._fields = None
         cls._sealed = _is_plain(cls)
+        cls.__copy__, cls.__deepcopy__ = (_itself, _deep_copy) if cls._sealed else (None, None)
         if cls._sealed:
             _values.seal(cls, tuple((name, default) for name, default, _ in _attributes(cls)))
 
@@ -281,6 +297,19 @@ def _found_attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
     return (*_attributes(rest.base), *((name, description[0], description) for name, description in own))
 
 
+def _itself(value: Struct) -> Struct:
+    return value
+
+
+def _deep_copy(value: Struct, memo: dict[int, Any]) -> Struct:
+    """Return the value itself, or a copy if anything in it can change: what has a hash cannot."""
+    try:
+        hash(value)
+    except (TypeError, ValueError):  # ValueError: a view of bytes that can change
+        return type(value)(**{name: deepcopy(getattr(value, name), memo) for name in attribute_names(type(value))})
+    return value
+
+
 def _rebuilt(cls: type[Any], values: dict[str, Any]) -> Any:
     """Return the instance of a pickle."""
     return cls(**values)
@@ -294,12 +323,10 @@ class Described(Struct):
     INFO: ClassVar[MessageInfo]
 
     _codecs: ClassVar[dict[Any, Any]]
-    _whole: ClassVar[tuple[int, ...] | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._codecs = {}
-        cls._whole = None
 
 
 def attribute_names(cls: type[Any]) -> tuple[str, ...]:
@@ -312,18 +339,18 @@ def attribute_names(cls: type[Any]) -> tuple[str, ...]:
     return names
 
 
-def whole_version(cls: type[Any]) -> int | None:
-    """The highest version of a message that has all fields of it and of its structs, or None if there is none."""
-    found: tuple[int, ...] | None = cls._whole
-    if found is None:
-        found = cls._whole = tuple(version for version in cls.INFO.versions if _has_all(cls, version))[-1:]
-    return found[0] if found else None
+HOLDING: Final = "holding"
+"""The key in ``_codecs`` of the version that held the last message: to set an attribute would slow the class down."""
 
 
-def _has_all(cls: type[Any], version: int) -> bool:
-    return all(
-        version in info.versions and (info.struct is None or _has_all(info.struct, version)) for info in fields(cls)
-    )
+def holding_versions(cls: type[Any]) -> Iterator[int]:
+    """The versions of a message, in the order in which they are likely to hold all that one has: first the version that
+    held the last one, which ``_codecs`` keeps, then from the highest down.
+    """
+    last: int = cls._codecs.get(HOLDING, -1)
+    if last >= 0:
+        yield last
+    yield from (version for version in reversed(tuple(cls.INFO.versions)) if version != last)
 
 
 def fields(cls: type[Any]) -> tuple[FieldInfo, ...]:

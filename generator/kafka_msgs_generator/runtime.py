@@ -111,6 +111,9 @@ def _execute(compiled: Compiled) -> type[Described]:
     namespace: dict[str, Any] = {"__name__": name, "__file__": file}
     exec(compile(text, file, "exec"), namespace)
     structs = [compiled.message.name, *(struct.name for struct in compiled.message.structs)]
+    for each in structs:  # typing looks names up in modules, and this module keeps no class
+        annotations = namespace[each].__annotations__
+        annotations.update({field: eval(text, namespace) for field, text in annotations.items()})
     sys.modules[name] = _Module(name, file, {each: namespace[each] for each in structs})
     cls: type[Described] = namespace[compiled.message.name]
     finalize(cls, _forget, name).atexit = False

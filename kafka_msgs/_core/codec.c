@@ -1,8 +1,8 @@
 /* The codec in C: executes plans, from bytes into the slots of attrs classes and back.
  *
  * It owns speed. It reads the same plans as the other executors (native.py lowers them to tuples), and accepts and
- * refuses the same inputs. It does not explain a refusal: the Python side of the codec then runs the reference
- * interpreter, which raises the error.
+ * refuses the same inputs. It does not explain a refusal: it notes the place while the calls return, and the Python side
+ * of the codec then runs the reference interpreter from that place on, which raises the error.
  *
  * Sections: 1 programs, 2 reading bytes, 3 passing over values, 4 decoding, 5 writing bytes, 6 encoding, 7 the Codec
  * type, 8 what the module keeps. patch.h has the changing of single fields.
@@ -120,11 +120,23 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
         return -1;
     }
     target->comparable = layout_of(target->type) != NULL;
+    target->tracked = is_temporary(target->type);
     target->unknown = slot_offset(unknown, target->type);
     return target->unknown < 0 ? -1 : load_fields(self, target, steps, tagged, absent, inactive);
 }
 
 /* ------------------------------------------------------------------------------------------- 2 Reading bytes */
+
+#define TRAIL 64 /* numbers; from deeper places the whole message is read again */
+
+/* Where reading failed: the numbers of fields and of elements that lead there, the innermost first. The number of a field
+ * is negative if it is tagged; behind the last positional one stands the tag section. */
+typedef struct {
+    int count;                                     /* of numbers; 0 as long as nothing is noted */
+    enum { AT_VALUE, AT_TAG, BEHIND_TAGGED } kind; /* what begins at the reader's place */
+    int64_t first, second; /* tags that are left and the last one; a tagged value's start and size */
+    Py_ssize_t trail[TRAIL];
+} Place;
 
 typedef struct {
     const unsigned char *p, *end; /* end shrinks to the end of a tagged field while that is read */
@@ -136,76 +148,156 @@ typedef struct {
     const char *errors;     /* handler for strings, NULL for strict */
     int64_t elements, room; /* what is left of the budget */
     const TupleEntry *last; /* the memo of the last short int32 array, any entry at first */
+    Place *place;
 } Reader;
+
+/* What reads a value leaves the reader where it was, and the budget, if it fails: reading goes on there to explain it. Each
+ * level that fails then notes the number of what it was at. */
+
+static Py_NO_INLINE void note(Reader *r, Py_ssize_t number) {
+    Place *place = r->place;
+    if (place->count < TRAIL) place->trail[place->count] = number;
+    place->count++;
+}
+
+static Py_NO_INLINE int noted(Reader *r, Py_ssize_t number) {
+    note(r, number);
+    return -1;
+}
+
+/* The number behind that of the last positional field. */
+static Py_ssize_t field_count(const Struct *s) {
+    const Op *op = s->ops;
+    while (op->label != OP_END)
+        op++;
+    return op - s->ops;
+}
+
+/* Goes back to a place where something begins that cannot be read. */
+static Py_NO_INLINE const unsigned char *back(Reader *r, const unsigned char *start) {
+    r->p = start;
+    return NULL;
+}
 
 /* Reads a length or count; -1 is a null that the flags allow. */
 static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length) {
-    r->p = take_length(r->p, r->end, code == OP_STRING ? 2 : 4, flags, length);
-    return r->p == NULL ? malformed(r->state) : 0;
+    const unsigned char *p = take_length(r->p, r->end, code == OP_STRING ? 2 : 4, flags, length);
+    if (p == NULL) return malformed(r->state);
+    r->p = p;
+    return 0;
 }
 
 /* Reads the count of an array, whose elements are there if they are as small as can be; -1 is a null. */
 static inline int read_count(Reader *r, const Op *op, Py_ssize_t *count) {
+    const unsigned char *start = r->p;
     if (read_length(r, OP_ARRAY, op->flags, count) < 0) return -1;
     if (*count < 0) return 0;
-    return *count > (r->end - r->p) / op->size || (r->elements -= *count) < 0 ? malformed(r->state) : 0;
+    if (*count > (r->end - r->p) / op->size || r->elements < *count) {
+        back(r, start);
+        return malformed(r->state);
+    }
+    r->elements -= *count;
+    return 0;
 }
 
 /* Reads the marker in front of a struct, if it has one. */
 static inline int read_marker(Reader *r, const Op *op, int *present) {
     *present = 1;
-    if (op->flags & NULLABLE) r->p = take_marker(r->p, r->end, op->flags, present);
-    return r->p == NULL ? malformed(r->state) : 0;
+    if (!(op->flags & NULLABLE)) return 0;
+    const unsigned char *p = take_marker(r->p, r->end, op->flags, present);
+    if (p == NULL) return malformed(r->state);
+    r->p = p;
+    return 0;
 }
 
-/* Reads the count of the tags of a section. */
-static inline int read_tag_count(Reader *r, uint32_t *count) {
-    r->p = take_uvarint(r->p, r->end, count);
-    return r->p == NULL || *count > MAX_TAGS ? malformed(r->state) : 0;
+/* Reads the count of the tags of a section, each of which has two bytes at least. */
+static inline int read_tag_count(Reader *r, const Struct *s, uint32_t *count) {
+    const unsigned char *p = take_uvarint(r->p, r->end, count);
+    if (p == NULL || *count > MAX_TAGS || *count > (r->end - p) / 2) {
+        note(r, field_count(s));
+        return malformed(r->state);
+    }
+    r->p = p;
+    return 0;
 }
 
 /* Reads a tag above the last one and the size of its value; `*op` is the field, NULL if the schema does not know it. */
 static inline int read_tag(Reader *r, const Struct *s, int64_t *last, const Op **op, uint32_t *size) {
-    r->p = take_tag(r->p, r->end, last, &r->size_at, size);
-    if (r->p == NULL) return malformed(r->state);
+    const unsigned char *p = take_tag(r->p, r->end, last, &r->size_at, size);
+    if (p == NULL) return malformed(r->state);
     *op = find_tag(s, *last);
-    return *op == NULL && is_inactive(s, *last) ? malformed(r->state) : 0;
+    if (*op == NULL && is_inactive(s, *last)) return malformed(r->state);
+    r->p = p;
+    return 0;
+}
+
+/* Notes that a tag of a section cannot be read, of which `left` were left behind the tag `last`. */
+static Py_NO_INLINE int tag_failed(Reader *r, const Struct *s, const unsigned char *start, uint32_t left,
+                                   int64_t last) {
+    r->p = start;
+    r->place->kind = AT_TAG;
+    r->place->first = left;
+    r->place->second = last;
+    return noted(r, field_count(s));
+}
+
+/* Notes that a tagged value failed, or that it did not take the bytes up to `stop`. */
+static Py_NO_INLINE int tagged_failed(Reader *r, const Struct *s, const Op *op, const unsigned char *start,
+                                      const unsigned char *stop, int whole) {
+    if (whole) {
+        malformed(r->state);
+        r->place->kind = BEHIND_TAGGED;
+        r->place->first = start - r->start;
+        r->place->second = stop - start;
+    }
+    return noted(r, -1 - (op - s->tagged));
 }
 
 /* ------------------------------------------------------------------------------------- 3 Passing over values */
 
-/* These take a place and return the one behind a value, or NULL if its bytes are malformed. They look at what tells how
- * long the value is, and make nothing. */
+/* These take a place and return the one behind a value, or NULL if its bytes are malformed; the reader is then where what
+ * is malformed begins. They look at what tells how long the value is, and make nothing. */
 
 static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s);
 static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject *unknown);
 
 static inline const unsigned char *pass_sized(Reader *r, const unsigned char *p, int code, int flags) {
     Py_ssize_t length;
+    const unsigned char *start = p;
     p = take_length(p, r->end, code == OP_STRING ? 2 : 4, flags, &length);
-    if (p == NULL || length < 0) return p;
-    return length > r->end - p || (code == OP_STRING && length > MAX_STRING) ? NULL : p + length;
+    if (p != NULL && length < 0) return p;
+    if (p == NULL || length > r->end - p || (code == OP_STRING && length > MAX_STRING)) return back(r, start);
+    return p + length;
 }
 
 static const unsigned char *pass_array(Reader *r, const unsigned char *p, const Op *op) {
     Py_ssize_t count, size = FIXED_SIZE[op->item_code];
+    const unsigned char *start = p;
     p = take_length(p, r->end, 4, op->flags, &count);
-    if (p == NULL || count < 0) return p;
-    if (count > (r->end - p) / op->size || (r->elements -= count) < 0) return NULL;
+    if (p != NULL && count < 0) return p;
+    if (p == NULL || count > (r->end - p) / op->size || r->elements < count) return back(r, start);
+    r->elements -= count;
     if (size) return p + count * size;
-    for (; count > 0 && p != NULL; count--)
+    for (Py_ssize_t i = 0; i < count; i++) {
         p = op->item_code == OP_STRUCT ? pass_struct(r, p, op->sub) : pass_sized(r, p, op->item_code, op->item_flags);
+        if (p == NULL) {
+            note(r, i);
+            return NULL;
+        }
+    }
     return p;
 }
 
 static inline const unsigned char *pass_value(Reader *r, const unsigned char *p, const Op *op) {
     Py_ssize_t size = FIXED_SIZE[op->code];
     int present = 1;
-    if (size) return r->end - p < size ? NULL : p + size;
+    const unsigned char *start = p;
+    if (size) return r->end - p < size ? back(r, start) : p + size;
     if (op->code == OP_ARRAY) return pass_array(r, p, op);
     if (op->code != OP_STRUCT) return pass_sized(r, p, op->code, op->flags);
     if (op->flags & NULLABLE) p = take_marker(p, r->end, op->flags, &present);
-    return p == NULL || !present ? p : pass_struct(r, p, op->sub);
+    if (p == NULL) return back(r, start);
+    return present ? pass_struct(r, p, op->sub) : p;
 }
 
 /* Tagged fields say their sizes, so the values of all of them are passed over alike. */
@@ -213,20 +305,32 @@ static const unsigned char *pass_tags(Reader *r, const unsigned char *p, const S
     uint32_t count;
     if (p < r->end && *p == 0) return p + 1;
     r->p = p;
-    return read_tag_count(r, &count) < 0 || decode_tags(r, s, NULL, count, NULL) < 0 ? NULL : r->p;
+    return read_tag_count(r, s, &count) < 0 || decode_tags(r, s, NULL, count, NULL) < 0 ? NULL : r->p;
 }
 
 static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s) {
-    if (r->end - p < s->run) return NULL;
-    for (const Op *op = s->ops; op->label != OP_END; op++) {
+    const Op *op = s->ops;
+    if (r->end - p < s->run) {
+        back(r, p);
+        goto failed;
+    }
+    for (; op->label != OP_END; op++) {
         if (op->code <= OP_UUID) {
             p += FIXED_SIZE[op->code];
         } else {
             p = pass_value(r, p, op);
-            if (p == NULL || r->end - p < op->run) return NULL;
+            if (p == NULL) goto failed;
+            if (r->end - p < op->run) {
+                back(r, p);
+                op++;
+                goto failed;
+            }
         }
     }
     return s->flexible ? pass_tags(r, p, s) : p;
+failed:
+    note(r, op - s->ops);
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------ 4 Decoding */
@@ -285,15 +389,33 @@ static inline PyObject *make_text(const unsigned char *first, Py_ssize_t length,
     return text;
 }
 
+/* Goes back to the start of a string that is not UTF-8. */
+static Py_NO_INLINE PyObject *no_text(Reader *r, const unsigned char *start, Py_ssize_t length) {
+    r->room += length;
+    back(r, start);
+    return NULL;
+}
+
+/* Goes back to the start of what is too long; room was taken for it if its bytes are there. */
+static Py_NO_INLINE PyObject *too_long(Reader *r, const unsigned char *start, Py_ssize_t length) {
+    if (length <= r->end - r->p) r->room += length;
+    back(r, start);
+    return no_value(r->state);
+}
+
 static PyObject *decode_sized(Reader *r, int code, int flags) {
+    const unsigned char *start = r->p;
     Py_ssize_t length;
     if (read_length(r, code, flags, &length) < 0) return NULL;
     if (length < 0) Py_RETURN_NONE;
     if (length > r->end - r->p || (r->room -= length) < 0 || (code == OP_STRING && length > MAX_STRING))
-        return no_value(r->state);
+        return too_long(r, start, length);
     const unsigned char *first = r->p;
     r->p += length;
-    if (code == OP_STRING) return make_text(first, length, r->errors);
+    if (code == OP_STRING) {
+        PyObject *text = make_text(first, length, r->errors);
+        return text != NULL ? text : no_text(r, start, length);
+    }
     if (!(flags & ZERO_COPY) || !r->codec->views) return PyBytes_FromStringAndSize((const char *)first, length);
     PyObject *whole = PyMemoryView_FromObject(r->source);
     if (whole == NULL) return NULL;
@@ -322,9 +444,13 @@ static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
         }
         PyObject *item = decode_item(r, op);
         PyTuple_SET_ITEM(items, i, item);
-        if (item == NULL) Py_CLEAR(items);
+        if (item == NULL) {
+            note(r, i);
+            Py_CLEAR(items);
+        }
     }
-    if (items != NULL) PyObject_GC_UnTrack(items); /* sound for the same reason as in new_instance */
+    if (items != NULL && (op->item_code != OP_STRUCT || !op->sub->tracked))
+        PyObject_GC_UnTrack(items); /* sound for the same reason as in new_instance */
     return items;
 }
 
@@ -399,18 +525,20 @@ static PyObject *decode_any(Reader *r, const Op *op) {
 }
 
 /* Reads a known tagged field, which must take exactly the bytes it declares. */
-static int decode_tagged(Reader *r, const Op *op, PyObject *object, uint32_t size) {
-    const unsigned char *outer = r->end, *stop = r->p + size;
+static int decode_tagged(Reader *r, const Struct *s, const Op *op, PyObject *object, uint32_t size) {
+    const unsigned char *outer = r->end, *start = r->p, *stop = r->p + size;
     r->end = stop;
     PyObject *value = decode_any(r, op);
-    if (value == NULL) return -1;
-    Py_XSETREF(*slot_of(object, op->place), value);
+    if (value != NULL) Py_XSETREF(*slot_of(object, op->place), value);
+    if (value == NULL || r->p != stop) return tagged_failed(r, s, op, start, stop, value != NULL);
     r->end = outer;
-    return r->p == stop ? 0 : malformed(r->state);
+    return 0;
 }
 
 static int keep_unknown_tag(Reader *r, PyObject *unknown, uint32_t tag, uint32_t size) {
-    if (--r->elements < 0 || (r->room -= size) < 0) return malformed(r->state);
+    if (r->elements < 1 || r->room < size) return malformed(r->state);
+    r->elements--;
+    r->room -= size;
     PyObject *pair = Py_BuildValue("(Iy#)", tag, (const char *)r->p, (Py_ssize_t)size);
     if (pair == NULL) return -1;
     PyObject_GC_UnTrack(pair);
@@ -425,24 +553,24 @@ static int keep_unknown_tag(Reader *r, PyObject *unknown, uint32_t tag, uint32_t
 static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject *unknown) {
     int64_t last = -1;
     for (uint32_t i = 0; i < count; i++) {
+        const unsigned char *start = r->p;
+        int64_t before = last;
         const Op *op;
         uint32_t size;
-        int failed = 0;
-        if (read_tag(r, s, &last, &op, &size) < 0) return -1;
+        if (read_tag(r, s, &last, &op, &size) < 0) return tag_failed(r, s, start, count - i, before);
         if (object == NULL || (op == NULL ? s->partial : op->label == OP_PASS))
             r->p += size;
-        else if (op == NULL)
-            failed = keep_unknown_tag(r, unknown, (uint32_t)last, size);
-        else
-            failed = decode_tagged(r, op, object, size);
-        if (failed) return -1;
+        else if (op != NULL) {
+            if (decode_tagged(r, s, op, object, size) < 0) return -1;
+        } else if (keep_unknown_tag(r, unknown, (uint32_t)last, size) < 0)
+            return tag_failed(r, s, start, count - i, before);
     }
     return 0;
 }
 
 static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     uint32_t count;
-    if (read_tag_count(r, &count) < 0) return -1;
+    if (read_tag_count(r, s, &count) < 0) return -1;
     PyObject *unknown = PyList_New(0);
     if (unknown == NULL) return -1;
     int failed = decode_tags(r, s, object, count, unknown);
@@ -462,10 +590,24 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     *slot_of(object, op->place) = value;                                                                               \
     DISPATCH(++op)
 
+/* Makes an int64, or finds the one that the same struct has just been given: high watermarks mostly are last stable
+ * offsets, too. */
+static inline PyObject *make_int64(CodecState *state, int64_t value, int64_t *last, PyObject **made) {
+    if ((uint64_t)value - (uint64_t)LEAST_INT < SMALL_INTS) return Py_NewRef(state->small[value - LEAST_INT]);
+    if (value == *last && *made != NULL) return Py_NewRef(*made);
+    *last = value;
+    return *made = PyLong_FromLongLong(value); /* borrowed: the struct has it */
+}
+
 static PyObject *decode_struct(Reader *r, const Struct *s) {
     CodecState *state = r->state;
+    int64_t last = 0;
+    PyObject *same = NULL;
     const unsigned char *p = r->p; /* in a register: r->p is only right around calls that read */
-    if (r->end - p < s->run) return no_value(state);
+    if (r->end - p < s->run) {
+        note(r, 0);
+        return no_value(state);
+    }
     PyObject *object = new_value(state->values, s->type);
     if (object == NULL) return NULL;
     const Op *op = s->ops;
@@ -476,7 +618,7 @@ int16:
 int32:
     STORE(make_int(state, (int32_t)load32(p)), 4);
 int64:
-    STORE(PyLong_FromLongLong((int64_t)load64(p)), 8);
+    STORE(make_int64(state, (int64_t)load64(p), &last, &same), 8);
 fixed:
     STORE(make_fixed(state, op->code, p), FIXED_SIZE[op->code]);
 compact:
@@ -487,13 +629,17 @@ compact:
     goto sized;
 pass:
     p = pass_value(r, p, op);
-    if (p == NULL) goto refused;
+    if (p == NULL) goto passed;
     value = Py_NewRef(op->initial);
     goto run;
 ids:
     if (p < r->end && (unsigned)(*p - 1) <= TUPLE_MEMO_MAX) {
         Py_ssize_t count = *p++ - 1;
-        if (r->end - p < 4 * count || (r->elements -= count) < 0) goto refused;
+        if (r->end - p < 4 * count || (r->elements -= count) < 0) {
+            if (r->elements < 0) r->elements += count;
+            p--;
+            goto refused;
+        }
         value = count == 0 ? Py_NewRef(state->empty_tuple) : make_ids(r, p, count);
         p += 4 * count;
         goto run;
@@ -505,7 +651,7 @@ sized:
 run:
     if (value == NULL) goto error;
     *slot_of(object, op->place) = value;
-    if (r->end - p < op->run) goto refused;
+    if (r->end - p < op->run) goto behind;
     DISPATCH(++op);
 end:
     *slot_of(object, s->unknown) = Py_NewRef(state->empty_tuple);
@@ -514,15 +660,23 @@ end:
     for (op = s->tagged; op->label != OP_END; op++)
         *slot_of(object, op->place) = Py_NewRef(op->initial);
     r->p = p;
-    if (!s->flexible) return object;
-    if (p < r->end && *p == 0)
-        r->p++;
-    else if (decode_tag_section(r, s, object) < 0)
-        goto error;
+    if (s->flexible) {
+        if (p < r->end && *p == 0)
+            r->p++;
+        else if (decode_tag_section(r, s, object) < 0)
+            goto tags;
+    }
+    if (s->tracked) PyObject_GC_Track(object);
     return object;
+behind:
+    op++;
 refused:
+    r->p = p;
+passed:
     malformed(state);
 error:
+    note(r, op - s->ops);
+tags:
     Py_DECREF(object);
     return NULL;
 }
@@ -1019,8 +1173,9 @@ static void raise_made(PyObject *make, PyObject *arguments) {
 
 /* Returns the bytes of any buffer, which must have the offset: messages never change with what they were decoded from. */
 static PyObject *as_bytes(PyObject *data, Py_ssize_t offset) {
-    PyObject *view = PyBytes_Check(data) ? NULL : PyMemoryView_FromObject(data);
-    PyObject *bytes = PyBytes_Check(data) ? Py_NewRef(data) : view == NULL ? NULL : PyBytes_FromObject(view);
+    int is_bytes = PyBytes_CheckExact(data); /* a view of an instance of a subclass could be part of a cycle */
+    PyObject *view = is_bytes ? NULL : PyMemoryView_FromObject(data);
+    PyObject *bytes = is_bytes ? Py_NewRef(data) : view == NULL ? NULL : PyBytes_FromObject(view);
     Py_XDECREF(view);
     if (bytes == NULL || (offset >= 0 && offset <= PyBytes_GET_SIZE(bytes))) return bytes;
     PyErr_Format(PyExc_ValueError, "offset %zd is outside a buffer of %zd bytes", offset, PyBytes_GET_SIZE(bytes));
@@ -1036,7 +1191,9 @@ static void start_writer(Writer *w, const Codec *codec) {
     w->end = w->stack + STACK_SIZE;
 }
 
-static Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset) {
+static inline Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset, Place *place) {
+    place->count = 0;
+    place->kind = AT_VALUE;
     const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(bytes);
     return (Reader){
         .p = start + offset,
@@ -1049,7 +1206,32 @@ static Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset) {
         .elements = self->elements,
         .room = self->room,
         .last = self->state->tuples,
+        .place = place,
     };
+}
+
+/* Returns (trail, offset, end, elements, bytes, kind, two numbers); None if the trail is too long, or there is none. */
+static PyObject *place_of(const Reader *r) {
+    const Place *place = r->place;
+    if (place->count < 1 || place->count > TRAIL) return Py_NewRef(Py_None);
+    PyObject *trail = PyTuple_New(place->count);
+    for (int i = 0; trail != NULL && i < place->count; i++) {
+        PyObject *number = PyLong_FromSsize_t(place->trail[place->count - 1 - i]);
+        PyTuple_SET_ITEM(trail, i, number);
+        if (number == NULL) Py_CLEAR(trail);
+    }
+    return trail == NULL ? NULL
+                         : Py_BuildValue("(NnnLLiLL)", trail, r->p - r->start, r->end - r->start, r->elements, r->room,
+                                         place->kind, place->first, place->second);
+}
+
+/* Raises the error of bytes that the reader refused. */
+static void raise_decode_failure(Codec *self, const Reader *r, PyObject *bytes, Py_ssize_t offset) {
+    if (!is_failure()) return;
+    PyObject *failure = take_exception(), *place = place_of(r);
+    raise_made(self->decode_failure, place == NULL ? NULL : Py_BuildValue("(OnOO)", bytes, offset, failure, place));
+    Py_XDECREF(place);
+    Py_XDECREF(failure);
 }
 
 /* patch(data, offset, edits): returns the data with the fields changed that the edits change. */
@@ -1059,11 +1241,12 @@ static PyObject *codec_patch(Codec *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OnO!", &data, &offset, &PyTuple_Type, &edits)) return NULL;
     PyObject *bytes = as_bytes(data, offset);
     if (bytes == NULL) return NULL;
-    Patch patch = {.reader = reader_at(self, bytes, offset), .edits = edits};
+    Place place;
+    Patch patch = {.reader = reader_at(self, bytes, offset, &place), .edits = edits};
     start_writer(&patch.writer, self);
     PyObject *result = patched(&patch, &self->structs[0]);
-    if (patch.doing == READING && result == NULL && is_failure())
-        raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
+    if (patch.doing == READING && result == NULL)
+        raise_decode_failure(self, &patch.reader, bytes, offset);
     else if (patch.doing == WRITING && is_failure())
         raise_made(self->encode_failure, Py_BuildValue("(OnnON)", bytes, offset, patch.at - patch.reader.start,
                                                        patch.refused, take_exception()));
@@ -1079,11 +1262,12 @@ static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given,
     if (offset == -1 && PyErr_Occurred()) return NULL;
     PyObject *bytes = as_bytes(data, offset);
     if (bytes == NULL) return NULL;
-    Reader reader = reader_at(self, bytes, offset);
+    Place place;
+    Reader reader = reader_at(self, bytes, offset, &place);
     PyObject *message = self->too_deep ? no_value(self->state) : decode_struct(&reader, &self->structs[0]);
     Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = reader.p - reader.start;
     if (message == NULL) {
-        if (is_failure()) raise_made(self->decode_failure, Py_BuildValue("(OnN)", bytes, offset, take_exception()));
+        raise_decode_failure(self, &reader, bytes, offset);
     } else if (!whole) {
         message = Py_BuildValue("(Nn)", message, end);
     } else if (end != size) {

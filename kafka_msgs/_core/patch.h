@@ -66,8 +66,8 @@ static int patch_array(Patch *t, const Op *op) {
     Op item = {.code = op->item_code, .flags = op->item_flags, .sub = op->sub, .edit = op->edit};
     Py_ssize_t count;
     if (read_count(&t->reader, op, &count) < 0) return -1;
-    for (; count > 0; count--)
-        if (op->edit ? edit_value(t, &item) < 0 : patch_struct(t, op->sub) < 0) return -1;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (op->edit ? edit_value(t, &item) < 0 : patch_struct(t, op->sub) < 0) return noted(&t->reader, i);
     return 0;
 }
 
@@ -76,8 +76,10 @@ static int patch_value(Patch *t, const Op *op) {
     int present;
     if (op->edit > 0) return edit_value(t, op);
     if (op->label == OP_PASS) {
-        r->p = pass_value(r, r->p, op);
-        return r->p == NULL ? malformed(r->state) : 0;
+        const unsigned char *p = pass_value(r, r->p, op);
+        if (p == NULL) return malformed(r->state);
+        r->p = p;
+        return 0;
     }
     if (op->code == OP_ARRAY) return patch_array(t, op);
     if (read_marker(r, op, &present) < 0) return -1;
@@ -85,9 +87,9 @@ static int patch_value(Patch *t, const Op *op) {
 }
 
 /* Patches a tagged field up to `stop`. Its size is written anew if anything in it changes. */
-static int patch_tagged(Patch *t, const Op *op, const unsigned char *stop) {
+static int patch_tagged(Patch *t, const Struct *s, const Op *op, const unsigned char *stop) {
     Reader *r = &t->reader;
-    const unsigned char *outer = r->end, *size_at = r->size_at;
+    const unsigned char *outer = r->end, *size_at = r->size_at, *start = r->p;
     int changed = t->changed;
     if (copy_until(t, size_at) < 0 || reserve(&t->writer, 1) < 0) return -1;
     size_t place = written(t);
@@ -95,8 +97,8 @@ static int patch_tagged(Patch *t, const Op *op, const unsigned char *stop) {
     t->copied = r->p;
     t->changed = 0;
     r->end = stop;
-    if (patch_value(t, op) < 0) return -1;
-    if (r->p != stop) return malformed(r->state);
+    int failed = patch_value(t, op);
+    if (failed || r->p != stop) return tagged_failed(r, s, op, start, stop, !failed);
     r->end = outer;
     if (t->changed) return copy_until(t, stop) < 0 ? -1 : write_before(&t->writer, place, written(t) - place - 1);
     t->writer.p = t->writer.start + place;
@@ -110,12 +112,14 @@ static int patch_tags(Patch *t, const Struct *s) {
     int64_t last = -1;
     uint32_t count, size;
     const Op *op;
-    if (read_tag_count(r, &count) < 0) return -1;
+    if (read_tag_count(r, s, &count) < 0) return -1;
     for (; count > 0; count--) {
-        if (read_tag(r, s, &last, &op, &size) < 0) return -1;
+        const unsigned char *start = r->p;
+        int64_t before = last;
+        if (read_tag(r, s, &last, &op, &size) < 0) return tag_failed(r, s, start, count, before);
         if (op == NULL || op->label == OP_PASS)
             r->p += size;
-        else if (patch_tagged(t, op, r->p + size) < 0)
+        else if (patch_tagged(t, s, op, r->p + size) < 0)
             return -1;
     }
     return 0;
@@ -123,7 +127,7 @@ static int patch_tags(Patch *t, const Struct *s) {
 
 static int patch_struct(Patch *t, const Struct *s) {
     for (const Op *op = s->ops; op->label != OP_END; op++)
-        if (patch_value(t, op) < 0) return -1;
+        if (patch_value(t, op) < 0) return noted(&t->reader, op - s->ops);
     return s->flexible ? patch_tags(t, s) : 0;
 }
 

@@ -40,6 +40,7 @@ typedef struct Struct {
     int32_t home;       /* the column whose children its values are; -1: none is wanted */
     int flexible;
     int partial;        /* unknown tagged fields are passed over */
+    int tracked;        /* the collector knows the instances: the class may go, and refer to them */
     int comparable;     /* the class is sealed, and has no floats, which need not equal themselves */
     Py_ssize_t unknown; /* the place of unknown tagged fields */
     Py_ssize_t run;     /* bytes of the fixed-size values that the struct begins with */

@@ -50,7 +50,7 @@ static int fill_given(const Layout *layout, PyObject *self, PyObject *const *arg
 
 /* Fills the other slots from another instance, or with the defaults; returns 0 if the other has an empty slot, too. */
 static int fill_rest(const Layout *layout, PyObject *self, PyObject *other) {
-    int cyclic = 0;
+    int cyclic = layout->temporary;
     for (const Field *field = layout->fields; field < layout->fields + layout->count; field++) {
         PyObject **slot = slot_of(self, field->offset);
         if (*slot == NULL) *slot = Py_XNewRef(other == NULL ? field->initial : *slot_of(other, field->offset));
@@ -81,9 +81,31 @@ static PyObject *call_class(PyObject *type, PyObject *const *args, Py_ssize_t co
     return result;
 }
 
+/* Whether a class is still as it was sealed, and not given an __init__ meanwhile; it is unsealed if it was. */
+static Py_NO_INLINE int check_again(Layout *layout) {
+    PyTypeObject *type = layout->type;
+    Py_INCREF(layout);
+    PyObject *check = import_attribute("kafka_msgs.schema", "still_sealed");
+    PyObject *found = check == NULL ? NULL : PyObject_CallOneArg(check, (PyObject *)type);
+    int same = found == NULL ? -1 : PyObject_IsTrue(found);
+    if (same == 1) layout->tag = type->tp_version_tag;
+    Py_XDECREF(check);
+    Py_XDECREF(found);
+    Py_DECREF(layout);
+    return same;
+}
+
+static inline int is_as_sealed(Layout *layout) {
+    unsigned tag = layout->type->tp_version_tag; /* changes with any attribute of the class or of a base */
+    return tag != 0 && tag == layout->tag ? 1 : check_again(layout);
+}
+
 static PyObject *construct(PyObject *type, PyObject *const *args, size_t flags, PyObject *names) {
     Py_ssize_t count = PyVectorcall_NARGS(flags);
-    PyObject *self = count == 0 ? make_value(layout_of((PyTypeObject *)type), NULL, args, names) : NULL;
+    Layout *layout = layout_of((PyTypeObject *)type);
+    int same = is_as_sealed(layout);
+    if (same < 0) return NULL;
+    PyObject *self = count == 0 && same ? make_value(layout, NULL, args, names) : NULL;
     return self != NULL || PyErr_Occurred() ? self : call_class(type, args, count, names);
 }
 
@@ -242,7 +264,9 @@ static int load_fields(Layout *self, PyObject *fields) {
 static PyObject *layout_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     PyObject *sealed, *fields;
     CoreState *core = core_of_type(type);
-    if (core == NULL || !PyArg_ParseTuple(args, "O!O!", &PyType_Type, &sealed, &PyTuple_Type, &fields)) return NULL;
+    int temporary = 0;
+    if (core == NULL || !PyArg_ParseTuple(args, "O!O!|p", &PyType_Type, &sealed, &PyTuple_Type, &fields, &temporary))
+        return NULL;
     PyTypeObject *target = (PyTypeObject *)sealed;
     if (!(target->tp_flags & Py_TPFLAGS_HEAPTYPE) || !PyType_IS_GC(target) || target->tp_itemsize != 0 ||
         target->tp_dictoffset != 0 || target->tp_weaklistoffset != 0 || target->tp_finalize != NULL ||
@@ -253,6 +277,7 @@ static PyObject *layout_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     Layout *self = (Layout *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->core = core;
+    self->temporary = temporary;
     self->type = (PyTypeObject *)Py_NewRef(sealed);
     if (load_fields(self, fields) < 0) {
         Py_DECREF(self);

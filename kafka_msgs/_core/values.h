@@ -26,6 +26,8 @@ typedef struct {
     PyObject_HEAD
     PyMethodDef none;   /* an empty list: tp_methods of the class, which is NULL otherwise, points here */
     PyTypeObject *type; /* owned */
+    unsigned tag;       /* the version of the class at which it was last found as it was sealed */
+    int temporary;      /* the class may go before the process ends */
     CoreState *core;    /* borrowed from the module, which the type of layouts keeps alive */
     Py_ssize_t count;
     Field *fields;                     /* in the order of the definition */
@@ -41,6 +43,10 @@ void value_dealloc(PyObject *self);
 static inline Layout *layout_of(PyTypeObject *type) {
     if (type->tp_dealloc != value_dealloc) return NULL;
     return (Layout *)((char *)type->tp_methods - offsetof(Layout, none));
+}
+
+static inline int is_temporary(PyTypeObject *type) {
+    return layout_of(type) == NULL || layout_of(type)->temporary;
 }
 
 static inline size_t slot_count(PyTypeObject *type) {

@@ -9,7 +9,8 @@ Three rules make the function fast and still exact:
 * Objects are filled in as instances of a plain twin class and then become the frozen class by assignment to
   ``__class__``, which costs a fraction of ``__init__``.
 
-The function only raises ``MalformedError`` or an exception of Python itself. ``reference`` then finds the exact error.
+The function only raises ``MalformedError`` or an exception of Python itself. Another form of it, made at the first
+refusal, then reads the same input and returns the place where it stops. ``reference`` finds the exact error there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from weakref import WeakKeyDictionary
 from kafka_msgs.codec.emit_block import BLOCK_MINIMUM, block_reader, is_block
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Plan, StructPlan, Value
+from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
 from kafka_msgs.codec.source import MalformedError, Source
 from kafka_msgs.primitives import read_uvarint, uuid_from_bytes
 
@@ -40,9 +41,12 @@ _unpackers: dict[tuple[str, bool], tuple[Any, ...]] = {}
 _twins: WeakKeyDictionary[type[Any], type[Any]] = WeakKeyDictionary()
 
 
-def decode_source(plan: Plan, options: CodecOptions, counted: bool) -> Source:
-    """Return the source of ``decode(buf, pos)`` -> (message, position), or (buf, pos, elements, room) when counted."""
-    emitter = _Emitter(options, counted)
+def decode_source(plan: Plan, options: CodecOptions, counted: bool, traced: bool = False) -> Source:
+    """Return the source of ``decode(buf, pos)`` -> (message, position), or (buf, pos, elements, room) when counted.
+
+    The form that is ``traced`` returns where reading stopped, as the fields of the reference's ``Place``, or None.
+    """
+    emitter = _Emitter(options, counted, traced)
     emitter.function("decode", plan.root)
     emitted = 0
     while emitted < len(emitter.deferred):
@@ -90,10 +94,12 @@ def literal(source: Source, attribute: str, default: Any) -> str:
 
 
 class _Emitter:
-    def __init__(self, options: CodecOptions, counted: bool) -> None:
+    def __init__(self, options: CodecOptions, counted: bool, traced: bool) -> None:
         self.source = Source()
         self.options = options
         self.counted = counted
+        self.traced = traced
+        self.trail: list[int | str] = []
         self.run: list[tuple[str, str]] = []
         self.level = 0
         self.deferred: dict[type[Any], tuple[str, StructPlan]] = {}
@@ -144,6 +150,16 @@ class _Emitter:
             with self.source.block(f"if {account} < 0:"):
                 self.source.line("raise MalformedError")
 
+    def mark(self, number: int | str) -> None:
+        """Note the place, in the traced form, if nothing is to be read that begins before it."""
+        if not self.traced or self.run:
+            return
+        budget = self.options.budget
+        with self.source.block("if pos > end:"):
+            self.source.line("raise MalformedError")
+        left = "elements, room" if self.counted else f"{budget.elements}, {budget.bytes}"
+        self.source.line(f"place = ({''.join(f'{each}, ' for each in self.trail)}{number},), pos, end, {left}, 0, 0, 0")
+
     # Functions and structs
 
     def function(self, name: str, plan: StructPlan) -> None:
@@ -152,21 +168,43 @@ class _Emitter:
             self.source.line("end = len(buf)")
             if self.options.memoryview_records:
                 self.source.line("view = memoryview(buf)")
+            if self.traced and name == "decode":
+                self.stopping(plan)
+                return
             result = self.struct(plan)
             with self.source.block("if pos > end:"):
                 self.source.line("raise MalformedError")
             self.source.line(f"return {result}, pos{account}")
 
+    def stopping(self, plan: StructPlan) -> None:
+        """Emit the body that returns where reading stops."""
+        with self.source.block("try:"):
+            self.struct(plan)
+            self.mark(len(plan.steps))
+        with self.source.block("except Exception:"):
+            self.source.line("return place")
+        self.source.line("return None")
+
     def struct(self, plan: StructPlan) -> str:
         if self.level == _INLINE_LEVELS:
             return self.call(plan)
         self.level += 1
-        variables = {step.attribute: self.value(step.value, step.attribute) for step in plan.steps}
+        variables = {step.attribute: self.step(number, step) for number, step in enumerate(plan.steps)}
         if plan.flexible:
+            self.mark(len(plan.steps))
             variables |= self.tag_section(plan)
         self.flush()
         self.level -= 1
         return build(self.source, plan, variables)
+
+    def step(self, number: int, step: Step) -> str:
+        self.mark(number)
+        self.trail.append(number)
+        result = self.value(step.value, step.attribute)
+        self.trail.pop()
+        if self.traced and step.value.op is Op.STRUCT:
+            self.flush()
+        return result
 
     def call(self, plan: StructPlan) -> str:
         self.flush()
@@ -274,9 +312,14 @@ class _Emitter:
             items, add = self.source.name("items"), self.source.name("add")
             self.source.line(f"{items} = []")
             self.source.line(f"{add} = {items}.append")
-            with self.source.block(f"for _ in range({length}):"):
+            number = self.source.name("number") if self.traced else "_"
+            with self.source.block(f"for {number} in range({length}):"):
+                if item.op is not Op.STRUCT:
+                    self.mark(number)
+                self.trail.append(number)
                 element = self.value(item, "item")
                 self.flush()
+                self.trail.pop()
                 self.source.line(f"{add}({element})")
             self.source.line(f"{result} = tuple({items})")
         with self.source.block("else:"):
@@ -311,7 +354,9 @@ class _Emitter:
             with self.source.block(f"if {count} > {MAX_TAGS}:"):
                 self.source.line("raise MalformedError")
             if plan.tagged or self.counted:
+                traced, self.traced = self.traced, False  # a tag section is read again as a whole
                 self.tags(plan, count, unknown, variables)
+                self.traced = traced
             else:
                 inactive = self.source.constant("inactive_tags", plan.inactive_tags)
                 self.source.line(f"{unknown}, pos = unknown_tags(buf, pos, {count}, {inactive})")

@@ -1,8 +1,9 @@
 """Errors are explained after the fact.
 
-A fast executor only detects that something is wrong. Then the reference interpreter reads the same input and raises the
-exact error. So all executors raise the same errors, and error reporting does not slow them down. If the reference does
-not find an error, one of the two has a bug. That is an ``InternalError``.
+A fast executor only detects that something is wrong, and where. Then the reference interpreter reads on from that place
+and raises the exact error. So all executors raise the same errors, and error reporting does not slow them down: valid
+input pays nothing, and refused input a constant. If there is no place, or no error at it, the reference reads the whole
+input. If it does not find an error, one of the two has a bug. That is an ``InternalError``.
 The reference is imported at the first error: most programs meet none.
 
 This module owns ``Functions``, the functions that an executor makes of a plan. ``guarded`` adds the errors to the
@@ -69,12 +70,21 @@ def encode_failure(plan: Plan, options: CodecOptions, message: Any, failure: Exc
     return _unexplained(f"{plan.name} v{plan.version} encodes in the reference only", failure)
 
 
-def decode_failure(plan: Plan, options: CodecOptions, data: bytes, offset: int, failure: Exception) -> Exception:
-    """Return the error of bytes that an executor refused with ``failure``."""
+def decode_failure(
+    plan: Plan,
+    options: CodecOptions,
+    data: bytes,
+    offset: int,
+    failure: Exception,
+    place: tuple[Any, ...] | None = None,
+) -> Exception:
+    """Return the error of bytes that an executor refused with ``failure``, at a place if it knows it."""
     from kafka_msgs.codec import reference
 
     _forget_frames(failure)
     try:
+        if place is not None:
+            reference.read_on(plan, data, options, reference.Place(*place))
         reference.decode(plan, data, offset, options)
     except DecodeError as error:
         _forget_frames(error)
@@ -134,8 +144,12 @@ def guarded(
     options: CodecOptions,
     encode: Callable[[Any], bytes],
     decode_at: Callable[[bytes, int], tuple[Any, int]],
+    locate: Callable[[bytes, int], tuple[Any, ...] | None] = lambda data, offset: None,
 ) -> Functions:
-    """Return functions that explain the failures of ``encode(message)`` and ``decode_at(data, offset)``."""
+    """Return functions that explain the failures of ``encode(message)`` and ``decode_at(data, offset)``.
+
+    ``locate(data, offset)`` returns the place where decoding stops, or None.
+    """
 
     def explained_encode(message: Any) -> bytes:
         try:
@@ -152,7 +166,8 @@ def guarded(
         except (MemoryError, RecursionError):
             raise
         except Exception as failure:
-            raise decode_failure(plan, options, data, offset, failure) from None
+            _forget_frames(failure)
+            raise decode_failure(plan, options, data, offset, failure, locate(data, offset)) from None
 
     def decode(data: Buffer, offset: int = 0) -> Any:
         buffer = as_bytes(data)

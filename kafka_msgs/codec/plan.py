@@ -156,6 +156,10 @@ class StructPlan(_Facts):
                 return True
         return False
 
+    def step(self, number: int) -> Step:
+        """Return a positional step by its number, or a tagged one by its number from -1 down."""
+        return self.steps[number] if number >= 0 else self.tagged[~number]
+
     @property
     def declared_tags(self) -> frozenset[int]:
         """Every tag number the definition uses, at any version."""

@@ -16,11 +16,14 @@ from kafka_msgs.codec.source import MalformedError
 
 __all__ = ["functions", "part_functions", "source"]
 
+_LOCATED = 65536
+"""For so many refused bytes the reference takes less time than the locating function takes to make."""
+
 
 def functions(plan: Plan, options: CodecOptions) -> Functions:
     """Return the functions of a plan, for encoding and decoding."""
     encode = encode_source(plan, options).build("encode", f"<kafka_msgs encode {plan.name} v{plan.version}>")
-    return guarded(plan, options, encode, _decode_at(plan, options))
+    return guarded(plan, options, encode, _decode_at(plan, options), _locator(plan, options))
 
 
 def part_functions(plan: Plan, options: CodecOptions) -> PartFunctions:
@@ -58,6 +61,28 @@ def _decode_at(plan: Plan, options: CodecOptions) -> Callable[[bytes, int], tupl
         return message, end
 
     return decode_at
+
+
+def _locator(plan: Plan, options: CodecOptions) -> Callable[[bytes, int], tuple[Any, ...] | None]:
+    """Return the function that finds the place where large inputs are wrong, and which is made when it is called."""
+    limit = _uncounted_size(plan, options.budget)
+    made: dict[bool, Callable[..., Any]] = {}
+    refused = 0
+
+    def locate(data: bytes, offset: int) -> tuple[Any, ...] | None:
+        nonlocal refused
+        size = len(data) - offset
+        refused += size
+        if refused < _LOCATED or plan.root.depth > options.budget.depth:
+            return None
+        counted = size > limit
+        if counted not in made:
+            source = decode_source(plan, options, counted, traced=True)
+            made[counted] = source.build("decode", f"<kafka_msgs locate {plan.name} v{plan.version}, {counted}>")
+        account = (options.budget.elements, options.budget.bytes) if counted else ()
+        return made[counted](data, offset, *account)  # type: ignore[no-any-return]
+
+    return locate
 
 
 def _refuse(data: bytes, offset: int) -> tuple[Any, int]:

@@ -5,6 +5,7 @@ This module is imported only if the C core is in use.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, Final
@@ -25,7 +26,7 @@ _METHODS: Final[dict[str, tuple[int, tuple[str | None, ...]]]] = {
 
 def seal(cls: type[Any], fields: tuple[tuple[str, Any], ...]) -> None:
     """Prepare a class whose instances consist of slots; ``fields`` has their names and defaults."""
-    cls._layout = extension.Layout(cls, fields)
+    cls._layout = extension.Layout(cls, fields, cls.__module__ not in sys.modules)
 
 
 def method(function: Callable[..., Any]) -> Any:

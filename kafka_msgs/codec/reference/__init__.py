@@ -11,12 +11,12 @@ from typing import Any
 
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.codec.plan import Plan
-from kafka_msgs.codec.reference.decoder import Decoder, Span
+from kafka_msgs.codec.reference.decoder import Decoder, Place, Span
 from kafka_msgs.codec.reference.encoder import Encoder
 from kafka_msgs.codec.reference.patcher import Patcher, RefusedEdit
 from kafka_msgs.errors import DecodeError
 
-__all__ = ["Decoder", "Encoder", "Patcher", "RefusedEdit", "Span", "annotate", "decode", "encode"]
+__all__ = ["Decoder", "Encoder", "Patcher", "Place", "RefusedEdit", "Span", "annotate", "decode", "encode", "read_on"]
 
 
 def decode(
@@ -25,6 +25,11 @@ def decode(
     """Decode one message from ``data`` at ``offset``; return it and the position after it. Raises ``DecodeError``."""
     decoder = Decoder(plan, data, offset, options)
     return decoder.message(), decoder.position
+
+
+def read_on(plan: Plan, data: bytes, options: CodecOptions, place: Place) -> None:
+    """Read on at a place where an executor stopped. Raises ``DecodeError``, unless there is nothing wrong at it."""
+    Decoder(plan, data, place.position, options).read_on(place)
 
 
 def annotate(plan: Plan, data: bytes, offset: int = 0) -> tuple[list[Span], DecodeError | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from attrs import frozen
 
@@ -29,7 +29,7 @@ from kafka_msgs.errors import (
 )
 from kafka_msgs.primitives import MAX_UINT32, uuid_from_bytes
 
-__all__ = ["Decoder", "Span"]
+__all__ = ["Decoder", "Place", "Span"]
 
 
 @frozen
@@ -41,6 +41,25 @@ class Span:
     path: str
     kind: str
     value: Any
+
+
+class Place(NamedTuple):
+    """Where an executor stopped, with what was left of the data and of the budget.
+
+    ``trail`` has the numbers that lead there from the root: of a step, and behind that of an array the number of an
+    element. Tagged steps have negative numbers; the number behind that of the last step is the tag section. ``kind`` is
+    what begins at the position: a value (0), or a tag (1), with the tags that are left and the last one before them. Or
+    it is the end of a tagged value (2), with its start and its size.
+    """
+
+    trail: tuple[int, ...]
+    position: int
+    end: int
+    elements: int
+    bytes: int
+    kind: int
+    first: int
+    second: int
 
 
 class Decoder:
@@ -132,6 +151,36 @@ class Decoder:
         if self.elements_left < 0:
             self.fail(BudgetExceededError, f"more than the budget of {self.options.budget.elements} elements")
 
+    # Places
+
+    def read_on(self, place: Place) -> None:
+        """Read on at a place, as far as the struct or the value goes that it is in."""
+        self.end, self.elements_left, self.bytes_left = place.end, place.elements, place.bytes
+        plan, value = self.plan.root, Value(Op.STRUCT)
+        for number in place.trail[:-1]:
+            if value.op is Op.ARRAY:
+                self.path.parts.append(f"[{number}]")
+                value = value.item
+            else:
+                step = plan.step(number)
+                self.path.parts.append(f".{step.attribute}")
+                self.passing = self.passing or step.skipped
+                value = step.value
+            if value.op is Op.STRUCT:
+                plan = value.inner
+        last = place.trail[-1]
+        if value.op is Op.ARRAY:
+            with self.path.at(f"[{last}]"):
+                self.value(value.item)
+        elif place.kind == 1:
+            self.tags(plan, place.first, place.second)
+        elif last >= 0:
+            self.rest(plan, last)
+        elif place.kind == 2:
+            self.check_taken(plan.step(last), place.second, place.first)
+        else:
+            self.field(plan.step(last))
+
     # Values
 
     def message(self) -> Any:
@@ -207,11 +256,12 @@ class Decoder:
     def struct(self, plan: StructPlan) -> Any:
         values = {absent.attribute: absent.default for absent in plan.absent}
         values |= {step.attribute: step.default for step in plan.tagged}
-        for step in plan.steps:
-            values[step.attribute] = self.field(step)
-        if plan.flexible:
-            values |= self.tag_section(plan)
-        return plan.cls(**values)
+        return plan.cls(**values | self.rest(plan, 0))
+
+    def rest(self, plan: StructPlan, first: int) -> dict[str, Any]:
+        """Read the fields of a struct from a step on."""
+        values = {step.attribute: self.field(step) for step in plan.steps[first:]}
+        return values | self.tag_section(plan) if plan.flexible else values
 
     def field(self, step: Step) -> Any:
         with self.path.at(f".{step.attribute}"):
@@ -237,10 +287,12 @@ class Decoder:
         count = self.uvarint()
         self.record(start, "tag section", count)
         self.check_tags(count, start)
+        return self.tags(plan, count, -1)
+
+    def tags(self, plan: StructPlan, count: int, previous: int) -> dict[str, Any]:
         known = {step.tag: step for step in plan.tagged}
         values: dict[str, Any] = {}
         unknown: list[tuple[int, bytes]] = []
-        previous = -1
         for _ in range(count):
             tag, size = self.tag_header(previous)
             previous = tag
@@ -277,11 +329,14 @@ class Decoder:
         start, outer_end = self.position, self.end
         self.end = start + size
         value = self.field(step)
-        if self.position != self.end:
-            taken = self.position - start
-            self.fail(InvalidTagError, f"tag {step.tag} declares {size} bytes, its value took {taken}", start)
+        self.check_taken(step, size, start)
         self.end = outer_end
         return value
+
+    def check_taken(self, step: Step, size: int, start: int) -> None:
+        taken = self.position - start
+        if taken != size:
+            self.fail(InvalidTagError, f"tag {step.tag} declares {size} bytes, its value took {taken}", start)
 
     def unknown_tag(self, tag: int, size: int) -> bytes:
         start = self.position
