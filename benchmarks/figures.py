@@ -1,9 +1,9 @@
-"""The figures of ``docs/performance.jsonl`` as the tables and the plots of ``docs/performance.md``.
+"""Tables and plots of ``docs/performance.md`` and ``README.md``, generated from ``docs/performance.jsonl``.
 
     python -m benchmarks.figures [--check]
 
-With ``--check`` nothing is written, and the exit status is 1 when the tables are not up to date. ``summaries`` has the
-figures, and ``plots`` draws.
+``--check`` writes nothing and exits with status 1 if a table is out of date. ``summaries`` reads the figures, and
+``plots`` draws.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from typing import Final
 from benchmarks import plots
 from benchmarks.summaries import DOCS, benchmarks, named, summaries
 
-__all__ = ["PAGE", "main", "written"]
+__all__ = ["PAGES", "main", "written"]
 
-PAGE: Final = DOCS / "performance.md"
+PAGES: Final = (DOCS / "performance.md", DOCS.parent / "README.md")
 
 _REGION: Final = re.compile(r"(<!-- figures: (?P<name>[a-z_ ]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bring page and plots up to date, or with ``--check`` report whether the page is; return the exit status."""
-    text = PAGE.read_text(encoding="utf-8")
+    """Update pages and plots, or report stale pages with ``--check``; return the exit status."""
+    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    stale = [page for page, text in texts.items() if written(text) != text]
     if "--check" in arguments:
-        stale = written(text) != text
-        if stale:
-            print(f"docs/{PAGE.name}: the tables are not up to date; run python -m benchmarks.figures")
-        return stale
-    PAGE.write_text(written(text), encoding="utf-8")
+        for page in stale:
+            print(f"{page.name}: the tables are not up to date; run python -m benchmarks.figures")
+        return bool(stale)
+    for page in stale:
+        page.write_text(written(texts[page]), encoding="utf-8")
     plots.draw()
     return 0
 
@@ -65,6 +66,62 @@ def _languages(caches: str) -> str:
     return _markdown(("message", "bytes", "decode, us", *_LANGUAGES, "encode, us", *_LANGUAGES), rows)
 
 
+_PEERS: Final = ("kafka-python", "aiokafka", "confluent-kafka", "kio", "Kafka's Java")
+_COMPARED: Final = (
+    (
+        "decode a 55 KB message",
+        ("codec_metadata", "c, decode, varied: kafka-python takes"),
+        None,
+        None,
+        ("codec_metadata", "c, decode, varied: kio takes"),
+        ("languages", "warm, decode, MetadataResponse.12: Java takes"),
+    ),
+    (
+        "encode it",
+        ("codec_metadata", "c, encode, varied: kafka-python takes"),
+        None,
+        None,
+        ("codec_metadata", "c, encode, varied: kio takes"),
+        ("languages", "warm, encode, MetadataResponse.12: Java takes"),
+    ),
+    (
+        "read a batch of records",
+        ("records", "c, list, plain: kafka-python takes"),
+        ("records", "c, list, plain: aiokafka takes"),
+        None,
+        None,
+        None,
+    ),
+    (
+        "produce a million records",
+        ("produce", "blocking: kafka-python takes"),
+        ("produce", "blocking: aiokafka takes"),
+        ("produce", "blocking: confluent-kafka takes"),
+        None,
+        None,
+    ),
+    (
+        "consume a million records",
+        ("consume", "kafka-msgs against kafka-python"),
+        ("consume", "kafka-msgs against aiokafka"),
+        ("consume", "kafka-msgs against confluent-kafka, tuned"),
+        None,
+        None,
+    ),
+)
+"""Rows of the table that compares libraries: the operation, and for each peer a benchmark and its figure."""
+
+
+def _compare() -> str:
+    """Return the table of operations by library."""
+
+    def cell(figure: tuple[str, str] | None) -> str:
+        return named(figure[0])[figure[1]].cells()[1].replace("x", "×") if figure else ""
+
+    rows = ((operation, *map(cell, figures)) for operation, *figures in _COMPARED)
+    return _markdown(("", *_PEERS), rows)
+
+
 def _missed() -> str:
     """Return the table of figures that miss their targets."""
     missed = (each.cells()[:4] for name in benchmarks() for each in summaries(name) if each.verdict == "missed")
@@ -90,6 +147,7 @@ def _matrix(benchmark: str) -> str:
 
 
 _FORMS: Final[dict[str, Callable[..., str]]] = {
+    "compare": _compare,
     "languages": _languages,
     "missed": _missed,
     "list": _list,
