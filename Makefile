@@ -5,6 +5,8 @@ BIN := .venv/bin
 export KAFKA_MSGS_REQUIRE_ORACLE
 # Tests start many processes; those keep the bytecode of what they import.
 unexport PYTHONDONTWRITEBYTECODE
+# Material for MkDocs prints an advertisement of its successor.
+export NO_MKDOCS_2_WARNING := 1
 N ?= 1000
 MINUTES ?= 5
 ROUNDS ?= 10000

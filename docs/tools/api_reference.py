@@ -30,6 +30,9 @@ COMMAND_LINE: Final = frozenset({"cli", "__main__"})
 GENERATED: Final = ("messages", "drafts")
 """Packages whose modules, one per message, are pages of their own."""
 
+SEARCH_RANKS: Final = {"messages": 4, "drafts": 0.2}
+"""Boosts of search results by package."""
+
 FORMS: Final = frozenset({f"{PACKAGE}.admin", f"{PACKAGE}.client"})
 """Packages with classes in two forms, which inherit all of their methods."""
 
@@ -39,11 +42,11 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the reference; those of messages are found from their index, not from the menu."""
+    """Add the pages of the reference. The index links to them; the menu contains the index alone."""
     modules, messages = list(_modules()), list(_message_modules())
     for name in (*modules, *messages):
-        shown = InclusionLevel.INCLUDED if name in modules else InclusionLevel.NOT_IN_NAV
-        files.append(File.generated(config, _page(name), content=_text(name), inclusion=shown))
+        content = f"{_front_matter(name)}{_text(name)}"
+        files.append(File.generated(config, _page(name), content=content, inclusion=InclusionLevel.NOT_IN_NAV))
     files.append(File.generated(config, "api/index.md", content=_index(modules, messages)))
     return files
 
@@ -129,6 +132,12 @@ def _package() -> griffe.Module:
 
 def _page(name: str) -> str:
     return f"api/{name}.md"
+
+
+def _front_matter(name: str) -> str:
+    """Return the rank of a page in search results: messages of the release first, drafts last."""
+    package = name.removeprefix(f"{PACKAGE}.").partition(".")[0]
+    return f"---\nsearch:\n  boost: {SEARCH_RANKS.get(package, 1)}\n---\n\n"
 
 
 def _text(name: str) -> str:
