@@ -26,6 +26,13 @@
 #include "utf8.h"
 #include "values.h"
 
+_Static_assert(sizeof FIXED_SIZE == OP_STRUCT + 1 && OP_SKIP == OP_STRUCT + 1, "ops are numbered without gaps");
+_Static_assert(MAX_TAG < UINT32_MAX, "UINT32_MAX ends a list of tags");
+_Static_assert(MAX_LENGTH == INT32_MAX && MAX_STRING == INT16_MAX, "lengths fit their bytes");
+_Static_assert(INT_MEMO == 1 << (64 - 56) && TUPLE_MEMO == 1 << (64 - 58), "hashes are shifted to indexes");
+_Static_assert(sizeof(PyObject) % sizeof(PyObject *) == 0, "slots follow the head of an object");
+_Static_assert(offsetof(CodecState, small) == offsetof(CodecState, owned[CODEC_OBJECTS - SMALL_INTS]), "owned is all");
+
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
 /* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
@@ -72,6 +79,8 @@ typedef struct {
         PyObject *owned[4]; /* all of these */
     };
 } Codec;
+
+_Static_assert(offsetof(Codec, trailing_data) == offsetof(Codec, owned[3]), "owned is all");
 
 static int malformed(CodecState *state) {
     PyErr_SetNone(state->malformed);
@@ -236,26 +245,27 @@ static inline int read_tag(Reader *r, const Struct *s, int64_t *last, const Op *
     return 0;
 }
 
-/* Records that a tag cannot be read: the first of `left` tags, after the tag `last`. */
-static Py_NO_INLINE int tag_failed(Reader *r, const Struct *s, const unsigned char *start, uint32_t left,
-                                   int64_t last) {
+/* Records a fault in the tags of a section. */
+static Py_NO_INLINE int tags_failed(Reader *r, int kind, int64_t first, int64_t second, Py_ssize_t step) {
+    r->fault->kind = kind;
+    r->fault->first = first;
+    r->fault->second = second;
+    return trace(&r->fault->trail, step);
+}
+
+/* Goes back to a tag that cannot be read, with `left` tags to read after the tag `last`. */
+static int tag_failed(Reader *r, const Struct *s, const unsigned char *start, uint32_t left, int64_t last) {
     r->p = start;
-    r->fault->kind = AT_TAG;
-    r->fault->first = left;
-    r->fault->second = last;
-    return trace(&r->fault->trail, field_count(s));
+    return tags_failed(r, AT_TAG, left, last, field_count(s));
 }
 
 /* Records that a tagged value failed, or, if it is complete, that it does not end at `stop`. */
-static Py_NO_INLINE int tagged_failed(Reader *r, const Struct *s, const Op *op, const unsigned char *start,
-                                      const unsigned char *stop, int complete) {
-    if (complete) {
-        malformed(r->state);
-        r->fault->kind = AFTER_TAGGED;
-        r->fault->first = start - r->start;
-        r->fault->second = stop - start;
-    }
-    return trace(&r->fault->trail, -1 - (op - s->tagged));
+static int tagged_failed(Reader *r, const Struct *s, const Op *op, const unsigned char *start,
+                         const unsigned char *stop, int complete) {
+    Py_ssize_t step = -1 - (op - s->tagged);
+    if (!complete) return trace(&r->fault->trail, step);
+    malformed(r->state);
+    return tags_failed(r, AFTER_TAGGED, start - r->start, stop - start, step);
 }
 
 /* ------------------------------------------------------------------------------------- 3 Passing over values */
@@ -706,6 +716,8 @@ typedef struct {
     unsigned char stack[STACK_SIZE]; /* enough for most messages; start points here or into the bytes */
 } Writer;
 
+_Static_assert(SLACK >= 5 && STACK_SIZE > SLACK, "a varint fits the slack");
+
 static int grow(Writer *w, size_t need) {
     size_t used = w->p - w->start, size = w->end - w->start;
     size_t wanted = size * 2 > used + need ? size * 2 : used + need;
@@ -983,12 +995,18 @@ static int write_before(Writer *w, size_t place, size_t number) {
     return 0;
 }
 
+/* Writes a value of any kind. */
+static int encode_any(Writer *w, const Op *op, PyObject *value) {
+    if (!FIXED_SIZE[op->code]) return encode_value(w, op, value);
+    return reserve(w, FIXED_SIZE[op->code]) < 0 ? -1 : encode_fixed(w, op->code, value);
+}
+
 /* Writes tag, size and value. */
 static int encode_tagged(Writer *w, const Op *op, PyObject *value) {
-    if (reserve(w, 5 + 1 + 16) < 0) return -1;
+    if (reserve(w, 5 + 1) < 0) return -1;
     w->p = store_varint(w->p, op->tag);
     size_t place = w->p++ - w->start;
-    if (FIXED_SIZE[op->code] ? encode_fixed(w, op->code, value) < 0 : encode_value(w, op, value) < 0) return -1;
+    if (encode_any(w, op, value) < 0) return -1;
     return write_before(w, place, w->p - w->start - place - 1);
 }
 

@@ -31,12 +31,6 @@ static int copy_until(Patch *t, const unsigned char *place) {
     return 0;
 }
 
-/* Writes a value of any kind. */
-static int encode_any(Writer *w, const Op *op, PyObject *value) {
-    if (!FIXED_SIZE[op->code]) return encode_value(w, op, value);
-    return reserve(w, FIXED_SIZE[op->code]) < 0 ? -1 : encode_fixed(w, op->code, value);
-}
-
 /* Reads a value, and writes what an edit makes of it; the same object means that it stays as it is. */
 static int edit_value(Patch *t, const Op *op) {
     const unsigned char *start = t->reader.p;
