@@ -56,15 +56,19 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 
 class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name == "kafka_msgs._core.extension":
-            if sys.argv[1] == "absent":
-                raise ModuleNotFoundError(name, name=name)
-            damaged = Path(sys.argv[1]) / f"extension{EXTENSION_SUFFIXES[0]}"
-            damaged.write_bytes(b"not a library")
-            return spec_from_file_location(name, damaged)
+    def __init__(self, finder):
+        self.finder = finder
 
-sys.meta_path.insert(0, Finder())
+    def find_spec(self, name, *arguments):
+        if name != "kafka_msgs._core.extension":
+            return self.finder.find_spec(name, *arguments)
+        if sys.argv[1] == "absent":
+            return None
+        damaged = Path(sys.argv[1]) / f"extension{EXTENSION_SUFFIXES[0]}"
+        damaged.write_bytes(b"not a library")
+        return spec_from_file_location(name, damaged)
+
+sys.meta_path[:] = map(Finder, sys.meta_path)
 """
 
 

@@ -10,6 +10,7 @@ import re
 import sys
 import weakref
 from pathlib import Path
+from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
@@ -23,6 +24,7 @@ from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.columns import arrow_type
 from kafka_msgs.schema_compiler import compile_schemas
 
+DEFINITIONS = Path(__file__).parents[1] / "message_defs" / "kafka" / "clients"
 PARCEL = """{
   "name": "Parcel", "type": "data", "validVersions": "0-1", "flexibleVersions": "1+",
   "fields": [
@@ -80,6 +82,8 @@ def test_wrong_definition_is_refused_with_its_place() -> None:
 
 def structured(cls: type[Any], value: Any) -> Any:
     """Make instances of attrs classes from plain data by their type hints, as libraries for structured data do."""
+    if get_origin(cls) is UnionType:
+        return structured(get_args(cls)[0], value)
     if get_origin(cls) is tuple:
         return tuple(structured(get_args(cls)[0], item) for item in value)
     if not attrs.has(cls):
@@ -90,7 +94,7 @@ def structured(cls: type[Any], value: Any) -> Any:
 
 def test_type_hints_are_those_of_released_classes() -> None:
     """The released definition, compiled at run time: the same hints, with its own structs in the place of theirs."""
-    cls = compile_schema(MESSAGE_DEFS / "kafka" / "clients" / "OffsetFetchRequest.json")
+    cls = compile_schema(DEFINITIONS / "OffsetFetchRequest.json")
     assert names_of(get_type_hints(cls)) == names_of(get_type_hints(OffsetFetchRequest))
     for ours, theirs in zip(fields(cls), fields(OffsetFetchRequest), strict=True):
         if ours.struct and theirs.struct:
@@ -104,8 +108,8 @@ def names_of(hints: dict[str, Any]) -> dict[str, str]:
 def test_type_hints_lead_to_the_nested_classes() -> None:
     cls = compile_schema(PARCEL)
     stop = inspect.getmodule(cls).Stop  # type: ignore[union-attr]
-    assert get_type_hints(cls)["stops"] == tuple[stop, ...]
-    assert attrs.fields(attrs.resolve_types(cls)).stops.type == tuple[stop, ...]
+    assert get_args(get_type_hints(cls)["stops"]) == (stop, ...)
+    assert get_args(attrs.fields(attrs.resolve_types(cls)).stops.type) == (stop, ...)
     assert attrs.fields(attrs.resolve_types(stop)).city.type is str
 
 

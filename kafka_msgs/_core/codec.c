@@ -1236,6 +1236,7 @@ static void start_writer(Writer *w, const Codec *codec) {
 static inline Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset, Fault *fault) {
     fault->trail.count = 0;
     fault->kind = AT_VALUE;
+    fault->first = fault->second = 0;
     const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(bytes);
     return (Reader){
         .p = start + offset,
@@ -1414,6 +1415,19 @@ static int load_uuid(CodecState *state) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Returns the bytes that a view shows a part of, and where the part begins; None if it is a view of something else. */
+static PyObject *view_source(PyObject *Py_UNUSED(module), PyObject *view) {
+    if (!PyMemoryView_Check(view) || ((PyMemoryViewObject *)view)->flags & _Py_MEMORYVIEW_RELEASED) Py_RETURN_NONE;
+    const Py_buffer *part = PyMemoryView_GET_BUFFER(view);
+    if (part->obj == NULL || !PyBytes_CheckExact(part->obj) || !PyBuffer_IsContiguous(part, 'C')) Py_RETURN_NONE;
+    return Py_BuildValue("(On)", part->obj, (const char *)part->buf - PyBytes_AS_STRING(part->obj));
+}
+
+static PyMethodDef codec_functions[] = {
+    {"view_source", view_source, METH_O, "Return the bytes of which a view is a part, and the offset of the part."},
+    {NULL, NULL, 0, NULL},
+};
+
 int codec_add(PyObject *module, CodecState *state) {
     state->malformed = PyErr_NewException(CORE_NAME ".MalformedError", PyExc_ValueError, NULL);
     state->empty_tuple = PyTuple_New(0);
@@ -1422,7 +1436,7 @@ int codec_add(PyObject *module, CodecState *state) {
     state->empty_view = state->empty_bytes == NULL ? NULL : PyMemoryView_FromObject(state->empty_bytes);
     for (long i = 0; i < SMALL_INTS; i++)
         state->small[i] = PyLong_FromLong(LEAST_INT + i);
-    if (PyErr_Occurred() || load_uuid(state) < 0) return -1;
+    if (PyErr_Occurred() || load_uuid(state) < 0 || PyModule_AddFunctions(module, codec_functions) < 0) return -1;
     return core_add_type(module, CORE_NAME ".Codec", sizeof(Codec), Py_TPFLAGS_HAVE_GC, codec_slots, NULL) ? 0 : -1;
 }
 

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from kafka_msgs.codec.emit_block import BLOCK_MINIMUM, block_reader, is_block
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.plan import Plan, StructPlan, Value
 from kafka_msgs.codec.source import MalformedError, Source
 from kafka_msgs.primitives import read_uvarint, uuid_from_bytes
 
@@ -190,7 +190,7 @@ class _Emitter:
         if self.level == _INLINE_LEVELS:
             return self.call(plan)
         self.level += 1
-        variables = {step.attribute: self.step(index, step) for index, step in enumerate(plan.steps)}
+        variables = {step.attribute: self.step(plan, index) for index, step in enumerate(plan.steps)}
         if plan.flexible:
             self.trace(len(plan.steps))
             variables |= self.tag_section(plan)
@@ -198,8 +198,10 @@ class _Emitter:
         self.level -= 1
         return build(self.source, plan, variables)
 
-    def step(self, index: int, step: Step) -> str:
-        self.trace(index)
+    def step(self, plan: StructPlan, index: int) -> str:
+        step = plan.steps[index]
+        if not index or plan.steps[index - 1].value.op in (Op.ARRAY, Op.STRUCT):  # the reference reads others fast
+            self.trace(index)
         self.trail.append(index)
         result = self.value(step.value, step.attribute)
         self.trail.pop()

@@ -13,10 +13,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any, Final
 
 import attrs
+import pytest
 
 from kafka_msgs import message_classes
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions, DecodeBudget, python, reference
@@ -106,12 +108,11 @@ def counted() -> Iterator[Counter[str]]:
         calls["encode"] += 1
         return encode_all(*arguments)
 
-    before = python._TRACED_FROM
-    reference.decode, reference.encode, python._TRACED_FROM = decode, encode, 0  # type: ignore[assignment, misc]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reference, "decode", decode)
+        patch.setattr(reference, "encode", encode)
+        patch.setattr(python, "_TRACED_FROM", 0)
         yield calls
-    finally:
-        reference.decode, reference.encode, python._TRACED_FROM = decode_all, encode_all, before  # type: ignore[misc]
 
 
 def small_budget(plan: Plan, data: bytes) -> CodecOptions:
@@ -131,15 +132,15 @@ def compare(
     message = random_message(cls, version, rng, max_elements=3)
     data = encode_all(plan, message)
     for options in (DEFAULT_OPTIONS, small_budget(plan, data)):
-        codecs = {name: Codec(plan, options, EXECUTORS[name]) for name in tallies}
+        codecs: dict[str, Codec[Any]] = {name: Codec(plan, options, EXECUTORS[name]) for name in tallies}
         for each in damaged(rng, data, damage):
-            expected = outcome(lambda data, options=options: decoded(plan, options, data), each)
+            expected = outcome(partial(decoded, plan, options), each)
             for name, tally in tallies.items():
                 check(tally, calls, expected, codecs[name].decode, each, f"{plan.name} v{version} {each.hex()}")
     codecs = {name: Codec(plan, DEFAULT_OPTIONS, EXECUTORS[name]) for name in tallies}
     for _ in range(damage.values):
         wrong = corrupted(rng, message)
-        expected = outcome(lambda message: encode_all(plan, message), wrong)
+        expected = outcome(partial(encode_all, plan), wrong)
         for name, tally in tallies.items():
             check(tally, calls, expected, codecs[name].encode, wrong, f"{plan.name} v{version} {wrong!r}")
 

@@ -51,7 +51,7 @@ def test_refusals_equal_those_of_a_full_read(name: str, start: int) -> None:
 def test_a_truncated_message_is_not_read_again(
     monkeypatch: pytest.MonkeyPatch, name: str, cls: Any, version: int
 ) -> None:
-    codec = Codec(compile_plan(cls, version), executor=EXECUTORS[name])
+    codec: Codec[Any] = Codec(compile_plan(cls, version), executor=EXECUTORS[name])
     data = codec.encode(random_message(cls, version, Random(3), max_elements=4))
     forbid(monkeypatch, "decode")
     for size in range(1, len(data)):
@@ -62,7 +62,7 @@ def test_a_truncated_message_is_not_read_again(
 @pytest.mark.parametrize("name", FAST)
 def test_an_exceeded_budget_is_located(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     budget = CodecOptions(budget=DecodeBudget(elements=300))
-    codec = Codec(compile_plan(MetadataResponse, 12), budget, EXECUTORS[name])
+    codec: Codec[Any] = Codec(compile_plan(MetadataResponse, 12), budget, EXECUTORS[name])
     topic = random_message(MetadataResponse, 12, Random(1), max_elements=3).topics[:1] or ()
     data = MetadataResponse(topics=topic * 400).encode(12)
     forbid(monkeypatch, "decode")
@@ -85,7 +85,11 @@ HOLDER = message_class(
     ("tags", "error", "text"),
     [
         ("01 03 09 02 03 6162 00000000", TruncatedError, "Holder v0: at byte 5: tag 3 needs 9 bytes, 8 left"),
-        ("01 03 08 02 03 6162 00000000", TruncatedError, "Holder v0: tagged[0] at byte 13: varint needs 1 bytes, 0 left"),
+        (
+            "01 03 08 02 03 6162 00000000",
+            TruncatedError,
+            "Holder v0: tagged[0] at byte 13: varint needs 1 bytes, 0 left",
+        ),
         (
             "01 03 0a 02 03 6162 00000000 00 00",
             InvalidTagError,
@@ -99,7 +103,7 @@ HOLDER = message_class(
 def test_faults_in_tags(
     monkeypatch: pytest.MonkeyPatch, name: str, tags: str, error: type[DecodeError], text: str
 ) -> None:
-    codec = Codec(compile_plan(HOLDER, 0), executor=EXECUTORS[name])
+    codec: Codec[Any] = Codec(compile_plan(HOLDER, 0), executor=EXECUTORS[name])
     forbid(monkeypatch, "decode")
     with pytest.raises(error) as refused:
         codec.decode(bytes.fromhex("01 01" + tags))
@@ -118,7 +122,7 @@ def test_a_refused_value_is_not_encoded_again_from_the_start(monkeypatch: pytest
         (HOLDER(tagged=(Tagged(unknown_tagged_fields=((1, "x"),)),)), "tagged[0].unknown_tagged_fields"),
         (HOLDER(unknown_tagged_fields=((3, b""),)), "unknown_tagged_fields"),
     ]
-    codec = Codec(compile_plan(HOLDER, 0), executor=EXECUTORS["c"])
+    codec: Codec[Any] = Codec(compile_plan(HOLDER, 0), executor=EXECUTORS["c"])
     forbid(monkeypatch, "encode")
     for message, path in cases:
         with pytest.raises(EncodeError) as refused:
