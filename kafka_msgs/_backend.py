@@ -40,7 +40,7 @@ def _has_core() -> bool:
     except ImportError as error:
         if _WANTED == "c":
             raise
-        warn(f"the C core cannot be loaded, so Python runs in its place: {error}", RuntimeWarning, stacklevel=2)
+        warn(f"the C core cannot be loaded, so the slower Python code runs: {error}", RuntimeWarning, stacklevel=2)
         return False
     return True
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 from kafka_msgs._backend import implementation
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, DecodeBudget, codec_for
 from kafka_msgs.errors import DecodeError, EncodeError, UnknownNameError
-from kafka_msgs.schema import HOLDING, Described, KeyedMessageInfo, Kind, holding_versions
+from kafka_msgs.schema import PICKLE_VERSION, Described, KeyedMessageInfo, Kind, iter_pickle_versions
 
 if TYPE_CHECKING:
     from kafka_msgs.codec.json import RecordsForm
@@ -73,16 +73,16 @@ class Message(Described):
         return codec_for(cls, version, options).read(buffer, offset)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickle the bytes at a version at which they give an equal message, or else the fields.
+        """Pickle the bytes at a version whose decoding returns an equal message, or else the fields.
 
-        A message that was decoded has such a version, even where no version has all fields.
+        A decoded message has such a version, even if no version has all fields.
         """
         cls = type(self)
-        for version in holding_versions(cls) if cls._sealed else ():
+        for version in iter_pickle_versions(cls) if cls._sealed else ():
             with suppress(EncodeError, DecodeError):
                 data = self.encode(version)
                 if cls.decode(data, version, options=_UNLIMITED) == self:
-                    cls._codecs[HOLDING] = version
+                    cls._codecs[PICKLE_VERSION] = version
                     return _decoded, (cls, version, data)
         return super().__reduce_ex__(protocol)
 

@@ -189,13 +189,13 @@ def _is_plain(cls: type[Struct]) -> bool:
     )
 
 
-def still_sealed(cls: type[Struct]) -> bool:
-    """Whether a class that was sealed is still plain. If not, it is what attrs made of it from now on."""
+def is_still_sealed(cls: type[Struct]) -> bool:
+    """Whether a sealed class is still plain after a change to it. If not, unseal it: only its own methods are right."""
     if not vars(cls).get("_sealed"):
-        return True  # not of this module
+        return True  # sealed by a test, without this module
     if not _is_plain(cls):
-        cls._sealed = False
-        cls._layout = None
+        cls._sealed, cls._layout = False, None
+        cls.__copy__ = cls.__deepcopy__ = None
     return cls._sealed
 
 
@@ -246,7 +246,7 @@ class Struct:
     _fields: ClassVar[tuple[FieldInfo, ...] | None] = None
     _layout: ClassVar[Any] = None
 
-    # What copy looks up; None is the way through __reduce_ex__.
+    # The copy module calls these methods; with None it uses __reduce_ex__.
     __copy__: ClassVar[Any] = None
     __deepcopy__: ClassVar[Any] = None
 
@@ -254,7 +254,7 @@ class Struct:
         super().__init_subclass__(**kwargs)
         cls._attributes = cls._names = cls._fields = None
         cls._sealed = _is_plain(cls)
-        cls.__copy__, cls.__deepcopy__ = (_itself, _deep_copy) if cls._sealed else (None, None)
+        cls.__copy__, cls.__deepcopy__ = (_copy, _deep_copy) if cls._sealed else (None, None)
         if cls._sealed:
             _values.seal(cls, tuple((name, default) for name, default, _ in _attributes(cls)))
 
@@ -297,15 +297,16 @@ def _found_attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
     return (*_attributes(rest.base), *((name, description[0], description) for name, description in own))
 
 
-def _itself(value: Struct) -> Struct:
+def _copy(value: Struct) -> Struct:
+    """Return the value itself: nobody can change it."""
     return value
 
 
 def _deep_copy(value: Struct, memo: dict[int, Any]) -> Struct:
-    """Return the value itself, or a copy if anything in it can change: what has a hash cannot."""
+    """Return the value itself if it is hashable, so nothing in it can change; otherwise a copy."""
     try:
         hash(value)
-    except (TypeError, ValueError):  # ValueError: a view of bytes that can change
+    except (TypeError, ValueError):  # ValueError: a view of a mutable buffer
         return type(value)(**{name: deepcopy(getattr(value, name), memo) for name in attribute_names(type(value))})
     return value
 
@@ -339,15 +340,13 @@ def attribute_names(cls: type[Any]) -> tuple[str, ...]:
     return names
 
 
-HOLDING: Final = "holding"
-"""The key in ``_codecs`` of the version that held the last message: to set an attribute would slow the class down."""
+PICKLE_VERSION: Final = "pickle version"
+"""The key in ``_codecs`` of the version of the last pickle. Setting an attribute would slow the class down."""
 
 
-def holding_versions(cls: type[Any]) -> Iterator[int]:
-    """The versions of a message, in the order in which they are likely to hold all that one has: first the version that
-    held the last one, which ``_codecs`` keeps, then from the highest down.
-    """
-    last: int = cls._codecs.get(HOLDING, -1)
+def iter_pickle_versions(cls: type[Any]) -> Iterator[int]:
+    """Yield the versions at which a message may be pickled: that of the last pickle, then from the highest down."""
+    last: int = cls._codecs.get(PICKLE_VERSION, -1)
     if last >= 0:
         yield last
     yield from (version for version in reversed(tuple(cls.INFO.versions)) if version != last)

@@ -6,20 +6,25 @@ import gc
 import inspect
 import linecache
 import pickle
+import re
 import sys
 import weakref
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
+import attrs
+import cattrs
 import pytest
 
-from kafka_msgs import Message, SchemaError, compile_schema, fields
+from kafka_msgs import Message, OffsetFetchRequest, SchemaError, compile_schema, fields
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.columns import arrow_type
 from kafka_msgs.schema_compiler import compile_schemas
 
+DEFINITIONS = Path(__file__).parents[1] / "message_defs" / "kafka" / "clients"
 PARCEL = """{
   "name": "Parcel", "type": "data", "validVersions": "0-1", "flexibleVersions": "1+",
   "fields": [
@@ -75,6 +80,49 @@ def test_wrong_definition_is_refused_with_its_place() -> None:
     assert (refused.value.line, refused.value.source) == (4, None)
 
 
+def structured(cls: type[Any], value: Any) -> Any:
+    """Make instances of attrs classes from plain data by their type hints, as libraries for structured data do."""
+    if get_origin(cls) is UnionType:
+        return structured(get_args(cls)[0], value)
+    if get_origin(cls) is tuple:
+        return tuple(structured(get_args(cls)[0], item) for item in value)
+    if not attrs.has(cls):
+        return cls(value)
+    hints = get_type_hints(cls)
+    return cls(**{name: structured(hints[name], item) for name, item in value.items()})
+
+
+def test_type_hints_are_those_of_released_classes() -> None:
+    """The released definition, compiled at run time: the same hints, with its own structs in the place of theirs."""
+    cls = compile_schema(DEFINITIONS / "OffsetFetchRequest.json")
+    assert names_of(get_type_hints(cls)) == names_of(get_type_hints(OffsetFetchRequest))
+    for ours, theirs in zip(fields(cls), fields(OffsetFetchRequest), strict=True):
+        if ours.struct and theirs.struct:
+            assert names_of(get_type_hints(ours.struct)) == names_of(get_type_hints(theirs.struct))
+
+
+def names_of(hints: dict[str, Any]) -> dict[str, str]:
+    return {name: re.sub(r"[\w.]*\.", "", str(hint)) for name, hint in hints.items()}
+
+
+def test_type_hints_lead_to_the_nested_classes() -> None:
+    cls = compile_schema(PARCEL)
+    stop = inspect.getmodule(cls).Stop  # type: ignore[union-attr]
+    assert get_args(get_type_hints(cls)["stops"]) == (stop, ...)
+    assert get_args(attrs.fields(attrs.resolve_types(cls)).stops.type) == (stop, ...)
+    assert attrs.fields(attrs.resolve_types(stop)).city.type is str
+
+
+def test_libraries_for_structured_data_make_compiled_classes() -> None:
+    plain = {"label": "a", "stops": [{"city": "Bo"}]}
+    message = parcel(compile_schema(PARCEL))
+    assert structured(type(message), plain) == message
+    assert cattrs.structure(plain, type(message)) == message
+    assert cattrs.structure(cattrs.unstructure(message), type(message)) == message
+    request = {"group_id": "g", "topics": [{"name": "t", "partition_indexes": [1]}]}
+    assert cattrs.structure(request, OffsetFetchRequest) == structured(OffsetFetchRequest, request)
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_class_that_nobody_needs_goes_with_all_that_was_kept_for_it(executor: str) -> None:
     def used(number: int) -> weakref.ref[type[Message]]:
@@ -87,6 +135,7 @@ def test_a_class_that_nobody_needs_goes_with_all_that_was_kept_for_it(executor: 
         assert f"class Parcel{number}(" in inspect.getsource(cls)
         assert arrow_type(cls, 1).num_fields > len(fields(cls))
         assert cls.__module__ in sys.modules
+        assert get_type_hints(attrs.resolve_types(cls))["label"] is str
         return weakref.ref(cls)
 
     used(0)

@@ -11,6 +11,7 @@ import linecache
 import re
 import sys
 from collections.abc import Mapping
+from inspect import get_annotations
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -111,9 +112,8 @@ def _execute(compiled: Compiled) -> type[Described]:
     namespace: dict[str, Any] = {"__name__": name, "__file__": file}
     exec(compile(text, file, "exec"), namespace)
     structs = [compiled.message.name, *(struct.name for struct in compiled.message.structs)]
-    for each in structs:  # typing looks names up in modules, and this module keeps no class
-        annotations = namespace[each].__annotations__
-        annotations.update({field: eval(text, namespace) for field, text in annotations.items()})
+    for each in structs:  # typing resolves names in modules, but this module does not keep its classes alive
+        namespace[each].__annotations__.update(get_annotations(namespace[each], globals=namespace, eval_str=True))
     sys.modules[name] = _Module(name, file, {each: namespace[each] for each in structs})
     cls: type[Described] = namespace[compiled.message.name]
     finalize(cls, _forget, name).atexit = False

@@ -1,8 +1,8 @@
 /* The codec in C: executes plans, from bytes into the slots of attrs classes and back.
  *
  * It owns speed. It reads the same plans as the other executors (native.py lowers them to tuples), and accepts and
- * refuses the same inputs. It does not explain a refusal: it notes the place while the calls return, and the Python side
- * of the codec then runs the reference interpreter from that place on, which raises the error.
+ * refuses the same inputs. It does not explain a refusal: it records the location of the fault while the calls return.
+ * The reference interpreter then resumes at that location and raises the error.
  *
  * Sections: 1 programs, 2 reading bytes, 3 passing over values, 4 decoding, 5 writing bytes, 6 encoding, 7 the Codec
  * type, 8 what the module keeps. patch.h has the changing of single fields.
@@ -25,6 +25,13 @@
 #include "plan.h"
 #include "utf8.h"
 #include "values.h"
+
+_Static_assert(sizeof FIXED_SIZE == OP_STRUCT + 1 && OP_SKIP == OP_STRUCT + 1, "ops are numbered without gaps");
+_Static_assert(MAX_TAG < UINT32_MAX, "UINT32_MAX ends a list of tags");
+_Static_assert(MAX_LENGTH == INT32_MAX && MAX_STRING == INT16_MAX, "lengths fit their bytes");
+_Static_assert(INT_MEMO == 1 << (64 - 56) && TUPLE_MEMO == 1 << (64 - 58), "hashes are shifted to indexes");
+_Static_assert(sizeof(PyObject) % sizeof(PyObject *) == 0, "slots follow the head of an object");
+_Static_assert(offsetof(CodecState, small) == offsetof(CodecState, owned[CODEC_OBJECTS - SMALL_INTS]), "owned is all");
 
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
@@ -72,6 +79,8 @@ typedef struct {
         PyObject *owned[4]; /* all of these */
     };
 } Codec;
+
+_Static_assert(offsetof(Codec, trailing_data) == offsetof(Codec, owned[3]), "owned is all");
 
 static int malformed(CodecState *state) {
     PyErr_SetNone(state->malformed);
@@ -127,16 +136,24 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
 
 /* ------------------------------------------------------------------------------------------- 2 Reading bytes */
 
-#define TRAIL 64 /* numbers; from deeper places the whole message is read again */
+#define CHUNK         1024  /* elements that an array is made with at first */
+#define ITEMS_AT_ONCE 65536 /* elements that are made, about 5 ms, before other threads may run */
 
-/* Where reading failed: the numbers of fields and of elements that lead there, the innermost first. The number of a field
- * is negative if it is tagged; behind the last positional one stands the tag section. */
+#define MAX_TRAIL 64 /* steps; the reference reads the whole message again if the fault is deeper */
+
+/* The steps from the root to a fault, the innermost first: indexes of fields and of elements. A tagged field has a negative
+ * index; the index after the last positional field is the tag section. Each level adds its step while the calls return,
+ * so valid messages cost nothing. */
 typedef struct {
-    int count;                                     /* of numbers; 0 as long as nothing is noted */
-    enum { AT_VALUE, AT_TAG, BEHIND_TAGGED } kind; /* what begins at the reader's place */
-    int64_t first, second; /* tags that are left and the last one; a tagged value's start and size */
-    Py_ssize_t trail[TRAIL];
-} Place;
+    int count; /* of steps; 0 until something fails */
+    Py_ssize_t steps[MAX_TRAIL];
+} Trail;
+
+typedef struct {
+    Trail trail;
+    enum { AT_VALUE, AT_TAG, AFTER_TAGGED } kind; /* the reader is before a value, before a tag, after a tagged value */
+    int64_t first, second; /* AT_TAG: the remaining tags and the last tag; AFTER_TAGGED: start and size of the value */
+} Fault;
 
 typedef struct {
     const unsigned char *p, *end; /* end shrinks to the end of a tagged field while that is read */
@@ -145,27 +162,24 @@ typedef struct {
     CodecState *state;
     const Codec *codec;
     PyObject *source;       /* the bytes object that `start` points into; borrowed */
+    PyObject *view;         /* of all of it, made for the first view of a part; owned, or NULL */
     const char *errors;     /* handler for strings, NULL for strict */
     int64_t elements, room; /* what is left of the budget */
+    Py_ssize_t items;       /* decoded since other threads could run, roughly */
     const TupleEntry *last; /* the memo of the last short int32 array, any entry at first */
-    Place *place;
+    Fault *fault;
 } Reader;
 
-/* What reads a value leaves the reader where it was, and the budget, if it fails: reading goes on there to explain it. Each
- * level that fails then notes the number of what it was at. */
+/* A function that fails to read a value leaves the reader and the budget as they were before the value: there the reference
+ * resumes. */
 
-static Py_NO_INLINE void note(Reader *r, Py_ssize_t number) {
-    Place *place = r->place;
-    if (place->count < TRAIL) place->trail[place->count] = number;
-    place->count++;
-}
-
-static Py_NO_INLINE int noted(Reader *r, Py_ssize_t number) {
-    note(r, number);
+static Py_NO_INLINE int trace(Trail *trail, Py_ssize_t step) {
+    if (trail->count < MAX_TRAIL) trail->steps[trail->count] = step;
+    trail->count++;
     return -1;
 }
 
-/* The number behind that of the last positional field. */
+/* The index after the last positional field. */
 static Py_ssize_t field_count(const Struct *s) {
     const Op *op = s->ops;
     while (op->label != OP_END)
@@ -173,7 +187,7 @@ static Py_ssize_t field_count(const Struct *s) {
     return op - s->ops;
 }
 
-/* Goes back to a place where something begins that cannot be read. */
+/* Returns to the start of a value that cannot be read. */
 static Py_NO_INLINE const unsigned char *back(Reader *r, const unsigned char *start) {
     r->p = start;
     return NULL;
@@ -214,7 +228,7 @@ static inline int read_marker(Reader *r, const Op *op, int *present) {
 static inline int read_tag_count(Reader *r, const Struct *s, uint32_t *count) {
     const unsigned char *p = take_uvarint(r->p, r->end, count);
     if (p == NULL || *count > MAX_TAGS || *count > (r->end - p) / 2) {
-        note(r, field_count(s));
+        trace(&r->fault->trail, field_count(s));
         return malformed(r->state);
     }
     r->p = p;
@@ -231,35 +245,36 @@ static inline int read_tag(Reader *r, const Struct *s, int64_t *last, const Op *
     return 0;
 }
 
-/* Notes that a tag of a section cannot be read, of which `left` were left behind the tag `last`. */
-static Py_NO_INLINE int tag_failed(Reader *r, const Struct *s, const unsigned char *start, uint32_t left,
-                                   int64_t last) {
-    r->p = start;
-    r->place->kind = AT_TAG;
-    r->place->first = left;
-    r->place->second = last;
-    return noted(r, field_count(s));
+/* Records a fault in the tags of a section. */
+static Py_NO_INLINE int tags_failed(Reader *r, int kind, int64_t first, int64_t second, Py_ssize_t step) {
+    r->fault->kind = kind;
+    r->fault->first = first;
+    r->fault->second = second;
+    return trace(&r->fault->trail, step);
 }
 
-/* Notes that a tagged value failed, or that it did not take the bytes up to `stop`. */
-static Py_NO_INLINE int tagged_failed(Reader *r, const Struct *s, const Op *op, const unsigned char *start,
-                                      const unsigned char *stop, int whole) {
-    if (whole) {
-        malformed(r->state);
-        r->place->kind = BEHIND_TAGGED;
-        r->place->first = start - r->start;
-        r->place->second = stop - start;
-    }
-    return noted(r, -1 - (op - s->tagged));
+/* Goes back to a tag that cannot be read, with `left` tags to read after the tag `last`. */
+static int tag_failed(Reader *r, const Struct *s, const unsigned char *start, uint32_t left, int64_t last) {
+    r->p = start;
+    return tags_failed(r, AT_TAG, left, last, field_count(s));
+}
+
+/* Records that a tagged value failed, or, if it is complete, that it does not end at `stop`. */
+static int tagged_failed(Reader *r, const Struct *s, const Op *op, const unsigned char *start,
+                         const unsigned char *stop, int complete) {
+    Py_ssize_t step = -1 - (op - s->tagged);
+    if (!complete) return trace(&r->fault->trail, step);
+    malformed(r->state);
+    return tags_failed(r, AFTER_TAGGED, start - r->start, stop - start, step);
 }
 
 /* ------------------------------------------------------------------------------------- 3 Passing over values */
 
-/* These take a place and return the one behind a value, or NULL if its bytes are malformed; the reader is then where what
- * is malformed begins. They look at what tells how long the value is, and make nothing. */
+/* These take the start of a value and return its end. They read only lengths, and create no objects. If the bytes are
+ * malformed they return NULL, and the reader is at the start of the malformed value. */
 
 static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s);
-static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject *unknown);
+static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject **unknown);
 
 static inline const unsigned char *pass_sized(Reader *r, const unsigned char *p, int code, int flags) {
     Py_ssize_t length;
@@ -281,7 +296,7 @@ static const unsigned char *pass_array(Reader *r, const unsigned char *p, const 
     for (Py_ssize_t i = 0; i < count; i++) {
         p = op->item_code == OP_STRUCT ? pass_struct(r, p, op->sub) : pass_sized(r, p, op->item_code, op->item_flags);
         if (p == NULL) {
-            note(r, i);
+            trace(&r->fault->trail, i);
             return NULL;
         }
     }
@@ -329,7 +344,7 @@ static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const
     }
     return s->flexible ? pass_tags(r, p, s) : p;
 failed:
-    note(r, op - s->ops);
+    trace(&r->fault->trail, op - s->ops);
     return NULL;
 }
 
@@ -389,39 +404,29 @@ static inline PyObject *make_text(const unsigned char *first, Py_ssize_t length,
     return text;
 }
 
-/* Goes back to the start of a string that is not UTF-8. */
-static Py_NO_INLINE PyObject *no_text(Reader *r, const unsigned char *start, Py_ssize_t length) {
-    r->room += length;
-    back(r, start);
-    return NULL;
-}
-
-/* Goes back to the start of what is too long; room was taken for it if its bytes are there. */
-static Py_NO_INLINE PyObject *too_long(Reader *r, const unsigned char *start, Py_ssize_t length) {
-    if (length <= r->end - r->p) r->room += length;
-    back(r, start);
-    return no_value(r->state);
+/* Makes a view of bytes of the source; a view of nothing does not keep the source alive. */
+static PyObject *make_view(Reader *r, const unsigned char *first, Py_ssize_t length) {
+    if (length == 0) return PyMemoryView_FromObject(r->state->empty_view);
+    if (r->view == NULL && (r->view = PyMemoryView_FromObject(r->source)) == NULL) return NULL;
+    return PySequence_GetSlice(r->view, first - r->start, first - r->start + length);
 }
 
 static PyObject *decode_sized(Reader *r, int code, int flags) {
-    const unsigned char *start = r->p;
+    const unsigned char *start = r->p, *first;
     Py_ssize_t length;
     if (read_length(r, code, flags, &length) < 0) return NULL;
     if (length < 0) Py_RETURN_NONE;
-    if (length > r->end - r->p || (r->room -= length) < 0 || (code == OP_STRING && length > MAX_STRING))
-        return too_long(r, start, length);
-    const unsigned char *first = r->p;
-    r->p += length;
-    if (code == OP_STRING) {
-        PyObject *text = make_text(first, length, r->errors);
-        return text != NULL ? text : no_text(r, start, length);
+    first = r->p;
+    if (length > r->end - first || length > r->room || (code == OP_STRING && length > MAX_STRING)) {
+        back(r, start);
+        return no_value(r->state);
     }
-    if (!(flags & ZERO_COPY) || !r->codec->views) return PyBytes_FromStringAndSize((const char *)first, length);
-    PyObject *whole = PyMemoryView_FromObject(r->source);
-    if (whole == NULL) return NULL;
-    PyObject *view = PySequence_GetSlice(whole, first - r->start, r->p - r->start);
-    Py_DECREF(whole);
-    return view;
+    PyObject *value = code == OP_STRING                      ? make_text(first, length, r->errors)
+                      : flags & ZERO_COPY && r->codec->views ? make_view(r, first, length)
+                                                             : PyBytes_FromStringAndSize((const char *)first, length);
+    r->p = value == NULL ? start : first + length;
+    r->room -= value == NULL ? 0 : length;
+    return value;
 }
 
 /* Reads one element of an array; fixed-size ones are known to be there. */
@@ -433,19 +438,34 @@ static inline PyObject *decode_item(Reader *r, const Op *op) {
     return make_fixed(r->state, op->item_code, r->p - size);
 }
 
+/* Counts values to be made, and lets other threads run now and then, as they do between the bytecodes of Python: what is
+ * being made is unknown to them. */
+static inline void count_items(Reader *r, Py_ssize_t count) {
+    r->items += count;
+    if (r->items < ITEMS_AT_ONCE) return;
+    r->items = 0;
+    Py_BEGIN_ALLOW_THREADS;
+    Py_END_ALLOW_THREADS;
+}
+
 /* Reads `count` elements into a tuple that grows with what was read, so that a count alone allocates little. */
 static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
-    Py_ssize_t size = count < 1024 ? count : 1024;
+    Py_ssize_t size = count < CHUNK ? count : CHUNK, counted = size;
     PyObject *items = PyTuple_New(size);
+    count_items(r, size);
     for (Py_ssize_t i = 0; items != NULL && i < count; i++) {
         if (i == size) {
             size = size > count / 2 ? count : size * 2;
             if (_PyTuple_Resize(&items, size) < 0) return NULL;
         }
+        if (i == counted) {
+            counted += CHUNK;
+            count_items(r, CHUNK);
+        }
         PyObject *item = decode_item(r, op);
         PyTuple_SET_ITEM(items, i, item);
         if (item == NULL) {
-            note(r, i);
+            trace(&r->fault->trail, i);
             Py_CLEAR(items);
         }
     }
@@ -535,49 +555,51 @@ static int decode_tagged(Reader *r, const Struct *s, const Op *op, PyObject *obj
     return 0;
 }
 
-static int keep_unknown_tag(Reader *r, PyObject *unknown, uint32_t tag, uint32_t size) {
+/* Appends an unknown tag to a list, which is made for the first one. */
+static int keep_unknown_tag(Reader *r, PyObject **unknown, uint32_t tag, uint32_t size) {
     if (r->elements < 1 || r->room < size) return malformed(r->state);
+    if (*unknown == NULL && (*unknown = PyList_New(0)) == NULL) return -1;
     r->elements--;
     r->room -= size;
     PyObject *pair = Py_BuildValue("(Iy#)", tag, (const char *)r->p, (Py_ssize_t)size);
     if (pair == NULL) return -1;
     PyObject_GC_UnTrack(pair);
-    int failed = PyList_Append(unknown, pair);
+    int failed = PyList_Append(*unknown, pair);
     Py_DECREF(pair);
     r->p += size;
     return failed;
 }
 
-/* Reads the tags of a section that is not empty; `unknown` is a list that takes those the schema does not know. Without an
- * object for their values it passes over all of them. */
-static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject *unknown) {
+/* Reads the tags of a section that is not empty, and keeps those that the schema does not know. Without an object for their
+ * values it passes over all of them. */
+static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject **unknown) {
     int64_t last = -1;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t left = count; left > 0; left--) {
         const unsigned char *start = r->p;
         int64_t before = last;
         const Op *op;
         uint32_t size;
-        if (read_tag(r, s, &last, &op, &size) < 0) return tag_failed(r, s, start, count - i, before);
+        if (read_tag(r, s, &last, &op, &size) < 0) return tag_failed(r, s, start, left, before);
         if (object == NULL || (op == NULL ? s->partial : op->label == OP_PASS))
             r->p += size;
         else if (op != NULL) {
             if (decode_tagged(r, s, op, object, size) < 0) return -1;
         } else if (keep_unknown_tag(r, unknown, (uint32_t)last, size) < 0)
-            return tag_failed(r, s, start, count - i, before);
+            return tag_failed(r, s, start, left, before);
     }
     return 0;
 }
 
 static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     uint32_t count;
+    PyObject *unknown = NULL;
     if (read_tag_count(r, s, &count) < 0) return -1;
-    PyObject *unknown = PyList_New(0);
-    if (unknown == NULL) return -1;
-    int failed = decode_tags(r, s, object, count, unknown);
+    int failed = decode_tags(r, s, object, count, &unknown);
+    if (unknown == NULL) return failed;
     PyObject *kept = failed ? NULL : PyList_AsTuple(unknown);
     Py_DECREF(unknown);
     if (kept == NULL) return -1;
-    if (PyTuple_GET_SIZE(kept) > 0) PyObject_GC_UnTrack(kept);
+    PyObject_GC_UnTrack(kept);
     Py_SETREF(*slot_of(object, s->unknown), kept);
     return 0;
 }
@@ -590,22 +612,21 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     *slot_of(object, op->place) = value;                                                                               \
     DISPATCH(++op)
 
-/* Makes an int64, or finds the one that the same struct has just been given: high watermarks mostly are last stable
- * offsets, too. */
-static inline PyObject *make_int64(CodecState *state, int64_t value, int64_t *last, PyObject **made) {
+/* Makes an int64, or shares the previous one of the same struct: a high watermark mostly is the last stable offset. */
+static inline PyObject *make_int64(CodecState *state, int64_t value, int64_t *previous, PyObject **made) {
     if ((uint64_t)value - (uint64_t)LEAST_INT < SMALL_INTS) return Py_NewRef(state->small[value - LEAST_INT]);
-    if (value == *last && *made != NULL) return Py_NewRef(*made);
-    *last = value;
-    return *made = PyLong_FromLongLong(value); /* borrowed: the struct has it */
+    if (value == *previous && *made != NULL) return Py_NewRef(*made);
+    *previous = value;
+    return *made = PyLong_FromLongLong(value); /* borrowed: the struct owns it */
 }
 
 static PyObject *decode_struct(Reader *r, const Struct *s) {
     CodecState *state = r->state;
-    int64_t last = 0;
-    PyObject *same = NULL;
+    int64_t previous = 0;
+    PyObject *made = NULL;
     const unsigned char *p = r->p; /* in a register: r->p is only right around calls that read */
     if (r->end - p < s->run) {
-        note(r, 0);
+        trace(&r->fault->trail, 0);
         return no_value(state);
     }
     PyObject *object = new_value(state->values, s->type);
@@ -618,7 +639,7 @@ int16:
 int32:
     STORE(make_int(state, (int32_t)load32(p)), 4);
 int64:
-    STORE(make_int64(state, (int64_t)load64(p), &last, &same), 8);
+    STORE(make_int64(state, (int64_t)load64(p), &previous, &made), 8);
 fixed:
     STORE(make_fixed(state, op->code, p), FIXED_SIZE[op->code]);
 compact:
@@ -635,11 +656,11 @@ pass:
 ids:
     if (p < r->end && (unsigned)(*p - 1) <= TUPLE_MEMO_MAX) {
         Py_ssize_t count = *p++ - 1;
-        if (r->end - p < 4 * count || (r->elements -= count) < 0) {
-            if (r->elements < 0) r->elements += count;
+        if (r->end - p < 4 * count || r->elements < count) {
             p--;
             goto refused;
         }
+        r->elements -= count;
         value = count == 0 ? Py_NewRef(state->empty_tuple) : make_ids(r, p, count);
         p += 4 * count;
         goto run;
@@ -675,7 +696,7 @@ refused:
 passed:
     malformed(state);
 error:
-    note(r, op - s->ops);
+    trace(&r->fault->trail, op - s->ops);
 tags:
     Py_DECREF(object);
     return NULL;
@@ -691,8 +712,11 @@ typedef struct {
     CodecState *state;
     const char *errors;              /* handler for strings, NULL for strict */
     PyObject *bytes;                 /* what is written, once it is more than the stack holds; owned */
+    Trail trail;                     /* to what cannot be written */
     unsigned char stack[STACK_SIZE]; /* enough for most messages; start points here or into the bytes */
 } Writer;
+
+_Static_assert(SLACK >= 5 && STACK_SIZE > SLACK, "a varint fits the slack");
 
 static int grow(Writer *w, size_t need) {
     size_t used = w->p - w->start, size = w->end - w->start;
@@ -843,14 +867,15 @@ static int encode_items(Writer *w, const Op *op, PyObject *items) {
     if (write_length(w, OP_ARRAY, op->flags, count, count * size) < 0) return -1;
     if (op->item_code == OP_STRUCT) {
         for (Py_ssize_t i = 0; i < count; i++)
-            if (encode_struct(w, op->sub, PyTuple_GET_ITEM(items, i)) < 0) return -1;
+            if (encode_struct(w, op->sub, PyTuple_GET_ITEM(items, i)) < 0) return trace(&w->trail, i);
         return 0;
     }
     if (op->item_code == OP_INT32) {
         unsigned char *p = w->p;
         for (Py_ssize_t i = 0; i < count; i++, p += 4) {
             int64_t value;
-            if (read_wide_int(w, PyTuple_GET_ITEM(items, i), INT32_MIN, INT32_MAX, &value) < 0) return -1;
+            if (read_wide_int(w, PyTuple_GET_ITEM(items, i), INT32_MIN, INT32_MAX, &value) < 0)
+                return trace(&w->trail, i);
             store32(p, (uint32_t)value);
         }
         w->p = p;
@@ -859,7 +884,7 @@ static int encode_items(Writer *w, const Op *op, PyObject *items) {
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *item = PyTuple_GET_ITEM(items, i);
         if (size ? encode_fixed(w, op->item_code, item) : encode_sized(w, op->item_code, op->item_flags, item))
-            return -1;
+            return trace(&w->trail, i);
     }
     return 0;
 }
@@ -970,12 +995,18 @@ static int write_before(Writer *w, size_t place, size_t number) {
     return 0;
 }
 
+/* Writes a value of any kind. */
+static int encode_any(Writer *w, const Op *op, PyObject *value) {
+    if (!FIXED_SIZE[op->code]) return encode_value(w, op, value);
+    return reserve(w, FIXED_SIZE[op->code]) < 0 ? -1 : encode_fixed(w, op->code, value);
+}
+
 /* Writes tag, size and value. */
 static int encode_tagged(Writer *w, const Op *op, PyObject *value) {
-    if (reserve(w, 5 + 1 + 16) < 0) return -1;
+    if (reserve(w, 5 + 1) < 0) return -1;
     w->p = store_varint(w->p, op->tag);
     size_t place = w->p++ - w->start;
-    if (FIXED_SIZE[op->code] ? encode_fixed(w, op->code, value) < 0 : encode_value(w, op, value) < 0) return -1;
+    if (encode_any(w, op, value) < 0) return -1;
     return write_before(w, place, w->p - w->start - place - 1);
 }
 
@@ -999,7 +1030,20 @@ static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_
     return failed;
 }
 
-/* Writes the tagged fields that are not the default, then the unknown ones: their numbers are above all known ones. */
+/* Writes the unknown tags, whose numbers are above all known ones, behind `count` known ones. */
+static int encode_unknown_tags(Writer *w, const Struct *s, PyObject *unknown, Py_ssize_t *count) {
+    PyObject *pairs = as_tuple(w->state, unknown);
+    if (pairs == NULL) return -1;
+    *count += PyTuple_GET_SIZE(pairs);
+    int failed = *count > MAX_TAGS ? malformed(w->state) : 0;
+    int64_t last = -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs) && !failed; i++)
+        failed = encode_unknown_tag(w, s, PyTuple_GET_ITEM(pairs, i), &last);
+    Py_DECREF(pairs);
+    return failed;
+}
+
+/* Writes the tagged fields that are not the default, then the unknown ones. */
 static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyObject *unknown) {
     if (reserve(w, 1) < 0) return -1;
     size_t place = w->p++ - w->start;
@@ -1009,18 +1053,11 @@ static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyOb
         int different = value == NULL ? malformed(w->state) : differs(w, op, value);
         int failed = different < 0 || (different && encode_tagged(w, op, value) < 0);
         Py_XDECREF(value);
-        if (failed) return -1;
+        if (failed) return trace(&w->trail, -1 - (op - s->tagged));
         count += different;
     }
-    PyObject *pairs = as_tuple(w->state, unknown);
-    if (pairs == NULL) return -1;
-    count += PyTuple_GET_SIZE(pairs);
-    int failed = count > MAX_TAGS ? malformed(w->state) : 0;
-    int64_t last = -1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs) && !failed; i++)
-        failed = encode_unknown_tag(w, s, PyTuple_GET_ITEM(pairs, i), &last);
-    Py_DECREF(pairs);
-    return failed ? -1 : write_before(w, place, (size_t)count);
+    if (encode_unknown_tags(w, s, unknown, &count) < 0) return trace(&w->trail, field_count(s));
+    return write_before(w, place, (size_t)count);
 }
 
 /* Whether all tagged fields hold the very objects that are their defaults, or structs of these, as they mostly do. */
@@ -1036,8 +1073,11 @@ static inline int has_defaults(const Struct *s, PyObject *object) {
 /* Writes what follows the positional fields. */
 static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
     PyObject *unknown = *slot_of(object, s->unknown);
-    if (unknown == NULL) return malformed(w->state);
-    if (!s->flexible) return is_set(unknown) ? malformed(w->state) : 0;
+    if (unknown == NULL || (!s->flexible && is_set(unknown))) {
+        malformed(w->state);
+        return trace(&w->trail, field_count(s));
+    }
+    if (!s->flexible) return 0;
     if (unknown == w->state->empty_tuple && has_defaults(s, object)) {
         *w->p++ = 0; /* SLACK is reserved */
         return 0;
@@ -1116,7 +1156,8 @@ end:
     w->p = p;
     return 0;
 refused:
-    return PyErr_Occurred() ? -1 : malformed(w->state);
+    if (!PyErr_Occurred()) malformed(w->state);
+    return trace(&w->trail, op - s->ops);
 }
 
 /* Writes a struct that is held by a reference for as long as this takes. */
@@ -1187,13 +1228,15 @@ static void start_writer(Writer *w, const Codec *codec) {
     w->state = codec->state;
     w->errors = codec->handler;
     w->bytes = NULL;
+    w->trail.count = 0;
     w->start = w->p = w->stack;
     w->end = w->stack + STACK_SIZE;
 }
 
-static inline Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset, Place *place) {
-    place->count = 0;
-    place->kind = AT_VALUE;
+static inline Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset, Fault *fault) {
+    fault->trail.count = 0;
+    fault->kind = AT_VALUE;
+    fault->first = fault->second = 0;
     const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(bytes);
     return (Reader){
         .p = start + offset,
@@ -1206,32 +1249,36 @@ static inline Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset, 
         .elements = self->elements,
         .room = self->room,
         .last = self->state->tuples,
-        .place = place,
+        .fault = fault,
     };
 }
 
-/* Returns (trail, offset, end, elements, bytes, kind, two numbers); None if the trail is too long, or there is none. */
-static PyObject *place_of(const Reader *r) {
-    const Place *place = r->place;
-    if (place->count < 1 || place->count > TRAIL) return Py_NewRef(Py_None);
-    PyObject *trail = PyTuple_New(place->count);
-    for (int i = 0; trail != NULL && i < place->count; i++) {
-        PyObject *number = PyLong_FromSsize_t(place->trail[place->count - 1 - i]);
-        PyTuple_SET_ITEM(trail, i, number);
-        if (number == NULL) Py_CLEAR(trail);
+/* Returns the steps of a trail from the root on; an empty tuple if there are too many. */
+static PyObject *steps_of(const Trail *trail) {
+    int count = trail->count > MAX_TRAIL ? 0 : trail->count;
+    PyObject *steps = PyTuple_New(count);
+    for (int i = 0; steps != NULL && i < count; i++) {
+        PyObject *step = PyLong_FromSsize_t(trail->steps[count - 1 - i]);
+        PyTuple_SET_ITEM(steps, i, step);
+        if (step == NULL) Py_CLEAR(steps);
     }
-    return trail == NULL ? NULL
-                         : Py_BuildValue("(NnnLLiLL)", trail, r->p - r->start, r->end - r->start, r->elements, r->room,
-                                         place->kind, place->first, place->second);
+    return steps;
 }
 
 /* Raises the error of bytes that the reader refused. */
 static void raise_decode_failure(Codec *self, const Reader *r, PyObject *bytes, Py_ssize_t offset) {
     if (!is_failure()) return;
-    PyObject *failure = take_exception(), *place = place_of(r);
-    raise_made(self->decode_failure, place == NULL ? NULL : Py_BuildValue("(OnOO)", bytes, offset, failure, place));
-    Py_XDECREF(place);
-    Py_XDECREF(failure);
+    PyObject *failure = take_exception(), *steps = steps_of(&r->fault->trail);
+    raise_made(self->decode_failure,
+               Py_BuildValue("(OnN(NnnLLiLL))", bytes, offset, failure, steps, r->p - r->start, r->end - r->start,
+                             r->elements, r->room, r->fault->kind, r->fault->first, r->fault->second));
+}
+
+/* Raises the error of a message that the writer refused. */
+static void raise_encode_failure(Codec *self, const Writer *w, PyObject *message) {
+    if (!is_failure()) return;
+    PyObject *failure = take_exception(), *steps = steps_of(&w->trail);
+    raise_made(self->encode_failure, Py_BuildValue("(ONN)", message, failure, steps));
 }
 
 /* patch(data, offset, edits): returns the data with the fields changed that the edits change. */
@@ -1241,8 +1288,8 @@ static PyObject *codec_patch(Codec *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OnO!", &data, &offset, &PyTuple_Type, &edits)) return NULL;
     PyObject *bytes = as_bytes(data, offset);
     if (bytes == NULL) return NULL;
-    Place place;
-    Patch patch = {.reader = reader_at(self, bytes, offset, &place), .edits = edits};
+    Fault fault;
+    Patch patch = {.reader = reader_at(self, bytes, offset, &fault), .edits = edits};
     start_writer(&patch.writer, self);
     PyObject *result = patched(&patch, &self->structs[0]);
     if (patch.doing == READING && result == NULL)
@@ -1252,6 +1299,7 @@ static PyObject *codec_patch(Codec *self, PyObject *args) {
                                                        patch.refused, take_exception()));
     Py_XDECREF(patch.refused);
     Py_XDECREF(patch.writer.bytes);
+    Py_XDECREF(patch.reader.view);
     Py_DECREF(bytes);
     return result;
 }
@@ -1262,8 +1310,8 @@ static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given,
     if (offset == -1 && PyErr_Occurred()) return NULL;
     PyObject *bytes = as_bytes(data, offset);
     if (bytes == NULL) return NULL;
-    Place place;
-    Reader reader = reader_at(self, bytes, offset, &place);
+    Fault fault;
+    Reader reader = reader_at(self, bytes, offset, &fault);
     PyObject *message = self->too_deep ? no_value(self->state) : decode_struct(&reader, &self->structs[0]);
     Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = reader.p - reader.start;
     if (message == NULL) {
@@ -1274,6 +1322,7 @@ static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given,
         Py_CLEAR(message);
         raise_made(self->trailing_data, Py_BuildValue("(nn)", end, size));
     }
+    Py_XDECREF(reader.view);
     Py_DECREF(bytes);
     return message;
 }
@@ -1302,8 +1351,7 @@ static PyObject *codec_encode(Codec *self, PyObject *message) {
         result = finish(&writer);
     }
     Py_CLEAR(writer.bytes);
-    if (result == NULL && is_failure())
-        raise_made(self->encode_failure, Py_BuildValue("(ON)", message, take_exception()));
+    if (result == NULL) raise_encode_failure(self, &writer, message);
     return result;
 }
 
@@ -1367,14 +1415,28 @@ static int load_uuid(CodecState *state) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Returns the bytes that a view shows a part of, and where the part begins; None if it is a view of something else. */
+static PyObject *view_source(PyObject *Py_UNUSED(module), PyObject *view) {
+    if (!PyMemoryView_Check(view) || ((PyMemoryViewObject *)view)->flags & _Py_MEMORYVIEW_RELEASED) Py_RETURN_NONE;
+    const Py_buffer *part = PyMemoryView_GET_BUFFER(view);
+    if (part->obj == NULL || !PyBytes_CheckExact(part->obj) || !PyBuffer_IsContiguous(part, 'C')) Py_RETURN_NONE;
+    return Py_BuildValue("(On)", part->obj, (const char *)part->buf - PyBytes_AS_STRING(part->obj));
+}
+
+static PyMethodDef codec_functions[] = {
+    {"view_source", view_source, METH_O, "Return the bytes of which a view is a part, and the offset of the part."},
+    {NULL, NULL, 0, NULL},
+};
+
 int codec_add(PyObject *module, CodecState *state) {
     state->malformed = PyErr_NewException(CORE_NAME ".MalformedError", PyExc_ValueError, NULL);
     state->empty_tuple = PyTuple_New(0);
     state->empty_str = PyUnicode_New(0, 0);
     state->empty_bytes = PyBytes_FromStringAndSize(NULL, 0);
+    state->empty_view = state->empty_bytes == NULL ? NULL : PyMemoryView_FromObject(state->empty_bytes);
     for (long i = 0; i < SMALL_INTS; i++)
         state->small[i] = PyLong_FromLong(LEAST_INT + i);
-    if (PyErr_Occurred() || load_uuid(state) < 0) return -1;
+    if (PyErr_Occurred() || load_uuid(state) < 0 || PyModule_AddFunctions(module, codec_functions) < 0) return -1;
     return core_add_type(module, CORE_NAME ".Codec", sizeof(Codec), Py_TPFLAGS_HAVE_GC, codec_slots, NULL) ? 0 : -1;
 }
 
@@ -1382,6 +1444,8 @@ void codec_forget(CodecState *state) {
     clear_all(state->owned, CODEC_OBJECTS);
     for (int i = 0; i < INT_MEMO; i++)
         Py_CLEAR(state->ints[i].value);
-    for (int i = 0; i < TUPLE_MEMO; i++)
+    for (int i = 0; i < TUPLE_MEMO; i++) {
+        state->tuples[i].count = 0;
         Py_CLEAR(state->tuples[i].value);
+    }
 }

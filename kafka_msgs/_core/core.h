@@ -38,7 +38,7 @@ int methods_add(PyObject *module);
 
 #define LEAST_INT      -5  /* of the ints that CPython keeps, up to 256 */
 #define SMALL_INTS     262 /* so many */
-#define CODEC_OBJECTS  (7 + SMALL_INTS)
+#define CODEC_OBJECTS  (8 + SMALL_INTS)
 #define INT_MEMO       256 /* entries; ints above CPython's own cache that repeat, such as ids and epochs */
 #define TUPLE_MEMO     64  /* entries; short int32 arrays that repeat, such as replicas */
 #define TUPLE_MEMO_MAX 7   /* the most elements of such an array */
@@ -63,7 +63,7 @@ typedef struct {
             PyObject *malformed; /* the exception that means: let the reference explain */
             PyTypeObject *uuid_type;
             PyObject *uuid_unknown; /* SafeUUID.unknown */
-            PyObject *zero_uuid, *empty_tuple, *empty_str, *empty_bytes, *small[SMALL_INTS];
+            PyObject *zero_uuid, *empty_tuple, *empty_str, *empty_bytes, *empty_view, *small[SMALL_INTS];
         };
         PyObject *owned[CODEC_OBJECTS]; /* all of these */
     };

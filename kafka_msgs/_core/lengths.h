@@ -18,6 +18,9 @@
 static const int64_t LOWEST[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0, INT64_MIN},
                      HIGHEST[] = {0, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX, INT64_MAX};
 
+_Static_assert(sizeof LOWEST == sizeof HIGHEST && sizeof LOWEST == (OP_FLOAT64 + 1) * sizeof *LOWEST, "one a number");
+_Static_assert(-1 >> 1 == -1 && (int32_t)UINT32_MAX == -1, "two's complement, arithmetic shifts");
+
 static inline const unsigned char *take_uvarint(const unsigned char *p, const unsigned char *end, uint32_t *value) {
     uint64_t wide = 0;
     if (p < end && *p < 0x80)

@@ -31,12 +31,6 @@ static int copy_until(Patch *t, const unsigned char *place) {
     return 0;
 }
 
-/* Writes a value of any kind. */
-static int encode_any(Writer *w, const Op *op, PyObject *value) {
-    if (!FIXED_SIZE[op->code]) return encode_value(w, op, value);
-    return reserve(w, FIXED_SIZE[op->code]) < 0 ? -1 : encode_fixed(w, op->code, value);
-}
-
 /* Reads a value, and writes what an edit makes of it; the same object means that it stays as it is. */
 static int edit_value(Patch *t, const Op *op) {
     const unsigned char *start = t->reader.p;
@@ -67,7 +61,8 @@ static int patch_array(Patch *t, const Op *op) {
     Py_ssize_t count;
     if (read_count(&t->reader, op, &count) < 0) return -1;
     for (Py_ssize_t i = 0; i < count; i++)
-        if (op->edit ? edit_value(t, &item) < 0 : patch_struct(t, op->sub) < 0) return noted(&t->reader, i);
+        if (op->edit ? edit_value(t, &item) < 0 : patch_struct(t, op->sub) < 0)
+            return trace(&t->reader.fault->trail, i);
     return 0;
 }
 
@@ -127,7 +122,7 @@ static int patch_tags(Patch *t, const Struct *s) {
 
 static int patch_struct(Patch *t, const Struct *s) {
     for (const Op *op = s->ops; op->label != OP_END; op++)
-        if (patch_value(t, op) < 0) return noted(&t->reader, op - s->ops);
+        if (patch_value(t, op) < 0) return trace(&t->reader.fault->trail, op - s->ops);
     return s->flexible ? patch_tags(t, s) : 0;
 }
 

@@ -81,37 +81,37 @@ static PyObject *call_class(PyObject *type, PyObject *const *args, Py_ssize_t co
     return result;
 }
 
-/* Whether a class is still as it was sealed, and not given an __init__ meanwhile; it is unsealed if it was. */
-static Py_NO_INLINE int check_again(Layout *layout) {
+/* Whether a changed class still constructs as it did when it was sealed; if not, Python unseals it. */
+static Py_NO_INLINE int recheck(Layout *layout) {
     PyTypeObject *type = layout->type;
     Py_INCREF(layout);
-    PyObject *check = import_attribute("kafka_msgs.schema", "still_sealed");
+    PyObject *check = import_attribute("kafka_msgs.schema", "is_still_sealed");
     PyObject *found = check == NULL ? NULL : PyObject_CallOneArg(check, (PyObject *)type);
-    int same = found == NULL ? -1 : PyObject_IsTrue(found);
-    if (same == 1) layout->tag = type->tp_version_tag;
+    int sealed = found == NULL ? -1 : PyObject_IsTrue(found);
+    if (sealed == 1) layout->tag = type->tp_version_tag;
     Py_XDECREF(check);
     Py_XDECREF(found);
     Py_DECREF(layout);
-    return same;
+    return sealed;
 }
 
-static inline int is_as_sealed(Layout *layout) {
+static inline int is_sealed(Layout *layout) {
     unsigned tag = layout->type->tp_version_tag; /* changes with any attribute of the class or of a base */
-    return tag != 0 && tag == layout->tag ? 1 : check_again(layout);
+    return tag != 0 && tag == layout->tag ? 1 : recheck(layout);
 }
 
 static PyObject *construct(PyObject *type, PyObject *const *args, size_t flags, PyObject *names) {
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     Layout *layout = layout_of((PyTypeObject *)type);
-    int same = is_as_sealed(layout);
-    if (same < 0) return NULL;
-    PyObject *self = count == 0 && same ? make_value(layout, NULL, args, names) : NULL;
+    int sealed = is_sealed(layout);
+    if (sealed < 0) return NULL;
+    PyObject *self = count == 0 && sealed ? make_value(layout, NULL, args, names) : NULL;
     return self != NULL || PyErr_Occurred() ? self : call_class(type, args, count, names);
 }
 
 static PyObject *evolve(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names) {
     Layout *layout = count == 1 ? layout_of(Py_TYPE(args[0])) : NULL;
-    PyObject *made = layout == NULL ? NULL : make_value(layout, args[0], args + 1, names);
+    PyObject *made = layout != NULL && is_sealed(layout) == 1 ? make_value(layout, args[0], args + 1, names) : NULL;
     if (made != NULL || PyErr_Occurred()) return made;
     PyObject *slower = import_attribute("attrs", "evolve");
     if (slower != NULL) made = PyObject_Vectorcall(slower, args, (size_t)count, names);
@@ -260,7 +260,7 @@ static int load_fields(Layout *self, PyObject *fields) {
     return 0;
 }
 
-/* Layout(class, fields): seals the class. */
+/* Layout(class, fields, temporary=False): seals the class. */
 static PyObject *layout_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     PyObject *sealed, *fields;
     CoreState *core = core_of_type(type);

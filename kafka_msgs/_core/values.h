@@ -26,8 +26,8 @@ typedef struct {
     PyObject_HEAD
     PyMethodDef none;   /* an empty list: tp_methods of the class, which is NULL otherwise, points here */
     PyTypeObject *type; /* owned */
-    unsigned tag;       /* the version of the class at which it was last found as it was sealed */
-    int temporary;      /* the class may go before the process ends */
+    unsigned tag;       /* the version tag of the class at the last check that it can stay sealed */
+    int temporary;      /* the class may be collected before the process ends, so its instances are tracked */
     CoreState *core;    /* borrowed from the module, which the type of layouts keeps alive */
     Py_ssize_t count;
     Field *fields;                     /* in the order of the definition */

@@ -9,8 +9,8 @@ Three rules make the function fast and still exact:
 * Objects are filled in as instances of a plain twin class and then become the frozen class by assignment to
   ``__class__``, which costs a fraction of ``__init__``.
 
-The function only raises ``MalformedError`` or an exception of Python itself. Another form of it, made at the first
-refusal, then reads the same input and returns the place where it stops. ``reference`` finds the exact error there.
+The function only raises ``MalformedError`` or an exception of Python itself. A traced form of it then reads the same
+input and returns the location where it stops. ``reference`` finds the exact error there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from kafka_msgs.codec.emit_block import BLOCK_MINIMUM, block_reader, is_block
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.plan import Plan, StructPlan, Value
 from kafka_msgs.codec.source import MalformedError, Source
 from kafka_msgs.primitives import read_uvarint, uuid_from_bytes
 
@@ -44,7 +44,7 @@ _twins: WeakKeyDictionary[type[Any], type[Any]] = WeakKeyDictionary()
 def decode_source(plan: Plan, options: CodecOptions, counted: bool, traced: bool = False) -> Source:
     """Return the source of ``decode(buf, pos)`` -> (message, position), or (buf, pos, elements, room) when counted.
 
-    The form that is ``traced`` returns where reading stopped, as the fields of the reference's ``Place``, or None.
+    The ``traced`` form returns where reading stopped, as the fields of the reference's ``FaultLocation``, or None.
     """
     emitter = _Emitter(options, counted, traced)
     emitter.function("decode", plan.root)
@@ -150,15 +150,16 @@ class _Emitter:
             with self.source.block(f"if {account} < 0:"):
                 self.source.line("raise MalformedError")
 
-    def mark(self, number: int | str) -> None:
-        """Note the place, in the traced form, if nothing is to be read that begins before it."""
+    def trace(self, step: int | str) -> None:
+        """Record the location in the traced form, unless values that begin before it are still to be read."""
         if not self.traced or self.run:
             return
-        budget = self.options.budget
         with self.source.block("if pos > end:"):
             self.source.line("raise MalformedError")
+        budget = self.options.budget
         left = "elements, room" if self.counted else f"{budget.elements}, {budget.bytes}"
-        self.source.line(f"place = ({''.join(f'{each}, ' for each in self.trail)}{number},), pos, end, {left}, 0, 0, 0")
+        trail = "".join(f"{each}, " for each in (*self.trail, step))
+        self.source.line(f"location = ({trail}), pos, end, {left}")
 
     # Functions and structs
 
@@ -169,37 +170,39 @@ class _Emitter:
             if self.options.memoryview_records:
                 self.source.line("view = memoryview(buf)")
             if self.traced and name == "decode":
-                self.stopping(plan)
+                self.traced_body(plan)
                 return
             result = self.struct(plan)
             with self.source.block("if pos > end:"):
                 self.source.line("raise MalformedError")
             self.source.line(f"return {result}, pos{account}")
 
-    def stopping(self, plan: StructPlan) -> None:
-        """Emit the body that returns where reading stops."""
+    def traced_body(self, plan: StructPlan) -> None:
+        """Emit the body that returns the location where reading stops."""
         with self.source.block("try:"):
             self.struct(plan)
-            self.mark(len(plan.steps))
+            self.trace(len(plan.steps))
         with self.source.block("except Exception:"):
-            self.source.line("return place")
+            self.source.line("return location")
         self.source.line("return None")
 
     def struct(self, plan: StructPlan) -> str:
         if self.level == _INLINE_LEVELS:
             return self.call(plan)
         self.level += 1
-        variables = {step.attribute: self.step(number, step) for number, step in enumerate(plan.steps)}
+        variables = {step.attribute: self.step(plan, index) for index, step in enumerate(plan.steps)}
         if plan.flexible:
-            self.mark(len(plan.steps))
+            self.trace(len(plan.steps))
             variables |= self.tag_section(plan)
         self.flush()
         self.level -= 1
         return build(self.source, plan, variables)
 
-    def step(self, number: int, step: Step) -> str:
-        self.mark(number)
-        self.trail.append(number)
+    def step(self, plan: StructPlan, index: int) -> str:
+        step = plan.steps[index]
+        if not index or plan.steps[index - 1].value.op in (Op.ARRAY, Op.STRUCT):  # the reference reads others fast
+            self.trace(index)
+        self.trail.append(index)
         result = self.value(step.value, step.attribute)
         self.trail.pop()
         if self.traced and step.value.op is Op.STRUCT:
@@ -312,11 +315,11 @@ class _Emitter:
             items, add = self.source.name("items"), self.source.name("add")
             self.source.line(f"{items} = []")
             self.source.line(f"{add} = {items}.append")
-            number = self.source.name("number") if self.traced else "_"
-            with self.source.block(f"for {number} in range({length}):"):
+            index = self.source.name("index") if self.traced else "_"
+            with self.source.block(f"for {index} in range({length}):"):
                 if item.op is not Op.STRUCT:
-                    self.mark(number)
-                self.trail.append(number)
+                    self.trace(index)
+                self.trail.append(index)
                 element = self.value(item, "item")
                 self.flush()
                 self.trail.pop()
@@ -354,7 +357,7 @@ class _Emitter:
             with self.source.block(f"if {count} > {MAX_TAGS}:"):
                 self.source.line("raise MalformedError")
             if plan.tagged or self.counted:
-                traced, self.traced = self.traced, False  # a tag section is read again as a whole
+                traced, self.traced = self.traced, False  # the reference reads a whole tag section
                 self.tags(plan, count, unknown, variables)
                 self.traced = traced
             else:

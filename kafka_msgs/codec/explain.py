@@ -1,9 +1,9 @@
 """Errors are explained after the fact.
 
-A fast executor only detects that something is wrong, and where. Then the reference interpreter reads on from that place
+A fast executor only detects that something is wrong, and where. Then the reference interpreter resumes at that location
 and raises the exact error. So all executors raise the same errors, and error reporting does not slow them down: valid
-input pays nothing, and refused input a constant. If there is no place, or no error at it, the reference reads the whole
-input. If it does not find an error, one of the two has a bug. That is an ``InternalError``.
+input costs nothing extra, and refused input a constant. Without a location, or without an error at it, the reference
+processes the whole input. If it finds no error either, one of the two has a bug. That is an ``InternalError``.
 The reference is imported at the first error: most programs meet none.
 
 This module owns ``Functions``, the functions that an executor makes of a plan. ``guarded`` adds the errors to the
@@ -25,6 +25,7 @@ __all__ = [
     "Edit",
     "Executor",
     "Functions",
+    "Locator",
     "PartFunctions",
     "checked",
     "decode_failure",
@@ -57,12 +58,20 @@ Executor = Callable[[Plan, CodecOptions], Functions]
 """An executor makes the functions of one plan."""
 
 
-def encode_failure(plan: Plan, options: CodecOptions, message: Any, failure: Exception) -> Exception:
-    """Return the error of a message that an executor refused with ``failure``."""
+Locator: TypeAlias = Callable[[bytes, int], tuple[Any, ...] | None]
+"""Gets refused data and its offset, and returns the fields of the reference's ``FaultLocation``, or None."""
+
+
+def encode_failure(
+    plan: Plan, options: CodecOptions, message: Any, failure: Exception, trail: tuple[int, ...] = ()
+) -> Exception:
+    """Return the error of a message that an executor refused with ``failure``, at the end of a trail if it has one."""
     from kafka_msgs.codec import reference
 
     _forget_frames(failure)
     try:
+        if trail:
+            reference.resume_encode(plan, message, options, trail)
         reference.encode(plan, message, options)
     except EncodeError as error:
         _forget_frames(error)
@@ -76,15 +85,15 @@ def decode_failure(
     data: bytes,
     offset: int,
     failure: Exception,
-    place: tuple[Any, ...] | None = None,
+    location: tuple[Any, ...] | None,
 ) -> Exception:
-    """Return the error of bytes that an executor refused with ``failure``, at a place if it knows it."""
+    """Return the error of bytes that an executor refused with ``failure``, at a location if it has one."""
     from kafka_msgs.codec import reference
 
     _forget_frames(failure)
     try:
-        if place is not None:
-            reference.read_on(plan, data, options, reference.Place(*place))
+        if location is not None and location[0]:
+            reference.resume_decode(plan, data, options, reference.FaultLocation(*location))
         reference.decode(plan, data, offset, options)
     except DecodeError as error:
         _forget_frames(error)
@@ -144,12 +153,9 @@ def guarded(
     options: CodecOptions,
     encode: Callable[[Any], bytes],
     decode_at: Callable[[bytes, int], tuple[Any, int]],
-    locate: Callable[[bytes, int], tuple[Any, ...] | None] = lambda data, offset: None,
+    locate: Locator = lambda data, offset: None,
 ) -> Functions:
-    """Return functions that explain the failures of ``encode(message)`` and ``decode_at(data, offset)``.
-
-    ``locate(data, offset)`` returns the place where decoding stops, or None.
-    """
+    """Return functions that explain the failures of ``encode(message)`` and ``decode_at(data, offset)``."""
 
     def explained_encode(message: Any) -> bytes:
         try:

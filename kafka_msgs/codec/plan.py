@@ -156,9 +156,9 @@ class StructPlan(_Facts):
                 return True
         return False
 
-    def step(self, number: int) -> Step:
-        """Return a positional step by its number, or a tagged one by its number from -1 down."""
-        return self.steps[number] if number >= 0 else self.tagged[~number]
+    def step(self, index: int) -> Step:
+        """Return a positional step by its index, or a tagged one by its index from -1 down."""
+        return self.steps[index] if index >= 0 else self.tagged[~index]
 
     @property
     def declared_tags(self) -> frozenset[int]:

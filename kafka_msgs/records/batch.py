@@ -273,6 +273,7 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
 
     def __init__(self, buffer: Buffer | mmap, options: ReadOptions) -> None:
         self.data: Final = buffer if isinstance(buffer, bytes) else memoryview(buffer).cast("B")
+        self._source = (self.data, 0) if isinstance(self.data, bytes) else _IMPLEMENTATION.view_source(self.data)
         self.options: Final = options
         self._ended = False
         self.position = 0
@@ -295,10 +296,10 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
             raise StopIteration
         position = self.position
         self.position += size
-        if isinstance(self.data, bytes):
-            data, start = self.data, position
-        else:
+        if self._source is None:
             data, start = bytes(self.data[position : position + size]), 0
+        else:
+            data, start = self._source[0], self._source[1] + position
         if data[start + MAGIC_AT] == 2:
             return _record_batch(data, start, position, size, self.options)
         return legacy.read_entry(data, start, position, size, self.options)
@@ -328,9 +329,10 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
 def read_batches(buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTIONS) -> BatchReader:
     """Return the batches in ``buffer``: the records of a fetch response, a segment, or any part that starts at a batch.
 
-    A partial last batch is not read. The ``left`` of the reader is then its number of bytes. ``bytes`` are read in
-    place. From other buffers one batch at a time is copied. The iteration raises ``CrcMismatchError``,
-    ``CorruptRecordError`` and ``UnsupportedMagicError``. The next call continues after the damaged batch.
+    A partial last batch is not read. The ``left`` of the reader is then its number of bytes. ``bytes`` and, with the C
+    core, views of ``bytes`` are read in place. From other buffers one batch at a time is copied. The iteration raises
+    ``CrcMismatchError``, ``CorruptRecordError`` and ``UnsupportedMagicError``. The next call continues after the
+    damaged batch.
     """
     return BatchReader(buffer, options)
 

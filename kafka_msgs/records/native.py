@@ -13,12 +13,17 @@ from kafka_msgs.records import reading
 from kafka_msgs.records.record import ConsumerRecord, Record
 from kafka_msgs.records.write_checks import checked
 
-__all__ = ["Collector", "contents", "exceeds", "murmur2", "read"]
+__all__ = ["Collector", "contents", "exceeds", "murmur2", "read", "view_source"]
 
 extension.bind_records(Record, ConsumerRecord, checked)
 Collector = extension.RecordCollector
 exceeds = extension.records_exceed
 murmur2 = extension.murmur2
+
+
+def view_source(view: memoryview) -> tuple[bytes, int] | None:
+    """Return the ``bytes`` that a view shows a part of and the offset of the part; None for other views."""
+    return extension.view_source(view)
 
 
 def contents(collector: Any) -> memoryview:

@@ -16,7 +16,12 @@ from kafka_msgs.records.reading import decode_records, read
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload, exceeds
 from kafka_msgs.records.write_checks import INT32, INT64, Content, Named, checked
 
-__all__ = ["Collector", "contents", "decode_records", "encode_record", "exceeds", "murmur2", "read"]
+__all__ = ["Collector", "contents", "decode_records", "encode_record", "exceeds", "murmur2", "read", "view_source"]
+
+
+def view_source(view: memoryview) -> tuple[bytes, int] | None:
+    """Return None: Python cannot find the offset of a view in its object."""
+    return None
 
 
 _VARINTS: Final = [bytes([raw]) for raw in range(128)]

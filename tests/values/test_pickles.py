@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs import FetchRequest, HeartbeatResponse, OffsetFetchRequest, message_classes
+from kafka_msgs import FetchRequest, HeartbeatResponse, OffsetFetchRequest, evolve, message_classes
 from kafka_msgs._backend import BACKENDS
 from kafka_msgs.messages.metadata_response import MetadataResponsePartition
 from kafka_msgs.testing.random_values import random_message
+from tests.support.damage import same
 
 CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
 
@@ -29,6 +30,28 @@ def test_every_message_comes_back(protocol: int) -> None:
                 again = pickle.loads(pickle.dumps(value, protocol))
                 assert again == value
                 assert repr(again) == repr(value)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.INFO.name)
+def test_every_version_is_pickled_and_copied(cls: Any) -> None:
+    """A decoded message is pickled as bytes at a version that holds it; one that cannot change is its own copy."""
+    for version in cls.INFO.versions:
+        rng = Random(f"{cls.INFO.name} {version}")
+        message = cls.decode(random_message(cls, version, rng, max_elements=3).encode(version), version)
+        if not cls._sealed:  # a class without fields of its own
+            assert pickle.loads(pickle.dumps(message)) == copy.deepcopy(message) == message
+            continue
+        if message == message:  # not with NaN
+            _, (pickled, held, data) = message.__reduce_ex__(4)
+            assert pickled.decode(data, held) == message
+        assert same(pickle.loads(pickle.dumps(message)), message)
+        assert copy.copy(message) is message
+        assert copy.deepcopy(message) is message
+        listed = evolve(message, unknown_tagged_fields=[])
+        again = copy.deepcopy(listed)
+        assert same(again, listed)
+        assert again is not listed
+        assert again.unknown_tagged_fields is not listed.unknown_tagged_fields
 
 
 def test_bytes_are_used_at_the_highest_version_that_holds_the_message() -> None:

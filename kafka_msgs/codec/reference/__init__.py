@@ -1,8 +1,9 @@
 """The reference interpreter: walks a plan slowly and simply, and always knows the current path and offset.
 
-The fast executors are tested against it. They only detect that something is wrong. Then this interpreter reads the same
-input and raises the exact error, with path and byte offset. It can also record the meaning of each byte, for annotated
-dumps. ``decoder`` reads, ``encoder`` writes, ``patcher`` changes, and ``path`` has the place of a field.
+The fast executors are tested against it. They only detect that something is wrong, and where. Then this interpreter
+resumes there and raises the exact error, with path and byte offset. It can also record the meaning of each byte, for
+annotated dumps. ``decoder`` reads, ``encoder`` writes, ``patcher`` changes, ``path`` is the path of a field, and
+``faults`` describes where an executor stopped.
 """
 
 from __future__ import annotations
@@ -11,12 +12,25 @@ from typing import Any
 
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.codec.plan import Plan
-from kafka_msgs.codec.reference.decoder import Decoder, Place, Span
+from kafka_msgs.codec.reference.decoder import Decoder, Span
 from kafka_msgs.codec.reference.encoder import Encoder
+from kafka_msgs.codec.reference.faults import FaultLocation, Trail
 from kafka_msgs.codec.reference.patcher import Patcher, RefusedEdit
 from kafka_msgs.errors import DecodeError
 
-__all__ = ["Decoder", "Encoder", "Patcher", "Place", "RefusedEdit", "Span", "annotate", "decode", "encode", "read_on"]
+__all__ = [
+    "Decoder",
+    "Encoder",
+    "FaultLocation",
+    "Patcher",
+    "RefusedEdit",
+    "Span",
+    "annotate",
+    "decode",
+    "encode",
+    "resume_decode",
+    "resume_encode",
+]
 
 
 def decode(
@@ -27,9 +41,9 @@ def decode(
     return decoder.message(), decoder.position
 
 
-def read_on(plan: Plan, data: bytes, options: CodecOptions, place: Place) -> None:
-    """Read on at a place where an executor stopped. Raises ``DecodeError``, unless there is nothing wrong at it."""
-    Decoder(plan, data, place.position, options).read_on(place)
+def resume_decode(plan: Plan, data: bytes, options: CodecOptions, location: FaultLocation) -> None:
+    """Read on from the location where an executor stopped. Raises ``DecodeError`` unless everything there is right."""
+    Decoder(plan, data, location.position, options).resume(location)
 
 
 def annotate(plan: Plan, data: bytes, offset: int = 0) -> tuple[list[Span], DecodeError | None]:
@@ -48,3 +62,8 @@ def encode(plan: Plan, message: Any, options: CodecOptions = DEFAULT_OPTIONS) ->
     encoder = Encoder(plan, options)
     encoder.struct(plan.root, message)
     return bytes(encoder.out)
+
+
+def resume_encode(plan: Plan, message: Any, options: CodecOptions, trail: Trail) -> None:
+    """Encode only the value to which a trail leads. Raises ``EncodeError`` unless the version can carry it."""
+    Encoder(plan, options).resume(message, trail)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from attrs import frozen
 
@@ -16,6 +16,7 @@ from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAG
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.passing import FAILURES, Pass
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.reference.faults import FaultKind, FaultLocation, follow, root_value
 from kafka_msgs.codec.reference.path import Path
 from kafka_msgs.errors import (
     BudgetExceededError,
@@ -29,7 +30,7 @@ from kafka_msgs.errors import (
 )
 from kafka_msgs.primitives import MAX_UINT32, uuid_from_bytes
 
-__all__ = ["Decoder", "Place", "Span"]
+__all__ = ["Decoder", "Span"]
 
 
 @frozen
@@ -41,25 +42,6 @@ class Span:
     path: str
     kind: str
     value: Any
-
-
-class Place(NamedTuple):
-    """Where an executor stopped, with what was left of the data and of the budget.
-
-    ``trail`` has the numbers that lead there from the root: of a step, and behind that of an array the number of an
-    element. Tagged steps have negative numbers; the number behind that of the last step is the tag section. ``kind`` is
-    what begins at the position: a value (0), or a tag (1), with the tags that are left and the last one before them. Or
-    it is the end of a tagged value (2), with its start and its size.
-    """
-
-    trail: tuple[int, ...]
-    position: int
-    end: int
-    elements: int
-    bytes: int
-    kind: int
-    first: int
-    second: int
 
 
 class Decoder:
@@ -151,35 +133,28 @@ class Decoder:
         if self.elements_left < 0:
             self.fail(BudgetExceededError, f"more than the budget of {self.options.budget.elements} elements")
 
-    # Places
+    # Faults
 
-    def read_on(self, place: Place) -> None:
-        """Read on at a place, as far as the struct or the value goes that it is in."""
-        self.end, self.elements_left, self.bytes_left = place.end, place.elements, place.bytes
-        plan, value = self.plan.root, Value(Op.STRUCT)
-        for number in place.trail[:-1]:
-            if value.op is Op.ARRAY:
-                self.path.parts.append(f"[{number}]")
-                value = value.item
-            else:
-                step = plan.step(number)
-                self.path.parts.append(f".{step.attribute}")
-                self.passing = self.passing or step.skipped
-                value = step.value
-            if value.op is Op.STRUCT:
-                plan = value.inner
-        last = place.trail[-1]
+    def resume(self, location: FaultLocation) -> None:
+        """Read on from a location to the end of the struct or value that contains it."""
+        self.end, self.elements_left, self.bytes_left = location.end, location.elements, location.bytes
+        *outer, last = location.trail
+        value = root_value(self.plan)
+        for part, step, inner in follow(value, outer):
+            self.path.parts.append(part)
+            self.passing = self.passing or (step is not None and step.skipped)
+            value = inner
         if value.op is Op.ARRAY:
-            with self.path.at(f"[{last}]"):
-                self.value(value.item)
-        elif place.kind == 1:
-            self.tags(plan, place.first, place.second)
-        elif last >= 0:
-            self.rest(plan, last)
-        elif place.kind == 2:
-            self.check_taken(plan.step(last), place.second, place.first)
+            self.path.parts.append(f"[{last}]")
+            self.value(value.item)
+        elif location.kind == FaultKind.TAG:
+            self.tags(value.inner, location.first, location.second)
+        elif location.kind == FaultKind.AFTER_TAGGED:
+            self.check_tagged_size(value.inner.step(last), location.second, location.first)
+        elif last < 0:
+            self.field(value.inner.step(last))
         else:
-            self.field(plan.step(last))
+            self.rest(value.inner, last)
 
     # Values
 
@@ -259,7 +234,7 @@ class Decoder:
         return plan.cls(**values | self.rest(plan, 0))
 
     def rest(self, plan: StructPlan, first: int) -> dict[str, Any]:
-        """Read the fields of a struct from a step on."""
+        """Read the fields of a struct from an index on."""
         values = {step.attribute: self.field(step) for step in plan.steps[first:]}
         return values | self.tag_section(plan) if plan.flexible else values
 
@@ -290,6 +265,7 @@ class Decoder:
         return self.tags(plan, count, -1)
 
     def tags(self, plan: StructPlan, count: int, previous: int) -> dict[str, Any]:
+        """Read so many tags, of which the first follows the tag ``previous``."""
         known = {step.tag: step for step in plan.tagged}
         values: dict[str, Any] = {}
         unknown: list[tuple[int, bytes]] = []
@@ -329,11 +305,11 @@ class Decoder:
         start, outer_end = self.position, self.end
         self.end = start + size
         value = self.field(step)
-        self.check_taken(step, size, start)
+        self.check_tagged_size(step, size, start)
         self.end = outer_end
         return value
 
-    def check_taken(self, step: Step, size: int, start: int) -> None:
+    def check_tagged_size(self, step: Step, size: int, start: int) -> None:
         taken = self.position - start
         if taken != size:
             self.fail(InvalidTagError, f"tag {step.tag} declares {size} bytes, its value took {taken}", start)

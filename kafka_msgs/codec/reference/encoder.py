@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from operator import index
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from kafka_msgs.codec.exact import (
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
+from kafka_msgs.codec.reference.faults import Trail, follow, root_value
 from kafka_msgs.codec.reference.path import Path
 from kafka_msgs.errors import EncodeError, UnsupportedFieldError, shown
 from kafka_msgs.primitives import write_uvarint
@@ -40,6 +42,28 @@ class Encoder:
 
     def wrong_type(self, expected: str, value: Any) -> NoReturn:
         self.fail(f"expected {expected}, got {type(value).__name__}", value)
+
+    # Faults
+
+    def resume(self, message: Any, trail: Trail) -> None:
+        """Encode the value to which a trail leads. What changed meanwhile may be right now."""
+        *outer, last = trail
+        value = root_value(self.plan)
+        with suppress(LookupError, NotExactError):
+            for number, (part, step, inner) in zip(outer, follow(value, outer), strict=True):
+                message = _content(value, message, step.attribute if step else number)
+                self.path.parts.append(part)
+                value = inner
+            if value.op is Op.ARRAY:
+                self.element(value, _content(value, message, last), last)
+                return
+            message = exact_struct(value.inner.cls, message)
+            if last == len(value.inner.steps):
+                self.end(value.inner, message)
+            elif last < 0:
+                self.tagged(value.inner.step(last), message)
+            else:
+                self.field(value.inner.step(last), message)
 
     # Values
 
@@ -135,8 +159,11 @@ class Encoder:
             self.wrong_type("tuple", items)
         self.length(value, len(items))
         for number, item in enumerate(items):
-            with self.path.at(f"[{number}]"):
-                self.value(value.item, item)
+            self.element(value, item, number)
+
+    def element(self, value: Value, item: Any, number: int) -> None:
+        with self.path.at(f"[{number}]"):
+            self.value(value.item, item)
 
     def struct(self, plan: StructPlan, item: Any) -> None:
         try:
@@ -146,8 +173,15 @@ class Encoder:
         for absent in plan.absent:
             self.absent(absent, getattr(item, absent.attribute))
         for step in plan.steps:
-            with self.path.at(f".{step.attribute}"):
-                self.value(step.value, getattr(item, step.attribute))
+            self.field(step, item)
+        self.end(plan, item)
+
+    def field(self, step: Step, item: Any) -> None:
+        with self.path.at(f".{step.attribute}"):
+            self.value(step.value, getattr(item, step.attribute))
+
+    def end(self, plan: StructPlan, item: Any) -> None:
+        """Write what follows the positional fields."""
         if plan.flexible:
             self.tag_section(plan, item)
         elif is_set(item.unknown_tagged_fields):
@@ -162,11 +196,7 @@ class Encoder:
     # The tag section
 
     def tag_section(self, plan: StructPlan, item: Any) -> None:
-        parts = []
-        for step in plan.tagged:
-            tagged = getattr(item, step.attribute)
-            if differs(step.value, step.default, tagged):
-                parts.append((step.tag or 0, self.tagged_value(step, tagged)))
+        parts = [part for step in plan.tagged for part in self.tagged(step, item)]
         parts += self.unknown_tags(plan, item)
         if len(parts) > MAX_TAGS:
             self.unknown_fields_fail(f"{len(parts)} tags: at most {MAX_TAGS} are allowed", item)
@@ -174,12 +204,14 @@ class Encoder:
         for tag, raw in parts:
             self.out += write_uvarint(tag) + write_uvarint(len(raw)) + raw
 
-    def tagged_value(self, step: Step, item: Any) -> bytes:
+    def tagged(self, step: Step, item: Any) -> list[tuple[int, bytes]]:
+        """Return the tag and the bytes of a tagged field, unless it has its default."""
+        if not differs(step.value, step.default, getattr(item, step.attribute)):
+            return []
         outer, self.out = self.out, bytearray()
-        with self.path.at(f".{step.attribute}"):
-            self.value(step.value, item)
+        self.field(step, item)
         raw, self.out = bytes(self.out), outer
-        return raw
+        return [(step.tag or 0, raw)]
 
     def unknown_tags(self, plan: StructPlan, item: Any) -> list[tuple[int, bytes]]:
         try:
@@ -206,3 +238,10 @@ class Encoder:
     def unknown_fields_fail(self, reason: str, item: Any) -> NoReturn:
         self.path.parts.append(".unknown_tagged_fields")
         self.fail(reason, item.unknown_tagged_fields, UnsupportedFieldError)
+
+
+def _content(value: Value, item: Any, key: Any) -> Any:
+    """Return an element of an array by its index, or a field of a struct by its name."""
+    if value.op is Op.ARRAY:
+        return exact_items(item)[key]
+    return getattr(exact_struct(value.inner.cls, item), key)

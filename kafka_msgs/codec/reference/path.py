@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Self
 
 __all__ = ["Path"]
 
@@ -14,12 +13,17 @@ class Path:
     def __init__(self) -> None:
         self.parts: list[str] = []
 
-    @contextmanager
-    def at(self, part: str) -> Iterator[None]:
-        """Add ``part`` to the path during the block. After an error the path stays at the error."""
+    def at(self, part: str) -> Self:
+        """Add ``part`` to the path during a ``with`` block. After an error the path stays at the error."""
         self.parts.append(part)
-        yield
-        self.parts.pop()
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None:
+            self.parts.pop()
 
     def __str__(self) -> str:
         return "".join(self.parts).removeprefix(".")

@@ -1,0 +1,64 @@
+"""Locations of faults: where a fast executor stopped, as the steps that lead there from the root of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+from kafka_msgs.codec.ops import Op
+from kafka_msgs.codec.plan import Plan, Step, Value
+
+__all__ = ["FaultKind", "FaultLocation", "Trail", "follow", "root_value"]
+
+Trail: TypeAlias = tuple[int, ...]
+"""The indexes of fields and of array elements from the root to a fault. A tagged field has a negative index, see
+``StructPlan.step``; the index after the last positional field is the tag section. An empty trail leads nowhere."""
+
+
+class FaultKind(IntEnum):
+    """What the reader is at."""
+
+    VALUE = 0
+    """The start of a value."""
+
+    TAG = 1
+    """The start of a tag."""
+
+    AFTER_TAGGED = 2
+    """The end of a tagged value that does not have its declared size."""
+
+
+class FaultLocation(NamedTuple):
+    """Where decoding stopped.
+
+    ``position`` is the next byte to read, ``end`` the end of the data or of the enclosing tagged field. ``elements``
+    and ``bytes`` are the remaining budget. ``first`` and ``second`` are the number of remaining tags and the previous
+    tag (``TAG``), or the start and the declared size of the value (``AFTER_TAGGED``).
+    """
+
+    trail: Trail
+    position: int
+    end: int
+    elements: int
+    bytes: int
+    kind: int = FaultKind.VALUE
+    first: int = 0
+    second: int = 0
+
+
+def root_value(plan: Plan) -> Value:
+    """Return the value from which trails start: the message."""
+    return Value(Op.STRUCT, struct=plan.root)
+
+
+def follow(value: Value, trail: Iterable[int]) -> Iterator[tuple[str, Step | None, Value]]:
+    """Yield, for each index of a trail from ``value``, its part of the path, its step (None: an element) and value."""
+    for index in trail:
+        if value.op is Op.ARRAY:
+            value = value.item
+            yield f"[{index}]", None, value
+        else:
+            step = value.inner.step(index)
+            value = step.value
+            yield f".{step.attribute}", step, value
