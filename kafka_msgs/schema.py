@@ -191,12 +191,11 @@ def _is_plain(cls: type[Struct]) -> bool:
 
 def still_sealed(cls: type[Struct]) -> bool:
     """Whether a class that was sealed is still plain. If not, it is what attrs made of it from now on."""
-    if not vars(cls).get("_sealed"):
-        return True  # not of this module
-    if not _is_plain(cls):
-        cls._sealed = False
-        cls._layout = None
-    return cls._sealed
+    # The look-up gives the class a version, which the core remembers. A class of others is taken as it is.
+    sealed = bool(getattr(cls, "_sealed", True))
+    if sealed and "_sealed" in vars(cls) and not _is_plain(cls):
+        cls._sealed = sealed = False
+    return sealed
 
 
 def _is_special(cls: type[Any]) -> bool:
