@@ -11,7 +11,6 @@ Each of these packages has two implementations, the modules ``native`` and ``pyt
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
@@ -29,8 +28,6 @@ def _has_core() -> bool:
     """Whether the C core can run. It is not loaded if another backend was requested."""
     if _WANTED not in ("auto", "c"):
         return find_spec(CORE) is not None
-    if _WANTED == "auto" and not _gil():
-        return False
     try:
         import_module(CORE)
     except ModuleNotFoundError as error:
@@ -43,11 +40,6 @@ def _has_core() -> bool:
         warn(f"the C core cannot be loaded, so the slower Python code runs: {error}", RuntimeWarning, stacklevel=2)
         return False
     return True
-
-
-def _gil() -> bool:
-    """Whether there is a GIL: the core needs it, and to load the core would turn it on for the whole process."""
-    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 BACKENDS: Final[tuple[str, ...]] = (*(("c",) if _has_core() else ()), "python", "reference")

@@ -191,12 +191,12 @@ def _is_plain(cls: type[Struct]) -> bool:
 
 def is_still_sealed(cls: type[Struct]) -> bool:
     """Whether a sealed class is still plain after a change to it. If not, unseal it: only its own methods are right."""
-    if not vars(cls).get("_sealed"):
-        return True  # sealed by a test, without this module
-    if not _is_plain(cls):
-        cls._sealed, cls._layout = False, None
+    # The lookup gives the class a version tag, which the core remembers. A class sealed by a test alone stays sealed.
+    sealed = bool(getattr(cls, "_sealed", True))
+    if sealed and "_sealed" in vars(cls) and not _is_plain(cls):
+        cls._sealed = sealed = False
         cls.__copy__ = cls.__deepcopy__ = None
-    return cls._sealed
+    return sealed
 
 
 def _is_special(cls: type[Any]) -> bool:

@@ -97,9 +97,8 @@ static int load_op(void *codec, Struct *owner, PyObject *spec, Op *op) {
     PyObject *descriptor;
     Py_ssize_t sub;
     if (read_op(spec, op, &sub, &descriptor, &op->edit) < 0) return -1;
-    if (op->code == OP_SKIP || sub >= self->struct_count ||
-        ((op->code == OP_STRUCT || op->item_code == OP_STRUCT) && sub < 0) || op->edit < -INT16_MAX ||
-        op->edit > INT16_MAX || (op->edit < 0 && op->code != OP_ARRAY))
+    if (op->code == OP_SKIP || ((op->code == OP_STRUCT || op->item_code == OP_STRUCT) && sub < 0) ||
+        op->edit < -INT16_MAX || op->edit > INT16_MAX || (op->edit < 0 && op->code != OP_ARRAY))
         return refuse(PyExc_ValueError, "not an op of a plan");
     op->place = slot_offset(descriptor, owner->type);
     if (op->place < 0) return -1;
@@ -112,8 +111,7 @@ static int load_op(void *codec, Struct *owner, PyObject *spec, Op *op) {
     }
     if (op->flags & SKIPPED) op->label = OP_PASS;
     if (op->code == OP_FLOAT64) owner->comparable = 0;
-    op->sub = sub < 0 ? NULL : &self->structs[sub];
-    return 0;
+    return sub >= 0 && (op->sub = find_sub(self->structs, self->struct_count, owner, sub)) == NULL ? -1 : 0;
 }
 
 /* Reads (class, unknown_tagged_fields descriptor, flexible, partial, steps, tagged, absent, inactive tags). */
@@ -124,7 +122,7 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
                           &inactive))
         return -1;
     target->type = (PyTypeObject *)Py_NewRef(type);
-    if (!PyType_IS_GC(target->type) || target->type->tp_itemsize != 0) {
+    if (!consists_of_slots(target->type, self->state->uuid_type)) {
         PyErr_Format(PyExc_TypeError, "%R is not a class with slots", type);
         return -1;
     }
@@ -354,6 +352,7 @@ static PyObject *decode_struct(Reader *r, const Struct *s);
 
 /* Makes an int, or finds the same one made lately. */
 static PyObject *make_large_int(CodecState *state, int64_t value) {
+    if (!HAS_GIL) return PyLong_FromLongLong(value);
     IntEntry *entry = &state->ints[((uint64_t)value * 0x9E3779B97F4A7C15u) >> 56];
     if (entry->key == value && entry->value != NULL) return Py_NewRef(entry->value);
     PyObject *made = PyLong_FromLongLong(value);
@@ -490,8 +489,8 @@ static Py_NO_INLINE PyObject *find_ids(Reader *r, const unsigned char *raw, Py_s
     for (Py_ssize_t i = 0; i < count; i++)
         hash = (hash ^ load32(raw + 4 * i)) * 0x9E3779B97F4A7C15u;
     TupleEntry *entry = &state->tuples[hash >> 58];
-    r->last = entry;
-    if (entry->count == count && same_words(entry->words, raw, count)) return Py_NewRef(entry->value);
+    if (HAS_GIL) r->last = entry;
+    if (HAS_GIL && entry->count == count && same_words(entry->words, raw, count)) return Py_NewRef(entry->value);
     PyObject *ids = PyTuple_New(count);
     for (Py_ssize_t i = 0; ids != NULL && i < count; i++) {
         PyObject *id = make_int(state, (int32_t)load32(raw + 4 * i));
@@ -500,6 +499,7 @@ static Py_NO_INLINE PyObject *find_ids(Reader *r, const unsigned char *raw, Py_s
     }
     if (ids == NULL) return NULL;
     PyObject_GC_UnTrack(ids);
+    if (!HAS_GIL) return ids;
     PyObject *old = entry->value;
     entry->count = count;
     memcpy(entry->words, raw, 4 * count);
@@ -1185,6 +1185,7 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
                                    &self->decode_failure, &self->trailing_data);
     for (int i = 0; i < 4; i++)
         Py_XINCREF(self->owned[i]); /* those that were parsed */
+    failed = failed || check_budget(self->elements, self->room) < 0;
     if (!failed && self->errors != Py_None) failed = (self->handler = PyUnicode_AsUTF8(self->errors)) == NULL;
     if (!failed && PyTuple_GET_SIZE(specs) < 1) failed = refuse(PyExc_ValueError, "a program has structs");
     if (!failed && (self->structs = new_items(PyTuple_GET_SIZE(specs), sizeof(Struct))) != NULL)
@@ -1344,10 +1345,11 @@ static PyObject *codec_encode(Codec *self, PyObject *message) {
     Writer writer;
     start_writer(&writer, self);
     PyObject *result = NULL;
-    if (self->hint > STACK_SIZE && grow(&writer, self->hint) < 0) return NULL;
+    Py_ssize_t hint = LOAD_LOOSE(self->hint);
+    if (hint > STACK_SIZE && grow(&writer, hint) < 0) return NULL;
     if (encode_struct(&writer, &self->structs[0], message) == 0) {
         Py_ssize_t size = writer.p - writer.start;
-        self->hint = size + size / 8;
+        STORE_LOOSE(self->hint, size + size / 8);
         result = finish(&writer);
     }
     Py_CLEAR(writer.bytes);

@@ -9,7 +9,7 @@
  * back, only its nulls must be taken back. Memory for an index must be reserved before anything is written there.
  *
  * The memory belongs to Python objects with writable buffers. A Python function makes them: Arrow's buffers, from its
- * pool. The GIL is taken only for that.
+ * pool. The GIL is taken only for that. Others may write into that memory, so nothing that matters is read back from it.
  */
 #ifndef KAFKA_MSGS_COLUMN_H
 #define KAFKA_MSGS_COLUMN_H
@@ -37,6 +37,7 @@ typedef struct {
     int32_t span;        /* how many columns this one and those below it are */
     int64_t capacity;    /* indexes that are reserved */
     int64_t room;        /* text: bytes that are reserved */
+    int64_t end;         /* text and lists: where the value behind the last one starts */
     int64_t nulls;
     int64_t null_end; /* behind the last null */
     union {
@@ -57,6 +58,7 @@ typedef struct {
 } Table;
 
 #define MAX_OFFSET INT32_MAX
+_Static_assert(UUID_TEXT <= UINT8_MAX, "it is the width of a column");
 
 static inline int has_offsets(const Column *column) {
     return column->kind == COLUMN_TEXT || column->kind == COLUMN_LIST;
@@ -84,11 +86,11 @@ static Status grow_memory(Table *table, Column *column, int which, size_t size) 
     PyEval_RestoreThread(table->thread);
     PyObject *owner = PyObject_CallFunction(table->allocate, "n", (Py_ssize_t)size);
     if (owner != NULL && PyObject_GetBuffer(owner, &grown, PyBUF_WRITABLE) == 0) {
-        if ((size_t)grown.len < size) {
-            PyErr_SetString(PyExc_ValueError, "memory of another size than asked for");
+        if ((size_t)grown.len < size || (uintptr_t)grown.buf % sizeof(uint64_t) != 0) {
+            PyErr_SetString(PyExc_ValueError, "memory of another size or alignment than asked for");
             PyBuffer_Release(&grown);
         } else {
-            if (held->obj != NULL) memcpy(grown.buf, held->buf, (size_t)held->len);
+            if (held->obj != NULL) memmove(grown.buf, held->buf, (size_t)held->len < size ? (size_t)held->len : size);
             PyBuffer_Release(held);
             *held = grown;
             column->starts[which] = grown.buf;
@@ -156,7 +158,7 @@ static inline void put_bit(Column *column, int64_t index, int bit) {
 
 /* Text and lists: puts an empty value. */
 static inline void put_empty(Column *column, int64_t index) {
-    column->offsets[index + 1] = column->offsets[index];
+    column->offsets[index + 1] = (int32_t)column->end;
 }
 
 /* Puts null; below a null struct all is null. */
@@ -171,21 +173,21 @@ static Status put_null(Table *table, Column *column, int64_t index) {
 }
 
 static inline Status put_text(Table *table, Column *column, int64_t index, const unsigned char *content, int64_t size) {
-    int64_t at = column->offsets[index];
+    int64_t at = column->end;
     if (column->room - at < size) {
         Status status = reserve_text(table, column, at + size);
         if (status != DONE) return status;
     }
     if (size > 0) memcpy(column->data + at, content, (size_t)size);
-    column->offsets[index + 1] = (int32_t)(at + size);
+    column->offsets[index + 1] = (int32_t)(column->end = at + size);
     return DONE;
 }
 
 /* Lists: gives the list at an index `count` elements and reserves them; `*first` is the index of the first. */
 static inline Status put_list(Table *table, Column *column, int64_t index, int64_t count, int64_t *first) {
-    *first = column->offsets[index];
+    *first = column->end;
     if (count > MAX_OFFSET - *first) return FULL;
-    column->offsets[index + 1] = (int32_t)(*first + count);
+    column->offsets[index + 1] = (int32_t)(column->end = *first + count);
     return reserve(table, column + 1, *first + count);
 }
 
@@ -198,7 +200,11 @@ static void take_back(Column *column, int64_t index) {
             *byte |= bit;
         }
         if (column->null_end > index) column->null_end = index;
-        if (column->kind == COLUMN_LIST) take_back(column + 1, column->offsets[index]);
+        if (!has_offsets(column)) continue;
+        int64_t found = column->offsets[index], most = column->width == UUID_TEXT ? index * UUID_TEXT : column->end;
+        if (most > column->end) most = column->end;
+        column->end = found < 0 || found > most ? most : found;
+        if (column->kind == COLUMN_LIST) take_back(column + 1, column->end);
     }
 }
 
@@ -244,14 +250,13 @@ static int list_columns(const Table *table, Column *column, int64_t length, PyOb
             owners[which] = table->memory[column - table->columns][which].obj;
             if (owners[which] == NULL) owners[which] = Py_None;
         }
-        int64_t size = column->kind == COLUMN_TEXT ? column->offsets[length] : (int64_t)fixed_bytes(column, length);
+        int64_t size = column->kind == COLUMN_TEXT ? column->end : (int64_t)fixed_bytes(column, length);
         PyObject *one = Py_BuildValue("(LLOOOL)", (long long)length, (long long)column->nulls, owners[VALID],
                                       owners[OFFSETS], owners[DATA], (long long)size);
         int failed = one == NULL ? -1 : PyList_Append(list, one);
         Py_XDECREF(one);
         if (failed) return -1;
-        if (column->kind == COLUMN_LIST && list_columns(table, column + 1, column->offsets[length], list) < 0)
-            return -1;
+        if (column->kind == COLUMN_LIST && list_columns(table, column + 1, column->end, list) < 0) return -1;
     }
     return 0;
 }

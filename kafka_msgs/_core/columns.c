@@ -19,6 +19,7 @@
 
 #include "bytes.h"
 #include "column.h"
+#include "compat.h"
 #include "core.h"
 #include "input.h"
 #include "lengths.h"
@@ -58,8 +59,7 @@ static inline uint64_t hex_digits(uint32_t value) {
 }
 
 static inline void put_uuid(Column *column, int64_t index, Place raw) {
-    int32_t at = column->offsets[index];
-    unsigned char *text = column->data + at; /* reserved with the index */
+    unsigned char *text = column->data + column->end; /* reserved with the index */
     uint64_t second = hex_digits(load32(raw + 4)), third = hex_digits(load32(raw + 8));
     store64(text, hex_digits(load32(raw)));
     store32(text + 9, (uint32_t)(second >> 32));
@@ -68,7 +68,7 @@ static inline void put_uuid(Column *column, int64_t index, Place raw) {
     store32(text + 24, (uint32_t)third);
     store64(text + 28, hex_digits(load32(raw + 12)));
     text[8] = text[13] = text[18] = text[23] = '-';
-    column->offsets[index + 1] = at + UUID_TEXT;
+    column->offsets[index + 1] = (int32_t)(column->end += UUID_TEXT);
 }
 
 /* Puts the value of a fixed-size op; its bytes are known to be there. */
@@ -184,11 +184,11 @@ static Place read_unknown_tag(Reader *r, Place p, const Struct *s, int64_t index
     if (--r->elements < 0 || (r->room -= size) < 0) return NULL;
     if (s->unknown == 0) return p + size;
     Column *map = r->columns + s->unknown, *tags = map + 2, *contents = map + 3;
-    int64_t entry = map->offsets[index + 1];
+    int64_t entry = map->end;
     Status status = entry == MAX_OFFSET ? FULL : reserve(r->table, map + 1, entry + 1);
     if (status != DONE) return then(r, status, p);
     ((uint32_t *)tags->data)[entry] = tag;
-    map->offsets[index + 1]++;
+    map->offsets[index + 1] = (int32_t)++map->end;
     return then(r, put_text(r->table, contents, entry, p, size), p + size);
 }
 
@@ -219,9 +219,10 @@ static inline Place read_tag_section(Reader *r, Place p, const Struct *s, int64_
     if (count > MAX_TAGS) p = NULL;
     if (s->unknown == 0) return p == NULL ? NULL : read_tags(r, p, s, index, count);
     Column *map = r->columns + s->unknown;
+    int64_t first = map->end;
     put_empty(map, index);
     if (p != NULL) p = read_tags(r, p, s, index, count);
-    if (p == NULL || map->offsets[index + 1] != map->offsets[index]) return p;
+    if (p == NULL || map->end != first) return p;
     return then(r, mark_null(r->table, map, index), p);
 }
 
@@ -256,6 +257,7 @@ typedef struct Run {
 } Run;
 
 #define MOST_ROWS (1 << 25) /* at once: as many UUIDs fit into one column */
+_Static_assert((int64_t)MOST_ROWS * UUID_TEXT <= MAX_OFFSET, "offsets of so many rows have 32 bits");
 
 /* Returns the form of a number, which is often that of the row before; NULL without one. */
 static inline const Form *find_form(Run *run, int64_t prefix) {
@@ -339,31 +341,22 @@ static inline Spot room_for(Writer *w, Spot p, int64_t size) {
     return w->end - p >= size ? p : more_room(w, p, size);
 }
 
-/* By two hexadecimal digits as they lie in memory: 0x100 and the byte that they mean; 0 for all else. */
-static uint16_t HEX[1 << 16];
-
-static void fill_hex(void) {
-    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-    for (int i = 0; i < 32 * 32; i++) {
-        char two[] = {digits[i / 32], digits[i % 32]};
-        uint16_t pair;
-        memcpy(&pair, two, 2);
-        HEX[pair] = (uint16_t)(0x100 | i / 32 % 16 << 4 | i % 16);
-    }
-}
+/* By a hexadecimal digit: 16 and what it means; 0 for all else. */
+static const unsigned char HEX[256] = {
+    ['0'] = 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, ['A'] = 26, 27, 28, 29, 30, 31, ['a'] = 26, 27, 28, 29, 30, 31};
 
 /* Writes a UUID given as 36 characters. */
 static inline Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at) {
     static const unsigned char pairs[] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
     int64_t start, size = range_at(input, at, &start);
     const unsigned char *text = input->data + start;
-    uint16_t all = 0x100, pair;
+    unsigned char all = 16;
     if (size < 0) return fail(w, BROKEN);
     if (size != UUID_TEXT) return NULL;
     for (int i = 0; i < 16; i++) {
-        memcpy(&pair, text + pairs[i], 2);
-        all &= HEX[pair];
-        p[i] = (unsigned char)HEX[pair];
+        unsigned char high = HEX[text[pairs[i]]], low = HEX[text[pairs[i] + 1]];
+        all &= high & low;
+        p[i] = (unsigned char)(high << 4 | (low & 15));
     }
     return all == 0 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' ? NULL : p + 16;
 }
@@ -583,14 +576,14 @@ static Status encode_row(Run *run, int64_t row) {
     Writer w = {run->inputs, &run->table, bytes->data + bytes->room, row, run->count, MALFORMED};
     const Form *form = form_of(run, run->first + row);
     if (form == NULL || run->program->selective) return MALFORMED;
-    Spot p = room_for(&w, bytes->data + bytes->offsets[row], 2);
+    Spot p = room_for(&w, bytes->data + bytes->end, 2);
     if (p != NULL && run->prefix) {
         store16(p, (uint16_t)form->prefix);
         p += 2;
     }
     if (p != NULL) p = write_struct(&w, p, form->root, place_of(run->inputs, run->first + row));
     if (p == NULL) return w.status;
-    bytes->offsets[row + 1] = (int32_t)distance(&w, p);
+    bytes->offsets[row + 1] = (int32_t)(bytes->end = distance(&w, p));
     return DONE;
 }
 
@@ -604,7 +597,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UN
     int failed = !PyArg_ParseTuple(args, "O!O!O!pLLO", &PyTuple_Type, &columns, &PyTuple_Type, &structs, &PyTuple_Type,
                                    &forms, &self->prefixed, &self->elements, &self->room, &self->allocate);
     Py_XINCREF(self->allocate);
-    if (failed || load_columns(self, columns) < 0 || load_structs(self, structs) < 0 || load_forms(self, forms) < 0)
+    if (failed || check_budget(self->elements, self->room) < 0 || load_columns(self, columns) < 0 ||
+        load_structs(self, structs) < 0 || load_forms(self, forms) < 0)
         Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -721,6 +715,9 @@ static const struct {
     [RECORD_COLUMN_BASE_SEQUENCE] = {{COLUMN_FIXED, 4, 1, OP_INT32, BASE_SEQUENCE_AT}},
 };
 
+_Static_assert(sizeof(long long) == sizeof(int64_t), "numbers of Python's arguments are those of columns");
+_Static_assert(COUNT_AT + sizeof(int32_t) == HEADER_SIZE, "each field is in the header");
+
 typedef struct {
     PyObject_HEAD
     int32_t wanted[RECORD_COLUMN_COUNT]; /* where each column of records is, 0 for nowhere */
@@ -734,6 +731,7 @@ typedef struct {
 
 /* Batches after each other, and where to stop in them. */
 typedef struct {
+    PyObject *data;       /* what has the bytes; borrowed */
     Place start;          /* the byte at position 0 */
     Py_ssize_t at, end;   /* of what is not added yet */
     long long shift;      /* what is added to a place to get the position */
@@ -781,7 +779,7 @@ static Status reserve_batch(RecordColumns *self, const Source *source) {
     Column *values = self->table.columns + self->wanted[RECORD_COLUMN_VALUE];
     Status status = reserve(&self->table, self->table.columns, self->rows + source->count);
     if (status != DONE || self->wanted[RECORD_COLUMN_VALUE] == 0) return status;
-    int64_t room = values->offsets[self->rows] + (source->end - source->p);
+    int64_t room = values->end + (source->end - source->p);
     return reserve_text(&self->table, values, room < MAX_OFFSET ? room : MAX_OFFSET);
 }
 
@@ -868,7 +866,7 @@ static Status put_run(RecordColumns *self, Batches *run) {
         int packed = is_packed(self, header);
         if (packed && !first) break;
         Source source = {header, header + HEADER_SIZE, header + size, (int32_t)load32(header + COUNT_AT),
-                         run->at + run->shift};
+                         (int64_t)((uint64_t)run->at + (uint64_t)run->shift)};
         if (packed) {
             source.p = run->body.buf;
             source.end = source.p + run->body.len;
@@ -886,8 +884,7 @@ static Status unpack_next(RecordColumns *self, Batches *run, PyObject *unpack) {
     Place header = run->start + run->at;
     if (!is_packed(self, header)) return DONE;
     Py_ssize_t size = walk_batch(header, run->end - run->at) - HEADER_SIZE;
-    /* The view ends with the call: the function looks at the bytes and keeps nothing. */
-    PyObject *view = PyMemoryView_FromMemory((char *)header + HEADER_SIZE, size, PyBUF_READ), *found = NULL;
+    PyObject *view = view_of(run->data, run->at + HEADER_SIZE, size), *found = NULL;
     if (view != NULL) found = PyObject_CallFunction(unpack, "iO", load16(header + ATTRIBUTES_AT) & CODEC_MASK, view);
     Py_XDECREF(view);
     Status status = found == NULL ? NO_MEMORY : found == Py_None ? MALFORMED : DONE;
@@ -900,7 +897,6 @@ static Status unpack_next(RecordColumns *self, Batches *run, PyObject *unpack) {
 static Status append_run(RecordColumns *self, Batches *run, PyObject *unpack) {
     Status status = DONE;
     while (status == DONE && next_batch(self, run) != 0) {
-        self->busy = 1; /* other threads run meanwhile */
         status = unpack_next(self, run, unpack);
         if (status == DONE) {
             self->table.thread = PyEval_SaveThread();
@@ -908,19 +904,21 @@ static Status append_run(RecordColumns *self, Batches *run, PyObject *unpack) {
             PyEval_RestoreThread(self->table.thread);
         }
         PyBuffer_Release(&run->body);
-        self->busy = 0;
     }
     return status;
 }
 
-/* Makes the table, if there is none; -1 with an exception, if it cannot be used either. */
-static int start_table(RecordColumns *self) {
-    if (self->busy) return refuse(PyExc_RuntimeError, "another thread is appending");
-    if (self->table.columns != NULL) return 0;
-    self->busy = 1; /* other threads run meanwhile */
-    int failed = new_table(&self->table, self->shape, self->allocate, 0);
-    self->busy = 0;
-    return failed;
+/* Takes the table, and makes it if there is none; -1 with an exception if that fails, or if somebody else has it. Other
+ * threads run until `leave_table`, and code of others: it is taken once. */
+static int take_table(RecordColumns *self) {
+    if (SET_FLAG(self->busy)) return refuse(PyExc_RuntimeError, "another thread is appending");
+    if (self->table.columns != NULL || new_table(&self->table, self->shape, self->allocate, 0) == 0) return 0;
+    STORE_RELEASE(self->busy, 0);
+    return -1;
+}
+
+static void leave_table(RecordColumns *self) {
+    STORE_RELEASE(self->busy, 0);
 }
 
 /* append(data, at, end, shift, elements, rows, size, unpack). */
@@ -932,21 +930,25 @@ static PyObject *records_append(RecordColumns *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "y*nnLLLLO:append", &data, &run.at, &run.end, &run.shift, &run.elements, &run.rows,
                           &run.size, &unpack))
         return NULL;
+    run.data = data.obj;
     run.start = data.buf;
     if (run.at < 0 || run.end < run.at || run.end > data.len)
         PyErr_SetString(PyExc_ValueError, "the batches are not within the buffer");
-    else if (start_table(self) == 0)
+    else if (take_table(self) == 0) {
         status = append_run(self, &run, unpack);
+        leave_table(self);
+    }
     PyBuffer_Release(&data);
     return status == NO_MEMORY ? raise_status(status) : PyLong_FromSsize_t(run.at);
 }
 
 static PyObject *records_finish(RecordColumns *self, PyObject *Py_UNUSED(unused)) {
-    if (start_table(self) < 0) return NULL;
+    if (take_table(self) < 0) return NULL;
     Table full = self->table;
     int64_t rows = self->rows;
     memset(&self->table, 0, sizeof(Table));
     self->rows = self->size = 0;
+    leave_table(self);
     return finish_table(&full, rows);
 }
 
@@ -1008,7 +1010,6 @@ static PyType_Slot records_slots[] = {
 };
 
 int columns_add(PyObject *module) {
-    fill_hex();
     if (!core_add_type(module, CORE_NAME ".ColumnProgram", sizeof(Program), 0, program_slots, NULL)) return -1;
     return core_add_type(module, CORE_NAME ".RecordColumns", sizeof(RecordColumns), 0, records_slots, NULL) ? 0 : -1;
 }

@@ -55,4 +55,30 @@ static inline PyObject *take_exception(void) {
 #endif
 }
 
+/* Without the GIL other threads run at any time. What they read is published by STORE_RELEASE, once and for all, so that
+ * nobody needs a reference to what is shared: HELD gives one only with the GIL, under which all this is plain. A class keeps
+ * its layout and its codecs. Counters that only guide are loose: they are not written where nothing would change. */
+#ifdef Py_GIL_DISABLED
+#define LOAD_ACQUIRE(place)         __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
+#define STORE_RELEASE(place, value) __atomic_store_n(&(place), value, __ATOMIC_RELEASE)
+#define LOAD_LOOSE(place)           __atomic_load_n(&(place), __ATOMIC_RELAXED)
+#define STORE_LOOSE(place, value)                                                                                      \
+    if (LOAD_LOOSE(place) != (value)) __atomic_store_n(&(place), value, __ATOMIC_RELAXED)
+#define SET_FLAG(place) __atomic_exchange_n(&(place), 1, __ATOMIC_ACQUIRE)
+#define HELD(object)    ((void)(object), NULL)
+#define HAS_GIL         0
+#else
+#define LOAD_ACQUIRE(place)         (place)
+#define STORE_RELEASE(place, value) ((place) = (value))
+#define LOAD_LOOSE(place)           (place)
+#define STORE_LOOSE(place, value)   ((place) = (value))
+#define SET_FLAG(place)             ((place) || ((place) = 1, 0)) /* whether it was set before */
+#define HELD(object)                Py_NewRef(object)
+#define HAS_GIL                     1
+#endif
+#ifndef Py_BEGIN_CRITICAL_SECTION
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION()         }
+#endif
+
 #endif

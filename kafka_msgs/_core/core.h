@@ -3,7 +3,8 @@
  * There is one module, so the core is present as a whole or not at all. module.c makes it of its parts: values.c,
  * methods.c, codec.c, records.c, columns.c and log.c, of which
  * the codec knows the values, and the methods know both. All state is that of a module object, so each interpreter
- * has its own. The GIL guards it: memos and collectors are shared between the threads of an interpreter.
+ * has its own. The threads of an interpreter share it. The GIL guards it, also the memos. Without the GIL there are no memos,
+ * and what is shared never changes, is published as compat.h describes, or is guarded by the lock of its object.
  *
  * The core owns only speed: without the extension the library does the same.
  */
@@ -19,8 +20,8 @@
 
 #define FREE_SIZES 32 /* instances of so many slots and more are not kept when they are freed */
 
-#ifdef __SANITIZE_ADDRESS__
-#define FREE_BYTES 0 /* what was freed stays visible as such */
+#if defined(__SANITIZE_ADDRESS__) || defined(Py_GIL_DISABLED)
+#define FREE_BYTES 0 /* what was freed stays visible as such; without the GIL each thread has free memory of its own */
 #else
 #define FREE_BYTES (128 * 1024) /* at most, for each number of slots */
 #endif

@@ -22,10 +22,9 @@ typedef struct {
     PyObject *producers; /* a set; owned */
 } Tally;
 
-/* Whether the checksum of the bytes is the stored one; -1 with an exception. */
-static int is_sound(PyObject *checksum, const unsigned char *p, Py_ssize_t size, uint32_t stored) {
-    /* The view ends with the call: the function looks at the bytes and keeps nothing. */
-    PyObject *view = PyMemoryView_FromMemory((char *)p, size, PyBUF_READ);
+/* Whether the checksum of some bytes of a view is the stored one; -1 with an exception. */
+static int is_sound(PyObject *checksum, PyObject *whole, Py_ssize_t at, Py_ssize_t size, uint32_t stored) {
+    PyObject *view = PySequence_GetSlice(whole, at, at + size);
     PyObject *found = view == NULL ? NULL : PyObject_CallOneArg(checksum, view);
     unsigned long value = found == NULL ? 0 : PyLong_AsUnsignedLong(found);
     Py_XDECREF(view);
@@ -69,6 +68,7 @@ typedef struct {
     int without;           /* attributes that no batch has */
     long long first, last; /* the offsets that batches hold lie from one to the other */
     PyObject *checksum;    /* computes checksums, or None; borrowed */
+    PyObject *whole;       /* a view of all bytes; owned */
 } Limits;
 
 static int is_within(const unsigned char *p, const Limits *limits) {
@@ -85,7 +85,7 @@ static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length,
         const unsigned char *p = data + tally->at;
         if (!is_within(p, limits)) return 0;
         if (limits->checksum != Py_None) {
-            int sound = is_sound(limits->checksum, p + CRC_FROM, size - CRC_FROM, load32(p + CRC_AT));
+            int sound = is_sound(limits->checksum, limits->whole, tally->at + CRC_FROM, size - CRC_FROM, load32(p + CRC_AT));
             if (sound <= 0) return sound;
         }
         if (add_batch(tally, p, size)) return -1;
@@ -111,8 +111,10 @@ static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
     Tally tally = {position, position, .first_time = INT64_MAX, .last_time = INT64_MIN, .producer = NO_PRODUCER};
     if (position < 0)
         PyErr_SetString(PyExc_ValueError, "a negative position");
-    else if ((tally.producers = PySet_New(NULL)) != NULL && !count_run(&tally, data.buf, data.len, &limits))
+    else if ((tally.producers = PySet_New(NULL)) != NULL && (limits.whole = PyMemoryView_FromObject(data.obj)) != NULL &&
+             !count_run(&tally, data.buf, data.len, &limits))
         result = counted(&tally);
+    Py_XDECREF(limits.whole);
     Py_XDECREF(tally.producers);
     PyBuffer_Release(&data);
     return result;

@@ -21,27 +21,48 @@ typedef struct {
     PyObject *names[PARAMETERS]; /* of parameters, interned; NULL for those that it does not have */
 } Method;
 
-/* Returns the codec of the core for a class, a version and options; NULL, perhaps without an exception, without one. */
-static PyObject *find_codec(Layout *layout, PyObject *version, PyObject *options) {
+static inline CachedCodec *entry_of(Layout *layout, int64_t version, PyObject *options) {
+    return &layout->codecs[(version * 2 + (options != NULL)) % CACHED_CODECS];
+}
+
+/* Keeps a codec for the next call. Without the GIL the first codec of an entry stays: other threads may be using it. */
+static void keep_codec(Layout *layout, int64_t version, PyObject *options, PyObject *codec) {
+    CachedCodec *entry = entry_of(layout, version, options);
+    Py_BEGIN_CRITICAL_SECTION(layout);
+    CachedCodec old = *entry;
+    if (HAS_GIL || old.codec == NULL) {
+        entry->version = (Py_ssize_t)version;
+        entry->options = Py_XNewRef(options);
+        STORE_RELEASE(entry->codec, Py_NewRef(codec));
+        Py_XDECREF(old.options);
+        Py_XDECREF(old.codec);
+    }
+    Py_END_CRITICAL_SECTION();
+}
+
+/* Returns the codec of the core for a class, a version and options; NULL, perhaps without an exception, without one. What it
+ * needs to stay is `*held`, a new reference or NULL. */
+static PyObject *find_codec(Layout *layout, PyObject *version, PyObject *options, PyObject **held) {
     int64_t number;
     if (!PyLong_CheckExact(version) || !compact_long(version, &number) || number < 0) return NULL;
-    CachedCodec *entry = &layout->codecs[(number * 2 + (options != NULL)) % CACHED_CODECS];
-    if (entry->codec != NULL && entry->version == number && entry->options == options) return Py_NewRef(entry->codec);
+    CachedCodec *entry = entry_of(layout, number, options);
+    PyObject *known = LOAD_ACQUIRE(entry->codec);
+    if (known != NULL && entry->version == number && entry->options == options) {
+        *held = HELD(known);
+        return known;
+    }
     PyObject *find = import_attribute("kafka_msgs.codec", "codec_for");
     PyObject *found = find == NULL ? NULL : PyObject_CallFunctionObjArgs(find, layout->type, version, options, NULL);
     PyObject *codec = found == NULL ? NULL : codec_of(found);
     Py_XDECREF(find);
     Py_XDECREF(found);
-    if (codec == NULL) return NULL;
-    entry->version = (Py_ssize_t)number;
-    Py_XSETREF(entry->options, Py_XNewRef(options));
-    Py_XSETREF(entry->codec, Py_NewRef(codec));
-    return codec;
+    if (codec != NULL) keep_codec(layout, number, options, codec);
+    return *held = codec;
 }
 
 static PyObject *method_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names) {
     Method *self = (Method *)callable;
-    PyObject *bound[PARAMETERS] = {NULL}, *result = NULL, *codec = NULL;
+    PyObject *bound[PARAMETERS] = {NULL}, *result = NULL, *codec = NULL, *held = NULL;
     Layout *layout = NULL;
     if (sort_arguments(self->names, PARAMETERS, OPTIONS, args, PyVectorcall_NARGS(flags), names, bound) &&
         bound[OWNER] != NULL && bound[VERSION] != NULL && (self->names[DATA] == NULL || bound[DATA] != NULL)) {
@@ -49,13 +70,13 @@ static PyObject *method_call(PyObject *callable, PyObject *const *args, size_t f
         if (PyType_Check(type)) layout = layout_of((PyTypeObject *)type);
     }
     if (layout != NULL) {
-        Py_INCREF(layout);
-        codec = find_codec(layout, bound[VERSION], bound[OPTIONS]);
-        Py_DECREF(layout);
+        PyObject *held_layout = HELD(layout);
+        codec = find_codec(layout, bound[VERSION], bound[OPTIONS], &held);
+        Py_XDECREF(held_layout);
     }
     if (codec == NULL) return PyErr_Occurred() ? NULL : PyObject_Vectorcall(self->function, args, flags, names);
     result = codec_run(codec, self->verb, bound[self->verb == CODEC_ENCODE ? OWNER : DATA], bound[OFFSET]);
-    Py_DECREF(codec);
+    Py_XDECREF(held);
     return result;
 }
 
@@ -66,6 +87,8 @@ static PyObject *method_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     if (!PyArg_ParseTuple(args, "Oi(OOOOO)", &function, &verb, &names[OWNER], &names[DATA], &names[VERSION],
                           &names[OFFSET], &names[OPTIONS]))
         return NULL;
+    if (verb < CODEC_ENCODE || verb > CODEC_READ || (verb == CODEC_ENCODE) == PyUnicode_CheckExact(names[DATA]))
+        return PyErr_Format(PyExc_ValueError, "not a method with these parameters");
     Method *self = (Method *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->call = method_call;

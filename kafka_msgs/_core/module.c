@@ -37,7 +37,7 @@ static PyModuleDef_Slot module_slots[] = {
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
 #endif
 #if PY_VERSION_HEX >= 0x030D0000
-    {Py_mod_gil, Py_MOD_GIL_USED}, /* see core.h; and no build without the GIL is tested */
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED}, /* see core.h */
 #endif
     {0, NULL},
 };

@@ -43,6 +43,14 @@ static inline PyObject *new_instance(PyTypeObject *type) {
     return object;
 }
 
+/* Returns a view of some bytes of an object that has nothing but bytes. It keeps the object alive, for as long as it is kept. */
+static inline PyObject *view_of(PyObject *object, Py_ssize_t at, Py_ssize_t size) {
+    PyObject *whole = PyMemoryView_FromObject(object);
+    PyObject *view = whole == NULL ? NULL : PySequence_GetSlice(whole, at, at + size);
+    Py_XDECREF(whole);
+    return view;
+}
+
 static inline int refuse(PyObject *exception, const char *reason) {
     PyErr_SetString(exception, reason);
     return -1;

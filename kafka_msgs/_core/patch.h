@@ -70,7 +70,7 @@ static int patch_value(Patch *t, const Op *op) {
     Reader *r = &t->reader;
     int present;
     if (op->edit > 0) return edit_value(t, op);
-    if (op->label == OP_PASS) {
+    if (op->label == OP_PASS || (op->sub == NULL && op->edit == 0)) {
         const unsigned char *p = pass_value(r, r->p, op);
         if (p == NULL) return malformed(r->state);
         r->p = p;

@@ -42,6 +42,7 @@ typedef struct Struct {
     int partial;        /* unknown tagged fields are passed over */
     int tracked;        /* the collector knows the instances: the class may go, and refer to them */
     int comparable;     /* the class is sealed, and has no floats, which need not equal themselves */
+    int depth;          /* how many structs contain each other down to here */
     Py_ssize_t unknown; /* the place of unknown tagged fields */
     Py_ssize_t run;     /* bytes of the fixed-size values that the struct begins with */
     Op *ops;            /* positional; NULL before it is loaded, as the others are */
@@ -49,6 +50,23 @@ typedef struct Struct {
     Op *absent;         /* fields that this version lacks, as they would be written at a version that has them */
     uint32_t *inactive; /* declared tags that are not valid at this version, and behind them UINT32_MAX */
 } Struct;
+
+#define MAX_DEPTH 1000 /* of structs in each other: each takes some of the stack */
+
+/* Returns the struct of a number above that of its owner, so that none contains itself; NULL with an exception. */
+static const Struct *find_sub(Struct *structs, Py_ssize_t count, const Struct *owner, Py_ssize_t number) {
+    if (number <= owner - structs || number >= count || owner->depth >= MAX_DEPTH) {
+        PyErr_SetString(PyExc_ValueError, "not a struct of a program");
+        return NULL;
+    }
+    if (structs[number].depth <= owner->depth) structs[number].depth = owner->depth + 1;
+    return &structs[number];
+}
+
+/* Whether a budget is one. */
+static int check_budget(long long elements, long long room) {
+    return elements < 0 || room < 0 ? refuse(PyExc_ValueError, "a budget is not negative") : 0;
+}
 
 static int load_op(void *program, Struct *owner, PyObject *spec, Op *op);
 
@@ -61,7 +79,7 @@ static int read_op(PyObject *spec, Op *op, Py_ssize_t *sub, PyObject **place, in
                           &initial, &ignorable, place, number))
         return -1;
     if (code < 0 || code > OP_SKIP || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY || op->size < 1 ||
-        op->size < FIXED_SIZE[item_code])
+        op->size > MAX_LENGTH || op->size < FIXED_SIZE[item_code])
         return refuse(PyExc_ValueError, "not an op of a plan");
     op->code = op->label = (unsigned char)code;
     op->flags = (unsigned char)flags;

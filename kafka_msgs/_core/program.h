@@ -58,13 +58,6 @@ static int check_column(const Program *self, const Struct *owner, Py_ssize_t col
     return 0;
 }
 
-/* Returns the struct of a number above that of its owner, so that none contains itself; NULL with an exception. */
-static const Struct *find_sub(const Program *self, const Struct *owner, Py_ssize_t number) {
-    if (number > owner - self->structs && number < self->struct_count) return &self->structs[number];
-    refuse_program("a struct");
-    return NULL;
-}
-
 /* The place is the number of the column, and the last number that of the struct that is the default. */
 static int load_op(void *program, Struct *owner, PyObject *spec, Op *op) {
     Program *self = program;
@@ -75,11 +68,11 @@ static int load_op(void *program, Struct *owner, PyObject *spec, Op *op) {
     op->place = PyLong_AsLong(column);
     if (op->place == -1 && PyErr_Occurred()) return -1;
     if (check_column(self, owner, op->place, op->code) < 0) return -1;
-    if (sub >= 0 && (op->sub = find_sub(self, owner, sub)) == NULL) return -1;
+    if (sub >= 0 && (op->sub = find_sub(self->structs, self->struct_count, owner, sub)) == NULL) return -1;
     if (op->place == 0) self->selective = 1;
     initial = op->initial;
     if (op->place == 0 || initial == Py_None || op->code == OP_ARRAY) return 0;
-    if (op->code == OP_STRUCT) return (op->empty = find_sub(self, owner, empty)) == NULL ? -1 : 0;
+    if (op->code == OP_STRUCT) return (op->empty = find_sub(self->structs, self->struct_count, owner, empty)) == NULL ? -1 : 0;
     if (!PyBytes_Check(initial) || (FIXED_SIZE[op->code] && PyBytes_GET_SIZE(initial) != FIXED_SIZE[op->code]))
         return refuse_program("a constant");
     return 0;
@@ -101,7 +94,7 @@ static int check_value(const Program *self, const Op *op, int is_absent) {
 }
 
 /* Checks the ops of a struct, and that each column below its own is filled in once: no index of it may stay as the memory
- * was. */
+ * was. Fields of fixed size that are not wanted are skipped. */
 static int check_struct(const Program *self, const Struct *s) {
     const Op *lists[] = {s->ops, s->tagged, s->absent};
     unsigned char *filled = new_items(self->shape->span, 1);
@@ -109,10 +102,11 @@ static int check_struct(const Program *self, const Struct *s) {
     int failed = 0;
     for (int which = 0; which < 3; which++)
         for (const Op *op = lists[which]; op->label != OP_END && !failed; op++) {
-            filled[op->place]++;
-            failed = which && op->code == OP_SKIP ? refuse_program("a field") : check_value(self, op, which == 2);
+            int misplaced = which ? op->code == OP_SKIP : op->place == 0 && op->code <= OP_UUID;
+            filled[op->place] = filled[op->place] ? 2 : 1;
+            failed = misplaced ? refuse_program("a field") : check_value(self, op, which == 2);
         }
-    filled[s->unknown]++;
+    filled[s->unknown] = filled[s->unknown] ? 2 : 1;
     for (int32_t i = s->home + 1; s->home >= 0 && i < s->home + self->shape[s->home].span && !failed; i++)
         if (self->parents[i] == s->home && filled[i] != 1) failed = refuse_program("the fields");
     PyMem_Free(filled);

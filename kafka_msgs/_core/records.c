@@ -6,6 +6,8 @@
  *
  * Sections: 1 storage, 2 reading, 3 writing, 4 hashing, 5 what the module keeps. The layout of a record is in walk.h.
  *
+ * A collector has state of its own. Without the GIL its lock guards it: whoever calls it comes after the one before.
+ *
  * Conventions. Functions returning PyObject * give a new reference, or NULL: with an exception set, or, while reading,
  * without one for bytes that are not records. Functions returning int give 0, or -1 in the same two ways.
  */
@@ -22,6 +24,7 @@
 #include "walk.h"
 
 enum { KEY, VALUE, TIMESTAMP, HEADERS, OFFSET }; /* the arguments of append */
+_Static_assert(OFFSET + 1 == ARGUMENTS, "each argument has a name");
 
 /* ------------------------------------------------------------------------------------------------- 1 Storage */
 
@@ -50,14 +53,28 @@ typedef struct {
     PyObject *topic, *partition; /* owned */
 } Placed;
 
+/* The owned objects stand side by side, those of the class in front of those of its subclass. */
+_Static_assert(offsetof(Storage, headers) - offsetof(Storage, wide) == 4 * sizeof(PyObject *), "five objects");
+_Static_assert(offsetof(Placed, topic) == sizeof(Storage) && sizeof(Placed) == sizeof(Storage) + 2 * sizeof(PyObject *),
+               "and two more");
+
 static int storage_set_offset(Storage *self, PyObject *value, void *Py_UNUSED(closure)) {
     if (value == NULL) return refuse(PyExc_AttributeError, "the offset of a record cannot be deleted");
-    Py_XSETREF(self->wide, read_int(value, &self->offset) ? NULL : Py_NewRef(value));
+    PyObject *old;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    old = self->wide;
+    self->wide = read_int(value, &self->offset) ? NULL : Py_NewRef(value);
+    Py_END_CRITICAL_SECTION();
+    Py_XDECREF(old);
     return 0;
 }
 
 static PyObject *storage_offset(Storage *self, void *Py_UNUSED(closure)) {
-    return self->wide == NULL ? PyLong_FromLongLong(self->offset) : Py_NewRef(self->wide);
+    PyObject *offset;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    offset = self->wide == NULL ? PyLong_FromLongLong(self->offset) : Py_NewRef(self->wide);
+    Py_END_CRITICAL_SECTION();
+    return offset;
 }
 
 /* Frees a record of so many objects, or what is a record of an instance of a subclass. Classes made in Python share a
@@ -115,27 +132,30 @@ static PyType_Slot placed_slots[] = {
     {0, NULL},
 };
 
-/* Takes a subclass that adds nothing to its base, and gives it the deallocator of that. */
-static int bind_type(PyTypeObject **place, PyTypeObject *type, PyTypeObject *base) {
-    if (!PyType_IsSubtype(type, base) || type->tp_basicsize != base->tp_basicsize || !PyType_IS_GC(type)) {
-        PyErr_Format(PyExc_TypeError, "%R is not a class that adds nothing to %R", type, base);
-        return -1;
-    }
-    Py_XSETREF(*place, (PyTypeObject *)Py_NewRef(type));
-    type->tp_dealloc = base->tp_dealloc;
-    return 0;
+/* Whether a class is one of Python code that adds nothing to its base; -1 with an exception if not. */
+static int adds_nothing(PyTypeObject *type, PyTypeObject *base) {
+    if (PyType_IsSubtype(type, base) && type->tp_basicsize == base->tp_basicsize && PyType_IS_GC(type) &&
+        type->tp_dictoffset == 0 && type->tp_weaklistoffset == 0)
+        return 0;
+    PyErr_Format(PyExc_TypeError, "%R is not a class that adds nothing to %R", type, base);
+    return -1;
 }
 
+/* Binds what records are made of, once: threads that read records rely on it. The classes get the deallocators of their
+ * bases. */
 static PyObject *bind(PyObject *module, PyObject *args) {
     RecordsState *state = &core_of_module(module)->records;
     PyTypeObject *type, *placed;
     PyObject *checked;
-    if (!PyArg_ParseTuple(args, "O!O!O:bind_records", &PyType_Type, &type, &PyType_Type, &placed, &checked))
+    if (!PyArg_ParseTuple(args, "O!O!O:bind_records", &PyType_Type, &type, &PyType_Type, &placed, &checked) ||
+        adds_nothing(type, state->storage_type) < 0 || adds_nothing(placed, state->placed_storage_type) < 0)
         return NULL;
-    if (bind_type(&state->record_type, type, state->storage_type) < 0 ||
-        bind_type(&state->placed_type, placed, state->placed_storage_type) < 0)
-        return NULL;
-    Py_XSETREF(state->checked, Py_NewRef(checked));
+    if (state->checked != NULL) return PyErr_Format(PyExc_RuntimeError, "the classes of records are bound already");
+    type->tp_dealloc = state->storage_type->tp_dealloc;
+    placed->tp_dealloc = state->placed_storage_type->tp_dealloc;
+    state->record_type = (PyTypeObject *)Py_NewRef(type);
+    state->placed_type = (PyTypeObject *)Py_NewRef(placed);
+    state->checked = Py_NewRef(checked);
     Py_RETURN_NONE;
 }
 
@@ -411,6 +431,11 @@ static int move_records(Collector *self, Py_ssize_t room) {
     return 0;
 }
 
+/* Changes the size of the buffer. Without the GIL only the thread that made bytes could do that in place. */
+static int resize_buffer(Collector *self, Py_ssize_t room) {
+    return HAS_GIL ? _PyBytes_Resize(&self->buffer, HEADER_SIZE + room) : move_records(self, room);
+}
+
 /* Makes room for `need` bytes behind the records. The buffer grows by no more than an eighth at a time: a size far beyond
  * that of the batch would be taken from the system, and given back to it, for every batch anew. */
 static int make_room(Collector *self, size_t need) {
@@ -419,7 +444,7 @@ static int make_room(Collector *self, size_t need) {
     Py_ssize_t used = self->size + (Py_ssize_t)need;
     if (self->sealed) return move_records(self, used + used / 2);
     if (HEADER_SIZE + used <= PyBytes_GET_SIZE(self->buffer)) return 0;
-    return _PyBytes_Resize(&self->buffer, HEADER_SIZE + used + used / 8 + 512);
+    return resize_buffer(self, used + used / (HAS_GIL ? 8 : 2) + 512);
 }
 
 /* The bytes of a key, a value or a name, borrowed; `raw` is NULL for None. */
@@ -470,7 +495,7 @@ static inline unsigned char *store_content(unsigned char *p, Content content) {
 
 /* Writes a record behind the others: 1, or 0 when it would take more than the room that there is. */
 static int write_record(Collector *self, const Draft *draft) {
-    uint64_t time = zigzag(draft->timestamp - (self->has_base ? self->base_timestamp : draft->timestamp));
+    uint64_t time = zigzag(self->has_base ? (int64_t)((uint64_t)draft->timestamp - (uint64_t)self->base_timestamp) : 0);
     uint64_t offset = (draft->offset - self->base_offset) << 1, headers = (uint64_t)draft->header_count << 1;
     size_t size = 1 + varint_size(time) + varint_size(offset) + varint_size(headers) + content_size(draft->key) +
                   content_size(draft->value);
@@ -521,7 +546,7 @@ static int is_header(PyObject *header, int checked) {
 
 static int read_headers(PyObject *headers, int checked, Draft *draft) {
     if (headers == NULL) return 1;
-    if (!PyTuple_CheckExact(headers) && !PyList_CheckExact(headers)) return 0;
+    if (!PyTuple_CheckExact(headers) && !(HAS_GIL && PyList_CheckExact(headers))) return 0; /* others may change a list */
     draft->headers = PySequence_Fast_ITEMS(headers);
     draft->header_count = PySequence_Fast_GET_SIZE(headers);
     for (Py_ssize_t i = 0; i < draft->header_count; i++)
@@ -552,32 +577,44 @@ static int read_draft(const Collector *self, PyObject *const *values, int checke
     return read_headers(values[HEADERS], checked, draft);
 }
 
-/* Lets the Python side make the arguments exact, or raise. What it runs may add records meanwhile. */
-static int add_checked(Collector *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
-    PyObject *checked = PyMethod_New(self->state->checked, (PyObject *)self);
+enum { NOT_EXACT = 2 };
+
+/* Adds a record of arguments that are exactly as they must be: 1, 0 where it does not fit, -1, or NOT_EXACT. */
+static int add_exact(Collector *self, PyObject *const *values, int checked) {
+    Draft draft = {0};
+    int taken;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    taken = read_draft(self, values, checked, &draft) ? add_record(self, &draft) : NOT_EXACT;
+    Py_END_CRITICAL_SECTION();
+    return taken;
+}
+
+/* Lets the Python side make the arguments exact, or raise. What it runs may add records meanwhile, as other threads may: a
+ * record that was given no offset gets the next one only now. */
+static int add_checked(Collector *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords, PyObject *offset) {
+    PyObject *checked = PyMethod_New(self->state->checked, (PyObject *)self), *values[ARGUMENTS];
     PyObject *made = checked == NULL ? NULL : PyObject_Vectorcall(checked, args, (size_t)count, keywords);
     Py_XDECREF(checked);
     if (made == NULL) return -1;
-    Draft draft = {0};
-    int taken = -1;
-    if (PyTuple_CheckExact(made) && PyTuple_GET_SIZE(made) == ARGUMENTS &&
-        read_draft(self, PySequence_Fast_ITEMS(made), 1, &draft))
-        taken = add_record(self, &draft);
-    else
-        PyErr_SetString(PyExc_SystemError, "the arguments of a record were checked and are not exact");
+    int taken = NOT_EXACT;
+    if (PyTuple_CheckExact(made) && PyTuple_GET_SIZE(made) == ARGUMENTS) {
+        memcpy(values, PySequence_Fast_ITEMS(made), sizeof(values));
+        if (offset == NULL || offset == Py_None) values[OFFSET] = NULL;
+        taken = add_exact(self, values, 1);
+    }
     Py_DECREF(made);
-    return taken;
+    if (taken != NOT_EXACT) return taken;
+    return refuse(PyExc_SystemError, "the arguments of a record were checked and are not exact");
 }
 
 static PyObject *collector_append(Collector *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     PyObject *values[ARGUMENTS] = {NULL};
-    Draft draft = {0};
     if (!sort_arguments(self->state->names, ARGUMENTS, VALUE + 1, args, count, keywords, values) ||
         values[KEY] == NULL || values[VALUE] == NULL)
         return PyErr_Format(PyExc_TypeError,
                             "append() takes a key and a value, and by name timestamp, headers, offset");
-    int taken =
-        read_draft(self, values, 0, &draft) ? add_record(self, &draft) : add_checked(self, args, count, keywords);
+    int taken = add_exact(self, values, 0);
+    if (taken == NOT_EXACT) taken = add_checked(self, args, count, keywords, values[OFFSET]);
     return taken < 0 ? NULL : Py_NewRef(taken ? Py_True : Py_False);
 }
 
@@ -646,8 +683,10 @@ static PyObject *collector_append_rows(Collector *self, PyObject *args) {
     for (ContentColumn *column = keys; column <= times; column++)
         failed = failed || !holds(&column->offsets, column->first, stop + (column < times), 8) ||
                  !holds(&column->valid, 0, stop, 1);
+    Py_BEGIN_CRITICAL_SECTION(self);
     added = failed ? refuse(PyExc_ValueError, "a column does not have these rows")
                    : add_rows(self, start, stop, timestamp, columns);
+    Py_END_CRITICAL_SECTION();
     for (ContentColumn *column = keys; column <= times; column++) {
         PyBuffer_Release(&column->offsets);
         PyBuffer_Release(&column->data);
@@ -657,26 +696,42 @@ static PyObject *collector_append_rows(Collector *self, PyObject *args) {
 }
 
 /* Turns the buffer itself into the batch: it has grown to the size that is needed, and is never copied again unless
- * more records follow. */
-static PyObject *collector_sealed(Collector *self, PyObject *head) {
-    if (!PyBytes_Check(head) || PyBytes_GET_SIZE(head) != HEADER_SIZE)
-        return PyErr_Format(PyExc_ValueError, "not the header of a batch");
-    if (make_room(self, 0) < 0 || _PyBytes_Resize(&self->buffer, HEADER_SIZE + self->size) < 0) return NULL;
-    memcpy(PyBytes_AS_STRING(self->buffer), PyBytes_AS_STRING(head), HEADER_SIZE);
+ * more records follow. The header must be of these records: others may have been added since it was made. */
+static PyObject *seal(Collector *self, const char *head) {
+    if ((Py_ssize_t)load32((const unsigned char *)head + SIZE_AT) != HEADER_SIZE - SIZE_AND_OFFSET + self->size)
+        return PyErr_Format(PyExc_ValueError, "not the header of these records");
+    if (make_room(self, 0) < 0 || resize_buffer(self, self->size) < 0) return NULL;
+    memcpy(PyBytes_AS_STRING(self->buffer), head, HEADER_SIZE);
     self->sealed = 1;
     return Py_NewRef(self->buffer);
 }
 
+static PyObject *collector_sealed(Collector *self, PyObject *head) {
+    if (!PyBytes_Check(head) || PyBytes_GET_SIZE(head) != HEADER_SIZE)
+        return PyErr_Format(PyExc_ValueError, "not the header of a batch");
+    PyObject *batch;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    batch = seal(self, PyBytes_AS_STRING(head));
+    Py_END_CRITICAL_SECTION();
+    return batch;
+}
+
 static int collector_getbuffer(Collector *self, Py_buffer *view, int flags) {
+    int failed;
     view->obj = NULL;
-    if (self->buffer == NULL) return no_memory();
-    if (PyBuffer_FillInfo(view, (PyObject *)self, records_of(self), self->size, 1, flags) < 0) return -1;
-    self->exports++;
-    return 0;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    failed = self->buffer == NULL
+                 ? no_memory()
+                 : PyBuffer_FillInfo(view, (PyObject *)self, records_of(self), self->size, 1, flags);
+    self->exports += !failed;
+    Py_END_CRITICAL_SECTION();
+    return failed;
 }
 
 static void collector_releasebuffer(Collector *self, Py_buffer *Py_UNUSED(view)) {
+    Py_BEGIN_CRITICAL_SECTION(self);
     self->exports--;
+    Py_END_CRITICAL_SECTION();
 }
 
 /* Collector(base_offset, highest_offset, base_timestamp, room): None for what the first record settles, or no limit. */

@@ -5,6 +5,8 @@
  *
  * An instance is known to the garbage collector only if a cycle could pass through it, see `in_cycle`.
  *
+ * Without the GIL a class whose layout is in use by another thread stays sealed: only calls of the class end, see `retire`.
+ *
  * Sections: 1 making values, 2 comparing and hashing, 3 freeing, 4 layouts, 5 what the module keeps.
  */
 #define PY_SSIZE_T_CLEAN
@@ -64,10 +66,10 @@ static int fill_rest(const Layout *layout, PyObject *self, PyObject *other) {
 /* Makes an instance; NULL without an exception if the arguments are not right. Here and below, a layout in use is held:
  * code of others may run, and could unseal the class. */
 static PyObject *make_value(Layout *layout, PyObject *other, PyObject *const *args, PyObject *names) {
-    Py_INCREF(layout);
+    PyObject *held = HELD(layout);
     PyObject *self = new_value(&layout->core->values, layout->type);
     if (self != NULL && (!fill_given(layout, self, args, names) || !fill_rest(layout, self, other))) Py_CLEAR(self);
-    Py_DECREF(layout);
+    Py_XDECREF(held);
     return self;
 }
 
@@ -81,23 +83,27 @@ static PyObject *call_class(PyObject *type, PyObject *const *args, Py_ssize_t co
     return result;
 }
 
-/* Whether a changed class still constructs as it did when it was sealed; if not, Python unseals it. */
+static void retire(Layout *self);
+
+/* Whether a changed class still constructs as it did when it was sealed; if not, it is unsealed. */
 static Py_NO_INLINE int recheck(Layout *layout) {
     PyTypeObject *type = layout->type;
-    Py_INCREF(layout);
+    PyObject *held = HELD(layout);
+    unsigned tag = LOAD_LOOSE(type->tp_version_tag); /* before the check: other threads may change the class meanwhile */
     PyObject *check = import_attribute("kafka_msgs.schema", "is_still_sealed");
     PyObject *found = check == NULL ? NULL : PyObject_CallOneArg(check, (PyObject *)type);
     int sealed = found == NULL ? -1 : PyObject_IsTrue(found);
-    if (sealed == 1) layout->tag = type->tp_version_tag;
+    if (sealed == 1) STORE_LOOSE(layout->tag, tag);
+    if (sealed == 0) retire(layout);
     Py_XDECREF(check);
     Py_XDECREF(found);
-    Py_DECREF(layout);
+    Py_XDECREF(held);
     return sealed;
 }
 
 static inline int is_sealed(Layout *layout) {
-    unsigned tag = layout->type->tp_version_tag; /* changes with any attribute of the class or of a base */
-    return tag != 0 && tag == layout->tag ? 1 : recheck(layout);
+    unsigned tag = LOAD_LOOSE(layout->type->tp_version_tag); /* changes with any attribute of the class or of a base */
+    return tag != 0 && tag == LOAD_LOOSE(layout->tag) ? 1 : recheck(layout);
 }
 
 static PyObject *construct(PyObject *type, PyObject *const *args, size_t flags, PyObject *names) {
@@ -155,13 +161,13 @@ static PyObject *value_compare(PyObject *self, PyObject *other, int op) {
     if ((op != Py_EQ && op != Py_NE) || Py_TYPE(self) != Py_TYPE(other)) Py_RETURN_NOTIMPLEMENTED;
     Layout *layout = layout_of(Py_TYPE(self));
     int equal = 1;
-    Py_INCREF(layout);
+    PyObject *held = HELD(layout);
     for (const Field *field = layout->fields; field < layout->fields + layout->count && equal == 1; field++) {
         PyObject *value = *slot_of(self, field->offset);
         if (value == *slot_of(other, field->offset) && value != NULL && equals_itself(value)) continue;
         equal = fields_equal(layout, self, other, field);
     }
-    Py_DECREF(layout);
+    Py_XDECREF(held);
     return equal < 0 ? NULL : PyBool_FromLong(equal == (op == Py_EQ));
 }
 
@@ -170,7 +176,7 @@ static Py_hash_t value_hash(PyObject *self) {
     Layout *layout = layout_of(Py_TYPE(self));
     Py_uhash_t hash = (Py_uhash_t)layout->type >> 4;
     if (Py_EnterRecursiveCall(" while hashing a message")) return -1;
-    Py_INCREF(layout);
+    PyObject *held = HELD(layout);
     for (const Field *field = layout->fields; field < layout->fields + layout->count; field++) {
         PyObject *value = content(layout, self, field);
         Py_hash_t lane = value == NULL ? -1 : PyObject_Hash(value);
@@ -183,7 +189,7 @@ static Py_hash_t value_hash(PyObject *self) {
         hash = (Py_uhash_t)((mixed << 31 | mixed >> 33) * 0x9E3779B185EBCA87u);
         if (hash == (Py_uhash_t)-1) hash = 1546275796;
     }
-    Py_DECREF(layout);
+    Py_XDECREF(held);
     Py_LeaveRecursiveCall();
     return (Py_hash_t)hash;
 }
@@ -251,8 +257,11 @@ static int load_fields(Layout *self, PyObject *fields) {
         Field *field = &self->fields[self->count];
         PyObject *name, *initial;
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(fields, self->count), "UO", &name, &initial)) return -1;
-        field->offset = named_slot(self->type, PyUnicode_AsUTF8(name));
+        const char *text = PyUnicode_AsUTF8(name);
+        field->offset = text == NULL ? -1 : named_slot(self->type, text);
         if (field->offset < 0) return -1;
+        for (const Field *other = self->fields; other < field; other++)
+            if (other->offset == field->offset) return refuse(PyExc_TypeError, "two fields in one slot");
         field->name = Py_NewRef(name);
         field->initial = Py_NewRef(initial);
         PyUnicode_InternInPlace(&field->name);
@@ -295,7 +304,7 @@ static PyObject *layout_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     return (PyObject *)self;
 }
 
-/* Makes the class what it was, as far as nobody else has changed it since. */
+/* Makes the class what it was, as far as nobody else has changed it since. No other thread uses it meanwhile. */
 static void unseal(Layout *self) {
     PyTypeObject *type = self->type;
     if (type == NULL || layout_of(type) != self) return;
@@ -305,6 +314,15 @@ static void unseal(Layout *self) {
     if (type->tp_richcompare == value_compare) type->tp_richcompare = self->compare;
     if (type->tp_hash == value_hash) type->tp_hash = self->hash;
     PyType_Modified(type);
+}
+
+/* Ends what must end when a class is not plain any more. Without the GIL other threads may be anywhere in its instances: then
+ * these stay as they are, and CPython itself has replaced what the class now has of its own. */
+static void retire(Layout *self) {
+    if (HAS_GIL)
+        unseal(self);
+    else
+        STORE_LOOSE(self->type->tp_vectorcall, NULL);
 }
 
 static int layout_traverse(Layout *self, visitproc visit, void *arg) {

@@ -45,6 +45,13 @@ static inline Layout *layout_of(PyTypeObject *type) {
     return (Layout *)((char *)type->tp_methods - offsetof(Layout, none));
 }
 
+/* Whether a class and its bases are classes of Python code, as `other` is: an instance is made when it has its memory. */
+static inline int consists_of_slots(const PyTypeObject *type, const PyTypeObject *other) {
+    while (type != &PyBaseObject_Type && (type->tp_dealloc == other->tp_dealloc || type->tp_dealloc == value_dealloc))
+        type = type->tp_base;
+    return type == &PyBaseObject_Type;
+}
+
 static inline int is_temporary(PyTypeObject *type) {
     return layout_of(type) == NULL || layout_of(type)->temporary;
 }

@@ -6,7 +6,7 @@ indexes. The extension checks the tuples. It trusts only their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -56,24 +56,15 @@ def _core(plan: Plan, options: CodecOptions, refused: Callable[..., Exception]) 
 
 
 class _Lowering:
-    """Numbers the structs of a plan, the root first, and describes each."""
+    """Numbers the structs of a plan, each before those that it contains, and describes them."""
 
     def __init__(self) -> None:
-        self.structs: list[StructPlan] = []
+        self.numbers: dict[StructPlan, int] = {}
 
     def program(self, plan: Plan) -> tuple[Any, ...]:
-        self.index(plan.root)
-        lowered: list[tuple[Any, ...]] = []
-        while len(lowered) < len(self.structs):
-            lowered.append(self.struct(self.structs[len(lowered)]))
-        return tuple(lowered)
-
-    def index(self, plan: StructPlan) -> int:
-        for number, known in enumerate(self.structs):
-            if known is plan:
-                return number
-        self.structs.append(plan)
-        return len(self.structs) - 1
+        structs = list(reversed(list(_innermost_first(plan.root, set()))))
+        self.numbers = {struct: number for number, struct in enumerate(structs)}
+        return tuple(map(self.struct, structs))
 
     def struct(self, plan: StructPlan) -> tuple[Any, ...]:
         cls = plan.cls
@@ -91,7 +82,7 @@ class _Lowering:
     def step(self, cls: type[Any], step: Step | Absent) -> tuple[Any, ...]:
         value = step.value
         item = value.item if value.op is Op.ARRAY else value
-        nested = self.index(item.inner) if item.op is Op.STRUCT else -1
+        nested = self.numbers[item.inner] if item.op is Op.STRUCT else -1
         skipped, number, each = (step.skipped, step.edit, step.each) if isinstance(step, Step) else (False, None, False)
         edit = 0 if number is None else number + 1
         return (
@@ -107,6 +98,16 @@ class _Lowering:
             getattr(cls, step.attribute),
             -edit if each else edit,
         )
+
+
+def _innermost_first(plan: StructPlan, seen: set[StructPlan]) -> Iterator[StructPlan]:
+    """Yield a struct behind all that it contains, each once."""
+    seen.add(plan)
+    for each in (*plan.steps, *plan.tagged, *plan.absent):
+        item = each.value.element or each.value
+        if item.struct is not None and item.struct not in seen:
+            yield from _innermost_first(item.struct, seen)
+    yield plan
 
 
 def _flags(value: Value) -> int:

@@ -1,0 +1,1 @@
+"""The C core as a whole: arguments that are not what its own callers give."""
