@@ -71,22 +71,32 @@ static inline void put_uuid(Column *column, int64_t index, Place raw) {
     column->offsets[index + 1] = at + UUID_TEXT;
 }
 
+/* Puts a number, which may be smaller on the wire. */
+static inline void put_number(Column *column, int64_t index, int64_t value) {
+    if (column->width == 8)
+        ((int64_t *)column->data)[index] = value;
+    else if (column->width == 4)
+        ((int32_t *)column->data)[index] = (int32_t)value;
+    else if (column->width == 2)
+        ((int16_t *)column->data)[index] = (int16_t)value;
+    else
+        column->data[index] = (unsigned char)value;
+}
+
 /* Puts the value of a fixed-size op; its bytes are known to be there. */
 static inline void put_fixed(Column *column, int code, int64_t index, Place p) {
     if (code == OP_INT64 || code == OP_FLOAT64)
         ((uint64_t *)column->data)[index] = load64(p);
-    else if (code == OP_INT32 || code == OP_UINT16)
-        ((uint32_t *)column->data)[index] = code == OP_INT32 ? load32(p) : load16(p);
+    else if (code == OP_INT32)
+        ((uint32_t *)column->data)[index] = load32(p);
     else if (code == OP_INT16)
         ((uint16_t *)column->data)[index] = load16(p);
     else if (code == OP_BOOL)
         put_bit(column, index, *p != 0);
     else if (code == OP_UUID)
         put_uuid(column, index, p);
-    else if (code == OP_INT8)
-        column->data[index] = *p;
     else
-        ((uint64_t *)column->data)[index] = load32(p); /* uint32 */
+        put_number(column, index, load_number(code, p));
 }
 
 /* Puts the value that a field has where it is not in the bytes. */
@@ -228,7 +238,7 @@ static inline Place read_tag_section(Reader *r, Place p, const Struct *s, int64_
 static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
     if (r->end - p < s->run) return NULL;
     for (const Op *op = s->ops; op->label != OP_END; op++) {
-        if (op->code <= OP_UUID) {
+        if (op->code < FIXED_OPS) {
             put_fixed(r->columns + op->place, op->code, index, p);
             p += FIXED_SIZE[op->code];
         } else if (op->code == OP_SKIP) {
@@ -558,7 +568,7 @@ static Spot write_tags(Writer *w, Spot p, const Struct *s, int64_t index) {
 static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index) {
     p = room_for(w, p, s->run);
     for (const Op *op = s->ops; op->label != OP_END && p != NULL; op++) {
-        if (op->code <= OP_UUID) {
+        if (op->code < FIXED_OPS) {
             p = write_fixed(w, p, op->code, w->inputs + op->place, index);
         } else {
             p = write_value(w, p, op, index);

@@ -12,9 +12,10 @@
 #include "objects.h"
 #include "ops.h"
 
-/* Labels of ops besides their codes: what has a compact length; an array of int32 with one that is not null, of which
- * Kafka's messages are full; a value that is passed over; and the end, behind the last op of every list. */
-enum { OP_COMPACT = OP_SKIP + 1, OP_IDS, OP_PASS, OP_END };
+/* Labels of ops: a value of fixed size, and three of these that have code of their own; a value with a length or a
+ * marker; the same with a compact length; an array of int32 with one that is not null, of which Kafka's messages are full;
+ * a value that is passed over; and the end, behind the last op of every list. */
+enum { OP_FIXED, OP_SHORT, OP_INT, OP_LONG, OP_SIZED, OP_COMPACT, OP_IDS, OP_PASS, OP_END };
 
 struct Struct;
 
@@ -63,7 +64,12 @@ static int read_op(PyObject *spec, Op *op, Py_ssize_t *sub, PyObject **place, in
     if (code < 0 || code > OP_SKIP || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY || op->size < 1 ||
         op->size < FIXED_SIZE[item_code])
         return refuse(PyExc_ValueError, "not an op of a plan");
-    op->code = op->label = (unsigned char)code;
+    op->code = (unsigned char)code;
+    op->label = code == OP_INT16   ? OP_SHORT
+                : code == OP_INT32 ? OP_INT
+                : code == OP_INT64 ? OP_LONG
+                : code < FIXED_OPS ? OP_FIXED
+                                   : OP_SIZED;
     op->flags = (unsigned char)flags;
     op->item_code = (unsigned char)item_code;
     op->item_flags = (unsigned char)item_flags;

@@ -42,11 +42,7 @@ static int refuse_program(const char *what) {
 
 /* Whether a column can take the values of an op. */
 static int takes(const Column *column, int code) {
-    static const unsigned char width[] = {0, 1, 2, 4, 8, 4, 8, 8}; /* unsigned ones are kept in the next larger int */
-    if (code == OP_BOOL) return column->kind == COLUMN_BITS;
-    if (code < OP_UUID) return column->kind == COLUMN_FIXED && column->width == width[code];
-    if (code < OP_ARRAY) return column->kind == COLUMN_TEXT && column->width == (code == OP_UUID ? UUID_TEXT : 0);
-    return column->kind == (code == OP_ARRAY ? COLUMN_LIST : COLUMN_STRUCT);
+    return column->kind == COLUMN_KIND[code] && column->width == COLUMN_WIDTH[code];
 }
 
 /* Checks that a column is a child of a struct's and of the right kind, or no column at all. */
