@@ -34,7 +34,7 @@ _COLUMN_KINDS: Final = {
 def ops_header() -> str:
     """Return the text of ``ops.h``: the ops with their facts, and the limits."""
     limits = [_limits(op) for op in Op]
-    tables = {
+    tables: dict[str, list[object]] = {
         "unsigned char FIXED_SIZE": [op.size for op in Op],
         "unsigned char LENGTH_SIZE": [op.length_size for op in Op],
         "unsigned char COLUMN_KIND": [f"COLUMN_{_COLUMN_KINDS[op.kind].name}" for op in Op],

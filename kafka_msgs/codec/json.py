@@ -141,7 +141,8 @@ class _Reader:
         return self.scalar(value.op, obj, path)
 
     def scalar(self, op: Op, obj: Any, path: str) -> Any:
-        if not isinstance(obj, op.kind.json) or (isinstance(obj, bool) and op is not Op.BOOL):
+        expected: tuple[type[Any], ...] = op.kind.json
+        if not isinstance(obj, expected) or (isinstance(obj, bool) and op is not Op.BOOL):
             self.fail(path, f"expected {op.name.lower()}, got {type(obj).__name__}")
         if op.kind is Kind.UUID:
             return self.uuid(obj, path)

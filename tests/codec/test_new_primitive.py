@@ -1,4 +1,4 @@
-"""Another primitive type needs one row of the table, and the C header that is generated from it: shown for ``uint8``."""
+"""Another primitive type is one row of the table, and the header generated from it: shown for ``uint8``."""
 
 from __future__ import annotations
 
