@@ -51,7 +51,7 @@ def _init_by_attrs(cls: type[Any]) -> Any:
     attrs states that since 25.4 (``attrs.inspect``). With earlier releases only deferred classes are sealed.
     """
     properties: Any = vars(cls).get("__attrs_props__")
-    made = isinstance(properties, getattr(attrs, "ClassProps", ())) and properties.added_init
+    made = properties is not None and not isinstance(properties, Later) and properties.added_init
     return vars(cls).get("__init__") if made else None
 
 
