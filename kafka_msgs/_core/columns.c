@@ -664,20 +664,18 @@ static int load_inputs(Run *run, const Column *from, PyObject *specs, PyObject *
     return inputs[count].mask && inputs[count].length < inputs->length ? refuse_input() : 0;
 }
 
-/* Does a run of the arguments, which the format describes: the numbers of the forms and the prefix are not in all. */
-static PyObject *do_parsed(Run run, PyObject *args, const char *format, const Column *from, const Column *to) {
-    PyObject *specs, *numbers = NULL, *result = NULL;
-    if (!PyArg_ParseTuple(args, format, &PyTuple_Type, &specs, &run.first, &run.count, &numbers, &run.prefix))
-        return NULL;
-    run.inputs = new_items(from->span, sizeof(Input));
-    run.held = new_items(from->span, sizeof(*run.held));
-    if (run.inputs != NULL && run.held != NULL && load_inputs(&run, from, specs, numbers) == 0)
-        result = do_run(&run, to);
-    for (int32_t i = 0; run.held != NULL && i <= from->span; i++)
+/* Loads the inputs of a run and does it; the numbers of the forms may be NULL. */
+static PyObject *load_and_run(Run *run, const Column *from, PyObject *specs, PyObject *numbers, const Column *to) {
+    PyObject *result = NULL;
+    run->inputs = new_items(from->span, sizeof(Input));
+    run->held = new_items(from->span, sizeof(*run->held));
+    if (run->inputs != NULL && run->held != NULL && load_inputs(run, from, specs, numbers) == 0)
+        result = do_run(run, to);
+    for (int32_t i = 0; run->held != NULL && i <= from->span; i++)
         for (int which = 0; which < MEMORIES; which++)
-            PyBuffer_Release(&run.held[i][which]);
-    PyMem_Free(run.held);
-    PyMem_Free(run.inputs);
+            PyBuffer_Release(&run->held[i][which]);
+    PyMem_Free(run->held);
+    PyMem_Free(run->inputs);
     return result;
 }
 
@@ -685,12 +683,19 @@ static const Column BYTES = {.kind = COLUMN_TEXT, .width = 1, .span = 1};
 
 /* decode((column,), first, count): a binary column, and which of its rows. */
 static PyObject *program_decode(Program *self, PyObject *args) {
-    return do_parsed((Run){.program = self, .step = decode_row}, args, "O!LL:decode", &BYTES, self->shape);
+    Run run = {.program = self, .step = decode_row};
+    PyObject *specs;
+    if (!PyArg_ParseTuple(args, "O!LL:decode", &PyTuple_Type, &specs, &run.first, &run.count)) return NULL;
+    return load_and_run(&run, &BYTES, specs, NULL, self->shape);
 }
 
 /* encode(columns, first, count, numbers, prefix): all columns of the program, and the number of each row's form. */
 static PyObject *program_encode(Program *self, PyObject *args) {
-    return do_parsed((Run){.program = self, .step = encode_row}, args, "O!LLOp:encode", self->shape, &BYTES);
+    Run run = {.program = self, .step = encode_row};
+    PyObject *specs, *numbers;
+    if (!PyArg_ParseTuple(args, "O!LLOp:encode", &PyTuple_Type, &specs, &run.first, &run.count, &numbers, &run.prefix))
+        return NULL;
+    return load_and_run(&run, self->shape, specs, numbers, &BYTES);
 }
 
 static PyMethodDef program_methods[] = {
