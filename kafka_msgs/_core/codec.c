@@ -121,7 +121,7 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
     target->comparable = layout_of(target->type) != NULL;
     target->tracked = is_temporary(target->type);
     target->unknown = slot_offset(unknown, target->type);
-    return target->unknown < 0 ? -1 : load_fields(self, target, steps, tagged, absent, inactive);
+    return target->unknown < 0 ? -1 : load_fields(self, load_op, target, steps, tagged, absent, inactive);
 }
 
 /* ------------------------------------------------------------------------------------------- 2 Reading bytes */

@@ -1,7 +1,7 @@
 /* Plans, as the codec and the columns execute them: structs, and an op for each of their fields.
  *
  * Python lowers plans to tuples. What is read and checked here is all that the bytes depend on. Where values go, into
- * attributes or columns, is up to the file that includes this one and has the function `load_op`.
+ * attributes or columns, is up to the `LoadOp` of the codec or of the columns.
  */
 #ifndef KAFKA_MSGS_PLAN_H
 #define KAFKA_MSGS_PLAN_H
@@ -51,7 +51,7 @@ typedef struct Struct {
     uint32_t *inactive; /* declared tags that are not valid at this version, and behind them UINT32_MAX */
 } Struct;
 
-static int load_op(void *program, Struct *owner, PyObject *spec, Op *op);
+typedef int LoadOp(void *program, Struct *owner, PyObject *spec, Op *op);
 
 /* Reads (code, flags, item code, item flags, item's least size or bytes to skip, struct index, tag, default, ignorable,
  * place, a number); what the last two and the struct are is not checked. */
@@ -78,7 +78,7 @@ static int read_op(PyObject *spec, Op *op, Py_ssize_t *sub, PyObject **place, in
     return 0;
 }
 
-static int load_ops(void *program, Struct *owner, PyObject *specs, Op **ops) {
+static int load_ops(void *program, LoadOp *load_op, Struct *owner, PyObject *specs, Op **ops) {
     Py_ssize_t count = PyTuple_GET_SIZE(specs);
     *ops = new_items(count, sizeof(Op));
     for (Py_ssize_t i = 0; *ops != NULL && i <= count; i++)
@@ -99,10 +99,11 @@ static int load_tags(PyObject *specs, uint32_t **tags) {
 }
 
 /* Fills in the fields of a struct, and the runs of fixed-size values among them: each is checked for or reserved at once. */
-static int load_fields(void *program, Struct *target, PyObject *steps, PyObject *tagged, PyObject *absent,
-                       PyObject *inactive) {
-    if (load_ops(program, target, steps, &target->ops) < 0 || load_ops(program, target, tagged, &target->tagged) < 0 ||
-        load_ops(program, target, absent, &target->absent) < 0)
+static int load_fields(void *program, LoadOp *load_op, Struct *target, PyObject *steps, PyObject *tagged,
+                       PyObject *absent, PyObject *inactive) {
+    if (load_ops(program, load_op, target, steps, &target->ops) < 0 ||
+        load_ops(program, load_op, target, tagged, &target->tagged) < 0 ||
+        load_ops(program, load_op, target, absent, &target->absent) < 0)
         return -1;
     Py_ssize_t *run = &target->run;
     for (Op *op = target->ops; op->label != OP_END; op++)

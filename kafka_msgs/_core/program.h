@@ -135,7 +135,7 @@ static int load_struct(Program *self, PyObject *spec, Struct *target) {
     if (check_column(self, target, unknown, OP_ARRAY) < 0) return -1;
     if (unknown != 0 && !is_map(self, unknown)) return refuse_program("a map");
     target->unknown = unknown;
-    return load_fields(self, target, steps, tagged, absent, inactive);
+    return load_fields(self, load_op, target, steps, tagged, absent, inactive);
 }
 
 static int load_structs(Program *self, PyObject *specs) {
