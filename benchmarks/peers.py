@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
-from uuid import UUID
 
 import msgspec
 from attrs import frozen
@@ -151,16 +150,6 @@ def msgspec_case(message: Message, version: int, *, tuples: bool) -> Case:
     return Case(partial(decoder.decode, data), partial(encoder.encode, tree))
 
 
-_MSGSPEC_TYPES: Final[dict[Op, Any]] = {
-    Op.BOOL: bool,
-    Op.FLOAT64: float,
-    Op.UUID: UUID,
-    Op.STRING: str,
-    Op.BYTES: bytes,
-    Op.RECORDS: bytes,
-}
-
-
 def _msgspec_class(plan: StructPlan, tuples: bool) -> Any:
     members = [(step.attribute, _msgspec_type(step.value, tuples)) for step in plan.steps]
     return msgspec.defstruct(plan.cls.__name__, members, array_like=True, frozen=True, gc=not tuples)
@@ -173,7 +162,7 @@ def _msgspec_type(value: Value, tuples: bool) -> Any:
     elif value.op is Op.STRUCT:
         type_ = _msgspec_class(value.inner, tuples)
     else:
-        type_ = _MSGSPEC_TYPES.get(value.op, int)
+        type_ = value.op.kind.python
     return type_ | None if value.nullable else type_
 
 

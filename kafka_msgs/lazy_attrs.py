@@ -11,17 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
+from warnings import warn
 
 import attrs
 
-__all__ = ["METADATA_KEY", "Field", "Later", "define", "frozen"]
+__all__ = ["MADE_INIT", "METADATA_KEY", "Field", "Later", "attrs_is_known", "define", "frozen", "frozen_base"]
 
 _PROPERTIES: Final = ("__attrs_props__",) if hasattr(attrs, "ClassProps") else ()
 _DEFINED: Final = ("__attrs_attrs__", "__init__", *_PROPERTIES)
 """What attrs makes for each error."""
 
 _ADDED: Final = (*_DEFINED, "__getstate__", "__setstate__")
-"""What attrs makes for each class with slots. What else it adds is the same for all classes, and inherited."""
+"""What attrs makes for each class with slots."""
+
+_INHERITED: Final = ("__delattr__", "__match_args__", "__replace__", "__setattr__", "__slots__")
+"""What it adds besides: the same for all classes, or nothing that matters to a class with keyword arguments only."""
+
+MADE_INIT: Final = "_made_init"
+"""The attribute of a class that has the ``__init__`` of attrs, so an ``__init__`` that was set later is noticed."""
 
 METADATA_KEY: Final = "kafka_msgs"
 """Where the metadata of a field has its description."""
@@ -83,6 +90,7 @@ class _Rest:
                 body = self.body | {each: value.made() for each, value in self.fields.items()}
                 completed = vars(attrs.frozen(**self.options)(_new_class(self.cls, body)))
                 self.made = {each: completed[each] for each in _ADDED}
+                setattr(self.cls, MADE_INIT, self.made["__init__"])
                 for each, value in self.made.items():
                     if isinstance(vars(self.cls).get(each), Later):
                         setattr(self.cls, each, value)
@@ -121,13 +129,39 @@ class Later:
         return made if bind is None else bind(made, instance, owner)
 
 
+_unknown: Final[set[str]] = set()
+
+
+def attrs_is_known() -> bool:
+    """Whether attrs adds to classes only what this module has been tested with."""
+    return not _unknown
+
+
 def _new_class(like: type[Any], body: dict[str, Any]) -> type[Any]:
     return type(like.__name__, like.__bases__, body)
 
 
 if TYPE_CHECKING:
     from attrs import define, frozen
+    from attrs import frozen as frozen_base
 else:
+
+    def frozen_base(**options: Any) -> Callable[[type[Any]], type[Any]]:
+        """Decorate the base of classes with ``frozen`` as ``attrs.frozen`` does.
+
+        If attrs adds anything to it that this module does not know, a release of attrs later than the tested ones,
+        then ``frozen`` is ``attrs.frozen`` and a warning is raised.
+        """
+
+        def decorate(cls: type[Any]) -> type[Any]:
+            made = attrs.frozen(**options)(cls)
+            _unknown.update(vars(made).keys() - vars(cls).keys() - {*_ADDED, *_INHERITED})
+            if _unknown:
+                reason = f"attrs adds {', '.join(sorted(_unknown))} to classes, which kafka-msgs was not tested with"
+                warn(f"{reason}: message classes are plain attrs classes, and slower", RuntimeWarning, stacklevel=2)
+            return made
+
+        return decorate
 
     def frozen(**options: Any) -> Callable[[type[Any]], type[Any]]:
         """Decorate a class as ``attrs.frozen`` does with the same options.
@@ -135,6 +169,8 @@ else:
         The class must consist of constants, and of annotated attributes that are a ``Field``. Its base must be a class
         that attrs made with the same options, or derive from one.
         """
+        if _unknown:
+            return attrs.frozen(**options)
 
         def decorate(cls: type[Any]) -> type[Any]:
             body = {name: value for name, value in vars(cls).items() if name not in _NOT_COPIED}

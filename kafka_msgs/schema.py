@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 import attrs
 
 from kafka_msgs._backend import implementation
-from kafka_msgs.lazy_attrs import METADATA_KEY, Field, Later, frozen
+from kafka_msgs.lazy_attrs import METADATA_KEY, Field, Later, frozen, frozen_base
 from kafka_msgs.primitives import ZERO_UUID
+from kafka_msgs.values.sealing import seal
 from kafka_msgs.versions import NONE, VersionRange
 
 __all__ = [
@@ -166,66 +167,7 @@ def field(
     return Field(description)
 
 
-_METHODS: Final = ("__new__", "__eq__", "__ne__", "__hash__", "__setattr__", "__delattr__", "__reduce__")
-_HOOKS: Final = ("__attrs_pre_init__", "__attrs_post_init__", "__del__", "__getattr__")
-_SPECIAL: Final = frozenset(_METHODS + _HOOKS)
-
-
-def _is_plain(cls: type[Struct]) -> bool:
-    """Whether instances of a class are nothing but the values of its fields, given as they are.
-
-    That holds for generated classes. A subclass may have a ``__dict__``, weak references, methods in the place of those
-    that attrs generates, or fields that check and convert. Then only what it does itself is right. A class without
-    fields of its own gains nothing.
-    """
-    own = vars(cls)
-    return (
-        "__attrs_attrs__" in own
-        and bool(own.get("__slots__"))
-        and not (cls.__dictoffset__ or cls.__weakrefoffset__)
-        and _is_generated(own.get("__init__"))
-        and not any(map(_is_special, cls.__mro__[:-1]))
-        and (isinstance(own["__attrs_attrs__"], Later) or all(map(_is_plain_field, own["__attrs_attrs__"])))
-    )
-
-
-def is_still_sealed(cls: type[Struct]) -> bool:
-    """Whether a sealed class is still plain after a change to it. If not, unseal it: only its own methods are right."""
-    # The lookup gives the class a version tag, which the core remembers. A class sealed by a test alone stays sealed.
-    sealed = bool(getattr(cls, "_sealed", True))
-    if sealed and "_sealed" in vars(cls) and not _is_plain(cls):
-        cls._sealed = sealed = False
-        cls.__copy__ = cls.__deepcopy__ = None
-    return sealed
-
-
-def _is_special(cls: type[Any]) -> bool:
-    """Whether a class itself has methods that ``Struct`` lacks or has in another form."""
-    own, ours = vars(cls), vars(Struct)
-    return not _SPECIAL.isdisjoint(own) and any(own[name] is not ours.get(name) for name in _SPECIAL if name in own)
-
-
-def _is_generated(init: Any) -> bool:
-    code = getattr(init, "__code__", None)
-    return isinstance(init, Later) or (code is not None and code.co_filename.startswith("<attrs generated"))
-
-
-def _is_plain_field(field: attrs.Attribute[Any]) -> bool:
-    return (
-        field.init
-        and field.kw_only
-        and field.alias == field.name
-        and field.validator is None
-        and field.converter is None
-        and field.default is not attrs.NOTHING
-        and not isinstance(field.default, _Factory)
-    )
-
-
-_Factory: Final[Any] = attrs.Factory
-
-
-@attrs.frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
+@frozen_base(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class Struct:
     """Base of every generated class: an immutable value whose attributes are the fields of a definition.
 
@@ -237,7 +179,7 @@ class Struct:
 
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
 
-    # Whether instances are nothing but the values of their fields, see _is_plain.
+    # Whether instances are nothing but the values of their fields, see kafka_msgs.values.sealing.
     _sealed: ClassVar[bool] = False
 
     # The class holds the objects that are derived from it, so an unused class can be collected.
@@ -253,10 +195,8 @@ class Struct:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._attributes = cls._names = cls._fields = None
-        cls._sealed = _is_plain(cls)
-        cls.__copy__, cls.__deepcopy__ = (_copy, _deep_copy) if cls._sealed else (None, None)
-        if cls._sealed:
-            _values.seal(cls, tuple((name, default) for name, default, _ in _attributes(cls)))
+        sealed = seal(cls, lambda: tuple((name, default) for name, default, _ in _attributes(cls)))
+        cls.__copy__, cls.__deepcopy__ = (_copy, _deep_copy) if sealed else (None, None)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from uuid import UUID
 
-from kafka_msgs.schema import ZERO_UUID
+from kafka_msgs.primitive_types import Kind, Op
 from kafka_msgs_generator.ir import Default, NewStruct
 from kafka_msgs_generator.spec import FieldSpec
-from kafka_msgs_generator.types import INTEGER_BOUNDS
 
 __all__ = ["read_default"]
 
@@ -45,19 +44,20 @@ def read_default(field: FieldSpec) -> Default:
 
 
 def _default(field: FieldSpec) -> Default:
-    text, type_ = field.default, field.type
-    if type_.scalar in _SCALAR_READERS:
-        return _SCALAR_READERS[type_.scalar](text, type_.element)
+    text, op = field.default, field.type.op
+    if op is Op.RECORDS:
+        _check_records(text)
+        return None
+    if text and op.kind in _READERS:
+        return _READERS[op.kind](text, op)
     if text == _NULL:
         _check_null(field)
         return None
-    if type_.scalar == "string":
+    if op.kind is Kind.TEXT:
         return text
     if text:
         raise _DefaultTextError("V64", "it can only be empty or null")
-    if type_.array:
-        return ()
-    return NewStruct(type_.element) if type_.is_struct else b""
+    return NewStruct(field.type.element) if op is Op.STRUCT else op.kind.default
 
 
 def _check_null(field: FieldSpec) -> None:
@@ -66,32 +66,32 @@ def _check_null(field: FieldSpec) -> None:
         raise _DefaultTextError("V66", reason)
 
 
-def _records(text: str, _: str) -> None:
+def _check_records(text: str) -> None:
     if text not in ("", _NULL):
         raise _DefaultTextError("V65", "records always start as null")
 
 
-def _bool(text: str, _: str) -> bool:
-    if text.lower() not in ("", "true", "false"):
+def _bool(text: str, _: Op) -> bool:
+    if text.lower() not in ("true", "false"):
         raise _DefaultTextError("V57", "it is neither true nor false")
     return text.lower() == "true"
 
 
-def _integer(text: str, type_: str) -> int:
-    lowest, highest = INTEGER_BOUNDS[type_]
+def _integer(text: str, op: Op) -> int:
+    lowest, highest = op.bounds
     rule = "V58" if lowest else "V59"
     if _LEADING_ZERO.fullmatch(text):
         raise _DefaultTextError("V60", "a leading zero could mean octal")
-    if text and not _DECIMAL.fullmatch(text) and not _HEX.fullmatch(text):
+    if not _DECIMAL.fullmatch(text) and not _HEX.fullmatch(text):
         raise _DefaultTextError(rule, "it is neither a decimal number nor 0x and hexadecimal digits")
     too_long = len(text) > _LONGEST_NUMBER
-    value = 0 if too_long else int(text or "0", 16 if text.startswith("0x") else 10)
+    value = 0 if too_long else int(text, 16 if text.startswith("0x") else 10)
     if too_long or not lowest <= value <= highest:
-        raise _DefaultTextError(rule, f"out of range, {type_} holds {lowest} to {highest}")
+        raise _DefaultTextError(rule, f"out of range, {op.name.lower()} holds {lowest} to {highest}")
     return value
 
 
-def _float64(text: str, _: str) -> float:
+def _float(text: str, _: Op) -> float:
     text = text.strip() or "0"
     if _HEX_FLOAT.fullmatch(text):
         return _hex_float(text.rstrip("dDfF"))
@@ -107,9 +107,7 @@ def _hex_float(text: str) -> float:
         return float("-inf" if text.startswith("-") else "inf")
 
 
-def _uuid(text: str, _: str) -> UUID:
-    if not text:
-        return ZERO_UUID
+def _uuid(text: str, _: Op) -> UUID:
     if not _UUID.fullmatch(text):
         raise _DefaultTextError("V62", "it is not 16 bytes in URL-safe base64")
     try:
@@ -118,11 +116,10 @@ def _uuid(text: str, _: str) -> UUID:
         raise _DefaultTextError("V62", str(error)) from None
 
 
-_SCALAR_READERS: Final[Mapping[str | None, Callable[[str, str], Default]]] = {
-    "bool": _bool,
-    **dict.fromkeys(INTEGER_BOUNDS, _integer),
-    "float64": _float64,
-    "uuid": _uuid,
-    "records": _records,
+_READERS: Final[Mapping[Kind, Callable[[str, Op], Default]]] = {
+    Kind.BOOLEAN: _bool,
+    Kind.INTEGER: _integer,
+    Kind.FLOAT: _float,
+    Kind.UUID: _uuid,
 }
-"""How to read the default of the scalar types where that needs nothing but the text."""
+"""How to read the default of the kinds that are never null."""

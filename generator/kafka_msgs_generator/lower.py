@@ -12,13 +12,13 @@ from typing import Final
 
 from attrs import define, field
 
+from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.versions import NONE, VersionRange
 from kafka_msgs_generator.checks import check_field, check_siblings
 from kafka_msgs_generator.defaults import read_default
 from kafka_msgs_generator.ir import UNDOCUMENTED, Documentation, Field, Message, Struct
 from kafka_msgs_generator.naming import attribute_name, json_name
 from kafka_msgs_generator.spec import FieldSpec, MessageSpec, StructSpec
-from kafka_msgs_generator.types import SCALARS
 
 __all__ = ["lower_message"]
 
@@ -216,5 +216,5 @@ class _Lowering:
             line = self.inline[name].site.node.line
             reason = f"the struct {name!r} is defined by the field in line {line}; make it a common struct to share it"
             raise spec.site.error("V47", reason, "type")
-        hint = f"; did you mean {name.lower()!r}?" if name.lower() in SCALARS else ""
+        hint = f"; did you mean {name.lower()!r}?" if name.lower() in PRIMITIVES else ""
         raise spec.site.error("V24", f"the struct {name!r} has no definition{hint}", "type")

@@ -22,6 +22,7 @@ from typing import Final, NoReturn
 from attrs import define, field, frozen
 
 from kafka_msgs.errors import SchemaError
+from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs_generator.canonical import Definition
 
 __all__ = ["read_notation"]
@@ -35,20 +36,7 @@ _PART: Final = re.compile(
 _SPACE_IN_TAG: Final = re.compile(r"(?<=<tag:) (?=[0-9])")
 _TYPE: Final = re.compile(r"(COMPACT_)?(NULLABLE_)?([A-Z][A-Z0-9]*)")
 _TAG_BUFFERS: Final = frozenset({"TAG_BUFFER", "_tagged_fields"})
-_TYPES: Final = {
-    "BOOLEAN": "bool",
-    "INT8": "int8",
-    "INT16": "int16",
-    "INT32": "int32",
-    "INT64": "int64",
-    "UINT16": "uint16",
-    "UINT32": "uint32",
-    "FLOAT64": "float64",
-    "UUID": "uuid",
-    "STRING": "string",
-    "BYTES": "bytes",
-    "RECORDS": "records",
-}
+_TYPES: Final = {"BOOLEAN" if name == "bool" else name.upper(): name for name in PRIMITIVES}
 
 
 @frozen

@@ -1,7 +1,7 @@
-"""The types that a field can have: their names, and what each allows.
+"""The types that a field can have: ``kafka_msgs.primitive_types`` and structs, and arrays of them.
 
-Owns the reading of type text (``int32``, ``[]string``, ``[]TopicPartition``) and facts about the scalar types. Whether
-a named struct exists is left to `kafka_msgs_generator.lower`.
+Owns the reading of type text (``int32``, ``[]string``, ``[]TopicPartition``). Whether a named struct exists is left to
+`kafka_msgs_generator.lower`.
 """
 
 from __future__ import annotations
@@ -11,20 +11,9 @@ from typing import Final
 
 from attrs import frozen
 
-__all__ = ["ENTITY_TYPES", "INTEGER_BOUNDS", "SCALARS", "FieldType", "TypeTextError", "parse_type"]
+from kafka_msgs.primitive_types import PRIMITIVES, Op
 
-INTEGER_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-    "uint16": (0, 2**16 - 1),
-    "uint32": (0, 2**32 - 1),
-}
-"""The integer types with their lowest and highest value."""
-
-SCALARS: Final = ("bool", *INTEGER_BOUNDS, "float64", "uuid", "string", "bytes", "records")
-"""Every type that is neither a struct nor an array."""
+__all__ = ["ENTITY_TYPES", "FieldType", "TypeTextError", "parse_type"]
 
 ENTITY_TYPES: Final[Mapping[str, str | None]] = {
     "unknown": None,
@@ -35,8 +24,6 @@ ENTITY_TYPES: Final[Mapping[str, str | None]] = {
     "brokerId": "int32",
 }
 """The entity types, each with the scalar type of its ids (None: any)."""
-
-_NULLABLE_SCALARS = frozenset({"string", "bytes", "records"})
 
 
 class TypeTextError(ValueError):
@@ -57,17 +44,22 @@ class FieldType:
     @property
     def is_struct(self) -> bool:
         """Whether the elements, or the value, are structs."""
-        return self.element not in SCALARS
+        return self.element not in PRIMITIVES
 
     @property
     def nullable(self) -> bool:
         """Whether some version may allow null."""
-        return self.array or self.is_struct or self.element in _NULLABLE_SCALARS
+        return self.array or self.is_struct or PRIMITIVES[self.element].kind.nullable
 
     @property
     def scalar(self) -> str | None:
         """The scalar type's name, or None for structs and arrays."""
         return None if self.array or self.is_struct else self.element
+
+    @property
+    def op(self) -> Op:
+        """The type on the wire."""
+        return Op.ARRAY if self.array else PRIMITIVES.get(self.element, Op.STRUCT)
 
     def __str__(self) -> str:
         return f"[]{self.element}" if self.array else self.element
@@ -84,8 +76,8 @@ def parse_type(text: str) -> FieldType:
     element = text.removeprefix("[]").strip()
     if array:
         _check_element(element)
-    if element not in SCALARS and not element[:1].isupper():
-        raise TypeTextError("V19", f"unknown type {element!r}; the types are {', '.join(SCALARS)}, and structs")
+    if element not in PRIMITIVES and not element[:1].isupper():
+        raise TypeTextError("V19", f"unknown type {element!r}; the types are {', '.join(PRIMITIVES)}, and structs")
     return FieldType(element, array)
 
 

@@ -36,13 +36,12 @@ _Static_assert(offsetof(CodecState, small) == offsetof(CodecState, owned[CODEC_O
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
 /* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
- * compilers go through one switch in each interpreter. The labels are in the order of ops.h and plan.h. */
+ * compilers go through one switch in each interpreter. The labels are in the order of plan.h. */
 #ifdef __GNUC__
 #define DISPATCH(op) goto *labels[(op)->label]
 #define LABELS(op)                                                                                                     \
-    static const void *const labels[] = {&&fixed, &&fixed,   &&int16, &&int32, &&int64, &&fixed, &&fixed,              \
-                                         &&fixed, &&fixed,   &&sized, &&sized, &&sized, &&sized, &&sized,              \
-                                         &&fixed, &&compact, &&ids,   &&pass,  &&end};                                 \
+    static const void *const labels[] = {                                                                              \
+        &&fixed, &&int16, &&int32, &&int64, &&sized, &&compact, &&ids, &&pass, &&end};                                 \
     DISPATCH(op)
 #else
 #define DISPATCH(op)                                                                                                   \
@@ -50,14 +49,14 @@ _Static_assert(offsetof(CodecState, small) == offsetof(CodecState, owned[CODEC_O
     goto dispatch
 #define LABELS(op)                                                                                                     \
     dispatch:                                                                                                          \
-    if ((op)->label == OP_INT16) goto int16;                                                                           \
-    if ((op)->label == OP_INT32) goto int32;                                                                           \
-    if ((op)->label == OP_INT64) goto int64;                                                                           \
+    if ((op)->label == OP_SHORT) goto int16;                                                                           \
+    if ((op)->label == OP_INT) goto int32;                                                                             \
+    if ((op)->label == OP_LONG) goto int64;                                                                            \
     if ((op)->label == OP_COMPACT) goto compact;                                                                       \
     if ((op)->label == OP_IDS) goto ids;                                                                               \
     if ((op)->label == OP_END) goto end;                                                                               \
     if ((op)->label == OP_PASS) goto pass;                                                                             \
-    if ((op)->label <= OP_UUID) goto fixed;                                                                            \
+    if ((op)->label == OP_FIXED) goto fixed;                                                                           \
     goto sized
 #endif
 
@@ -129,7 +128,7 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
     target->comparable = layout_of(target->type) != NULL;
     target->tracked = is_temporary(target->type);
     target->unknown = slot_offset(unknown, target->type);
-    return target->unknown < 0 ? -1 : load_fields(self, target, steps, tagged, absent, inactive);
+    return target->unknown < 0 ? -1 : load_fields(self, load_op, target, steps, tagged, absent, inactive);
 }
 
 /* ------------------------------------------------------------------------------------------- 2 Reading bytes */
@@ -328,7 +327,7 @@ static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const
         goto failed;
     }
     for (; op->label != OP_END; op++) {
-        if (op->code <= OP_UUID) {
+        if (op->code < FIXED_OPS) {
             p += FIXED_SIZE[op->code];
         } else {
             p = pass_value(r, p, op);
@@ -388,10 +387,8 @@ static inline PyObject *make_fixed(CodecState *state, int code, const unsigned c
     if (code == OP_INT16) return make_int(state, (int16_t)load16(p));
     if (code == OP_BOOL) return Py_NewRef(*p ? Py_True : Py_False);
     if (code == OP_UUID) return make_uuid(state, p);
-    if (code == OP_INT8) return make_int(state, (int8_t)*p);
-    if (code == OP_UINT16) return make_int(state, load16(p));
-    if (code == OP_UINT32) return make_int(state, load32(p));
-    return PyFloat_FromDouble(PyFloat_Unpack8((const char *)p, 0));
+    if (code == OP_FLOAT64) return PyFloat_FromDouble(PyFloat_Unpack8((const char *)p, 0));
+    return make_int(state, load_number(code, p));
 }
 
 /* Makes a string; most are ASCII, which CPython's decoder looks at more slowly. */

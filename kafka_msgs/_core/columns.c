@@ -71,22 +71,32 @@ static inline void put_uuid(Column *column, int64_t index, Place raw) {
     column->offsets[index + 1] = (int32_t)(column->end += UUID_TEXT);
 }
 
+/* Puts a number, which may be smaller on the wire. */
+static inline void put_number(Column *column, int64_t index, int64_t value) {
+    if (column->width == 8)
+        ((int64_t *)column->data)[index] = value;
+    else if (column->width == 4)
+        ((int32_t *)column->data)[index] = (int32_t)value;
+    else if (column->width == 2)
+        ((int16_t *)column->data)[index] = (int16_t)value;
+    else
+        column->data[index] = (unsigned char)value;
+}
+
 /* Puts the value of a fixed-size op; its bytes are known to be there. */
 static inline void put_fixed(Column *column, int code, int64_t index, Place p) {
     if (code == OP_INT64 || code == OP_FLOAT64)
         ((uint64_t *)column->data)[index] = load64(p);
-    else if (code == OP_INT32 || code == OP_UINT16)
-        ((uint32_t *)column->data)[index] = code == OP_INT32 ? load32(p) : load16(p);
+    else if (code == OP_INT32)
+        ((uint32_t *)column->data)[index] = load32(p);
     else if (code == OP_INT16)
         ((uint16_t *)column->data)[index] = load16(p);
     else if (code == OP_BOOL)
         put_bit(column, index, *p != 0);
     else if (code == OP_UUID)
         put_uuid(column, index, p);
-    else if (code == OP_INT8)
-        column->data[index] = *p;
     else
-        ((uint64_t *)column->data)[index] = load32(p); /* uint32 */
+        put_number(column, index, load_number(code, p));
 }
 
 /* Puts the value that a field has where it is not in the bytes. */
@@ -229,7 +239,7 @@ static inline Place read_tag_section(Reader *r, Place p, const Struct *s, int64_
 static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
     if (r->end - p < s->run) return NULL;
     for (const Op *op = s->ops; op->label != OP_END; op++) {
-        if (op->code <= OP_UUID) {
+        if (op->code < FIXED_OPS) {
             put_fixed(r->columns + op->place, op->code, index, p);
             p += FIXED_SIZE[op->code];
         } else if (op->code == OP_SKIP) {
@@ -551,7 +561,7 @@ static Spot write_tags(Writer *w, Spot p, const Struct *s, int64_t index) {
 static Spot write_struct(Writer *w, Spot p, const Struct *s, int64_t index) {
     p = room_for(w, p, s->run);
     for (const Op *op = s->ops; op->label != OP_END && p != NULL; op++) {
-        if (op->code <= OP_UUID) {
+        if (op->code < FIXED_OPS) {
             p = write_fixed(w, p, op->code, w->inputs + op->place, index);
         } else {
             p = write_value(w, p, op, index);
@@ -648,20 +658,18 @@ static int load_inputs(Run *run, const Column *from, PyObject *specs, PyObject *
     return inputs[count].mask && inputs[count].length < inputs->length ? refuse_input() : 0;
 }
 
-/* Does a run of the arguments, which the format describes: the numbers of the forms and the prefix are not in all. */
-static PyObject *do_parsed(Run run, PyObject *args, const char *format, const Column *from, const Column *to) {
-    PyObject *specs, *numbers = NULL, *result = NULL;
-    if (!PyArg_ParseTuple(args, format, &PyTuple_Type, &specs, &run.first, &run.count, &numbers, &run.prefix))
-        return NULL;
-    run.inputs = new_items(from->span, sizeof(Input));
-    run.held = new_items(from->span, sizeof(*run.held));
-    if (run.inputs != NULL && run.held != NULL && load_inputs(&run, from, specs, numbers) == 0)
-        result = do_run(&run, to);
-    for (int32_t i = 0; run.held != NULL && i <= from->span; i++)
+/* Loads the inputs of a run and does it; the numbers of the forms may be NULL. */
+static PyObject *load_and_run(Run *run, const Column *from, PyObject *specs, PyObject *numbers, const Column *to) {
+    PyObject *result = NULL;
+    run->inputs = new_items(from->span, sizeof(Input));
+    run->held = new_items(from->span, sizeof(*run->held));
+    if (run->inputs != NULL && run->held != NULL && load_inputs(run, from, specs, numbers) == 0)
+        result = do_run(run, to);
+    for (int32_t i = 0; run->held != NULL && i <= from->span; i++)
         for (int which = 0; which < MEMORIES; which++)
-            PyBuffer_Release(&run.held[i][which]);
-    PyMem_Free(run.held);
-    PyMem_Free(run.inputs);
+            PyBuffer_Release(&run->held[i][which]);
+    PyMem_Free(run->held);
+    PyMem_Free(run->inputs);
     return result;
 }
 
@@ -669,12 +677,19 @@ static const Column BYTES = {.kind = COLUMN_TEXT, .width = 1, .span = 1};
 
 /* decode((column,), first, count): a binary column, and which of its rows. */
 static PyObject *program_decode(Program *self, PyObject *args) {
-    return do_parsed((Run){.program = self, .step = decode_row}, args, "O!LL:decode", &BYTES, self->shape);
+    Run run = {.program = self, .step = decode_row};
+    PyObject *specs;
+    if (!PyArg_ParseTuple(args, "O!LL:decode", &PyTuple_Type, &specs, &run.first, &run.count)) return NULL;
+    return load_and_run(&run, &BYTES, specs, NULL, self->shape);
 }
 
 /* encode(columns, first, count, numbers, prefix): all columns of the program, and the number of each row's form. */
 static PyObject *program_encode(Program *self, PyObject *args) {
-    return do_parsed((Run){.program = self, .step = encode_row}, args, "O!LLOp:encode", self->shape, &BYTES);
+    Run run = {.program = self, .step = encode_row};
+    PyObject *specs, *numbers;
+    if (!PyArg_ParseTuple(args, "O!LLOp:encode", &PyTuple_Type, &specs, &run.first, &run.count, &numbers, &run.prefix))
+        return NULL;
+    return load_and_run(&run, self->shape, specs, numbers, &BYTES);
 }
 
 static PyMethodDef program_methods[] = {

@@ -14,9 +14,14 @@
 #include "layouts.h"
 #include "ops.h"
 
-/* The least and the greatest value of a number, by its op; the bits of a float are any. */
-static const int64_t LOWEST[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0, INT64_MIN},
-                     HIGHEST[] = {0, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX, INT64_MAX};
+/* Loads the number of an integer op. */
+static inline int64_t load_number(int code, const unsigned char *p) {
+    int rest = 64 - 8 * FIXED_SIZE[code];
+    uint64_t bits = 0;
+    for (int i = 0; i < FIXED_SIZE[code]; i++)
+        bits = bits << 8 | p[i];
+    return LOWEST[code] < 0 ? (int64_t)(bits << rest) >> rest : (int64_t)bits;
+}
 
 _Static_assert(sizeof LOWEST == sizeof HIGHEST && sizeof LOWEST == (OP_FLOAT64 + 1) * sizeof *LOWEST, "one a number");
 _Static_assert(-1 >> 1 == -1 && (int32_t)UINT32_MAX == -1, "two's complement, arithmetic shifts");

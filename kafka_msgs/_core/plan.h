@@ -1,7 +1,7 @@
 /* Plans, as the codec and the columns execute them: structs, and an op for each of their fields.
  *
  * Python lowers plans to tuples. What is read and checked here is all that the bytes depend on. Where values go, into
- * attributes or columns, is up to the file that includes this one and has the function `load_op`.
+ * attributes or columns, is up to the `LoadOp` of the codec or of the columns.
  */
 #ifndef KAFKA_MSGS_PLAN_H
 #define KAFKA_MSGS_PLAN_H
@@ -12,9 +12,10 @@
 #include "objects.h"
 #include "ops.h"
 
-/* Labels of ops besides their codes: what has a compact length; an array of int32 with one that is not null, of which
- * Kafka's messages are full; a value that is passed over; and the end, behind the last op of every list. */
-enum { OP_COMPACT = OP_SKIP + 1, OP_IDS, OP_PASS, OP_END };
+/* Labels of ops: a value of fixed size, and three of these that have code of their own; a value with a length or a
+ * marker; the same with a compact length; an array of int32 with one that is not null, of which Kafka's messages are full;
+ * a value that is passed over; and the end, behind the last op of every list. */
+enum { OP_FIXED, OP_SHORT, OP_INT, OP_LONG, OP_SIZED, OP_COMPACT, OP_IDS, OP_PASS, OP_END };
 
 struct Struct;
 
@@ -68,7 +69,7 @@ static int check_budget(long long elements, long long room) {
     return elements < 0 || room < 0 ? refuse(PyExc_ValueError, "a budget is not negative") : 0;
 }
 
-static int load_op(void *program, Struct *owner, PyObject *spec, Op *op);
+typedef int LoadOp(void *program, Struct *owner, PyObject *spec, Op *op);
 
 /* Reads (code, flags, item code, item flags, item's least size or bytes to skip, struct index, tag, default, ignorable,
  * place, a number); what the last two and the struct are is not checked. */
@@ -81,7 +82,12 @@ static int read_op(PyObject *spec, Op *op, Py_ssize_t *sub, PyObject **place, in
     if (code < 0 || code > OP_SKIP || item_code < 0 || item_code > OP_STRUCT || item_code == OP_ARRAY || op->size < 1 ||
         op->size > MAX_LENGTH || op->size < FIXED_SIZE[item_code])
         return refuse(PyExc_ValueError, "not an op of a plan");
-    op->code = op->label = (unsigned char)code;
+    op->code = (unsigned char)code;
+    op->label = code == OP_INT16   ? OP_SHORT
+                : code == OP_INT32 ? OP_INT
+                : code == OP_INT64 ? OP_LONG
+                : code < FIXED_OPS ? OP_FIXED
+                                   : OP_SIZED;
     op->flags = (unsigned char)flags;
     op->item_code = (unsigned char)item_code;
     op->item_flags = (unsigned char)item_flags;
@@ -90,7 +96,7 @@ static int read_op(PyObject *spec, Op *op, Py_ssize_t *sub, PyObject **place, in
     return 0;
 }
 
-static int load_ops(void *program, Struct *owner, PyObject *specs, Op **ops) {
+static int load_ops(void *program, LoadOp *load_op, Struct *owner, PyObject *specs, Op **ops) {
     Py_ssize_t count = PyTuple_GET_SIZE(specs);
     *ops = new_items(count, sizeof(Op));
     for (Py_ssize_t i = 0; *ops != NULL && i <= count; i++)
@@ -111,10 +117,11 @@ static int load_tags(PyObject *specs, uint32_t **tags) {
 }
 
 /* Fills in the fields of a struct, and the runs of fixed-size values among them: each is checked for or reserved at once. */
-static int load_fields(void *program, Struct *target, PyObject *steps, PyObject *tagged, PyObject *absent,
-                       PyObject *inactive) {
-    if (load_ops(program, target, steps, &target->ops) < 0 || load_ops(program, target, tagged, &target->tagged) < 0 ||
-        load_ops(program, target, absent, &target->absent) < 0)
+static int load_fields(void *program, LoadOp *load_op, Struct *target, PyObject *steps, PyObject *tagged,
+                       PyObject *absent, PyObject *inactive) {
+    if (load_ops(program, load_op, target, steps, &target->ops) < 0 ||
+        load_ops(program, load_op, target, tagged, &target->tagged) < 0 ||
+        load_ops(program, load_op, target, absent, &target->absent) < 0)
         return -1;
     Py_ssize_t *run = &target->run;
     for (Op *op = target->ops; op->label != OP_END; op++)

@@ -42,11 +42,7 @@ static int refuse_program(const char *what) {
 
 /* Whether a column can take the values of an op. */
 static int takes(const Column *column, int code) {
-    static const unsigned char width[] = {0, 1, 2, 4, 8, 4, 8, 8}; /* unsigned ones are kept in the next larger int */
-    if (code == OP_BOOL) return column->kind == COLUMN_BITS;
-    if (code < OP_UUID) return column->kind == COLUMN_FIXED && column->width == width[code];
-    if (code < OP_ARRAY) return column->kind == COLUMN_TEXT && column->width == (code == OP_UUID ? UUID_TEXT : 0);
-    return column->kind == (code == OP_ARRAY ? COLUMN_LIST : COLUMN_STRUCT);
+    return column->kind == COLUMN_KIND[code] && column->width == COLUMN_WIDTH[code];
 }
 
 /* Checks that a column is a child of a struct's and of the right kind, or no column at all. */
@@ -133,7 +129,7 @@ static int load_struct(Program *self, PyObject *spec, Struct *target) {
     if (check_column(self, target, unknown, OP_ARRAY) < 0) return -1;
     if (unknown != 0 && !is_map(self, unknown)) return refuse_program("a map");
     target->unknown = unknown;
-    return load_fields(self, target, steps, tagged, absent, inactive);
+    return load_fields(self, load_op, target, steps, tagged, absent, inactive);
 }
 
 static int load_structs(Program *self, PyObject *specs) {

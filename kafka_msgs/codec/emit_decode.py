@@ -19,7 +19,6 @@ from struct import Struct as PackedStruct
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from kafka_msgs.codec.emit_block import BLOCK_MINIMUM, block_reader, is_block
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan, StructPlan, Value
@@ -295,20 +294,8 @@ class _Emitter:
             places = f"range(pos, pos + {length} * 16, 16)"
             self.source.line(f"{result} = tuple([uuid(buf[i : i + 16]) for i in {places}])")
             self.source.line(f"pos += {length} * 16")
-        elif not self.counted and value.item.op is Op.STRUCT and is_block(value.item.inner):
-            self.block(value.item, length, result)
         else:
             self.loop(value.item, length, result)
-
-    def block(self, item: Value, length: str, result: str) -> None:
-        plan = item.inner
-        reader = block_reader(plan, lambda source, values: build(source, plan, values))
-        name, block = self.source.constant(f"read_{plan.cls.__name__}s", reader), self.source.name("block")
-        self.source.line(f"{block} = {name}(buf, pos, {length}) if {length} >= {BLOCK_MINIMUM} else None")
-        with self.source.block(f"if {block}:"):
-            self.source.line(f"{result}, pos = {block}")
-        with self.source.block("else:"):
-            self.loop(item, length, result)
 
     def loop(self, item: Value, length: str, result: str) -> None:
         with self.source.block(f"if {length}:"):

@@ -36,6 +36,7 @@ _EVERYTHING: Final = slice(None)
 _PLAIN: Final = {bool, int, float, str, bytes, tuple, type(None)}
 """Types that compare by their content. Comparing them does not run Python code if arrays are empty."""
 _FLOAT64: Final = struct.Struct(">d")
+_OPS: Final = tuple(Op)
 _uuid_number: Final = UUID.__dict__["int"].__get__
 
 
@@ -118,7 +119,7 @@ def differs(value: Value, default: Any, item: Any) -> bool:
 def leaf_differs(op: int, default: Any, item: Any) -> bool:
     """Whether a value that is not an array or a struct is not the default of its field; neither is None."""
     try:
-        return bool(_content(Op(op), item) != _content(Op(op), default))
+        return bool(_content(_OPS[op], item) != _content(_OPS[op], default))
     except (NotExactError, struct.error, TypeError):
         return True
 

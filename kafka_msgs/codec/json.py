@@ -14,15 +14,17 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
+from collections.abc import Callable
 from operator import index
 from typing import Any, Final, Literal, NoReturn, TypeVar, get_args
 from uuid import UUID
 
 from kafka_msgs.codec import CodecOptions, codec_for
 from kafka_msgs.codec.exact import differs
-from kafka_msgs.codec.ops import FIXED, Op
+from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
 from kafka_msgs.errors import JsonFormError, OptionError, shown
+from kafka_msgs.primitive_types import Kind
 from kafka_msgs.primitives import uuid_from_bytes
 from kafka_msgs.schema import Described
 
@@ -92,15 +94,10 @@ class _Writer:
             return [self.value(value.item, each) for each in item]
         if value.op is Op.STRUCT:
             return self.struct(value.inner, item)
-        if value.op is Op.UUID:
-            return base64.urlsafe_b64encode(item.bytes).rstrip(b"=").decode()
         if value.op is Op.RECORDS and self.records == "empty":
             return ""
-        if value.op in (Op.BYTES, Op.RECORDS):
-            return base64.b64encode(bytes(item)).decode()
-        if value.op in _INTEGERS:
-            return int(index(item))
-        return float(item) if value.op is Op.FLOAT64 else item
+        write = _WRITERS.get(value.op.kind)
+        return item if write is None else write(item)
 
 
 class _Reader:
@@ -144,19 +141,19 @@ class _Reader:
         return self.scalar(value.op, obj, path)
 
     def scalar(self, op: Op, obj: Any, path: str) -> Any:
-        expected: Any = _JSON_TYPES.get(op, str if op not in FIXED else int)
+        expected: tuple[type[Any], ...] = op.kind.json
         if not isinstance(obj, expected) or (isinstance(obj, bool) and op is not Op.BOOL):
             self.fail(path, f"expected {op.name.lower()}, got {type(obj).__name__}")
-        if op is Op.UUID:
+        if op.kind is Kind.UUID:
             return self.uuid(obj, path)
-        if op in (Op.BYTES, Op.RECORDS):
+        if op.kind is Kind.BINARY:
             return self.binary(obj, path)
-        return obj if op in (Op.STRING, Op.BOOL) else self.number(op, obj, path)
+        return self.number(op, obj, path) if op.kind in (Kind.INTEGER, Kind.FLOAT) else obj
 
     def number(self, op: Op, obj: Any, path: str) -> Any:
         try:
-            number = float(obj) if op is Op.FLOAT64 else obj
-            struct.pack(f">{FIXED[op][0]}", number)
+            number = float(obj) if op.kind is Kind.FLOAT else obj
+            struct.pack(f">{op.code}", number)
         except (OverflowError, struct.error):
             self.fail(path, f"{shown(obj)} is out of range for {op.name.lower()}")
         return number
@@ -175,5 +172,10 @@ class _Reader:
             self.fail(path, f"not base64: {error}")
 
 
-_INTEGERS: Final = frozenset(FIXED) - {Op.BOOL, Op.FLOAT64, Op.UUID}
-_JSON_TYPES = {Op.BOOL: bool, Op.FLOAT64: (int, float), Op.UUID: str}
+_WRITERS: Final[dict[Kind, Callable[[Any], Any]]] = {
+    Kind.INTEGER: lambda item: int(index(item)),
+    Kind.FLOAT: float,
+    Kind.UUID: lambda item: base64.urlsafe_b64encode(item.bytes).rstrip(b"=").decode(),
+    Kind.BINARY: lambda item: base64.b64encode(bytes(item)).decode(),
+}
+"""How to write the kinds whose values JSON does not have as they are."""

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Self, dataclass_transform
 
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, PRIMITIVES, Op
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, Op
 from kafka_msgs.errors import UnsupportedVersionError
+from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.schema import Described, FieldInfo, fields
 from kafka_msgs.versions import whole_number
 

@@ -15,11 +15,12 @@ import pyarrow as pa
 from attrs import frozen
 
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.codec.ops import FIXED, PRIMITIVES, SKIP, LengthFlag, Op
+from kafka_msgs.codec.ops import FIXED, SKIP, LengthFlag, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value, compile_plan
 from kafka_msgs.columns.types import KAFKA_TYPE, UNKNOWN_TAGS
 from kafka_msgs.layouts import UUID_TEXT, ColumnKind
 from kafka_msgs.prefixed import prefix_of
+from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.schema import Described, FieldInfo, fields
 
 __all__ = ["Lowering", "inner_types"]

@@ -32,6 +32,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from kafka_msgs.errors import ColumnTypeError, SchemaError, UnknownColumnError, UnsupportedVersionError
+from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.schema import Described, FieldInfo, MessageInfo, Struct, fields
 from kafka_msgs.versions import VersionRange, whole_number
 
@@ -59,21 +60,8 @@ ERROR_TYPE: Final = pa.struct([("path", pa.string()), ("offset", pa.int64()), ("
 
 _ELEMENT: Final = "element"
 _UNKNOWN_TAGS_TYPE: Final = pa.map_(pa.int32(), pa.binary())
-_PRIMITIVES: Final[Mapping[str, pa.DataType]] = {
-    "bool": pa.bool_(),
-    "int8": pa.int8(),
-    "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "uint16": pa.int32(),
-    "uint32": pa.int64(),
-    "float64": pa.float64(),
-    "string": pa.string(),
-    "bytes": pa.binary(),
-    "records": pa.binary(),
-    "uuid": pa.string(),
-}
-_NOT_SAID_BY_ARROW: Final = frozenset({"uint16", "uint32", "records", "uuid"})
+_PRIMITIVES: Final[Mapping[str, pa.DataType]] = {name: pa.type_for_alias(op.arrow) for name, op in PRIMITIVES.items()}
+_NOT_SAID_BY_ARROW: Final = {name for name, op in PRIMITIVES.items() if name not in (op.arrow, "bytes")}
 
 TIMESTAMP: Final = pa.timestamp("ms", tz="UTC")
 """The type of times: milliseconds in UTC, as in Kafka."""

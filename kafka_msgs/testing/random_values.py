@@ -13,6 +13,7 @@ from uuid import UUID
 
 from attrs import frozen
 
+from kafka_msgs.primitive_types import PRIMITIVES, Kind, Op
 from kafka_msgs.schema import Described, FieldInfo, Struct
 from kafka_msgs.testing import samples
 
@@ -76,7 +77,8 @@ def _field_maker(info: FieldInfo, version: int, flexible: bool, options: _Option
     if info.struct is not None:
         maker = _struct_maker(info.struct, version, flexible, options)
     else:
-        maker = _scalar_maker(info.element_type)
+        op = PRIMITIVES[info.element_type]
+        maker = _MAKERS_BY_KIND[op.kind](op)
     if info.is_array:
         maker = _array_maker(maker, options.max_elements, many=info.struct is None)
     if version in info.nullable:
@@ -98,13 +100,6 @@ def _array_maker(element: _Maker, max_elements: int, *, many: bool) -> _Maker:
     return make
 
 
-def _scalar_maker(type_: str) -> _Maker:
-    if type_ in samples.INTEGER_BOUNDS:
-        low, high = samples.INTEGER_BOUNDS[type_]
-        return _edged(samples.integers(type_), (), lambda rng: rng.randint(low, high))
-    return _SCALARS[type_]
-
-
 def _edged(edges: Sequence[Any], rare: Sequence[Any], ordinary: _Maker) -> _Maker:
     """Make an ordinary value, often one of ``edges``, and seldom one of ``rare``."""
 
@@ -118,16 +113,17 @@ def _edged(edges: Sequence[Any], rare: Sequence[Any], ordinary: _Maker) -> _Make
 
 
 _bytes_maker = _edged(samples.BYTES, samples.LONG_BYTES, lambda rng: rng.randbytes(rng.randrange(12)))
+_text_maker = _edged(
+    samples.STRINGS, samples.LONG_STRINGS, lambda rng: "".join(rng.choices(_ALPHABET, k=rng.randrange(12)))
+)
 
-_SCALARS: Final[dict[str, _Maker]] = {
-    "bool": lambda rng: rng.random() < 0.5,
-    "float64": _edged(samples.FLOATS, (), lambda rng: rng.uniform(-1e6, 1e6)),
-    "uuid": _edged(samples.UUIDS, (), lambda rng: UUID(int=rng.getrandbits(128))),
-    "string": _edged(
-        samples.STRINGS, samples.LONG_STRINGS, lambda rng: "".join(rng.choices(_ALPHABET, k=rng.randrange(12)))
-    ),
-    "bytes": _bytes_maker,
-    "records": _bytes_maker,
+_MAKERS_BY_KIND: Final[dict[Kind, Callable[[Op], _Maker]]] = {
+    Kind.BOOLEAN: lambda op: lambda rng: rng.random() < 0.5,
+    Kind.INTEGER: lambda op: _edged(samples.integers(op), (), lambda rng: rng.randint(*op.bounds)),
+    Kind.FLOAT: lambda op: _edged(samples.FLOATS, (), lambda rng: rng.uniform(-1e6, 1e6)),
+    Kind.UUID: lambda op: _edged(samples.UUIDS, (), lambda rng: UUID(int=rng.getrandbits(128))),
+    Kind.TEXT: lambda op: _text_maker,
+    Kind.BINARY: lambda op: _bytes_maker,
 }
 
 

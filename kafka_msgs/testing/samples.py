@@ -9,17 +9,8 @@ from typing import Final
 from uuid import UUID
 
 from kafka_msgs.errors import UnsupportedVersionError
+from kafka_msgs.primitive_types import Op
 from kafka_msgs.schema import Described, FieldInfo, Struct, fields
-
-INTEGER_BOUNDS: Final = {
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "uint16": (0, 2**16 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "uint32": (0, 2**32 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-}
-"""The lowest and the highest value of every integer type."""
 
 MAX_TAG: Final = 2**31 - 2
 """The highest tag number that Kafka's writer accepts."""
@@ -60,9 +51,9 @@ FLOATS: Final = (0.0, -0.0, 1.0, -1.5, 5e-324, 1.7976931348623157e308, float("in
 """Both zeros, the smallest and the largest finite number, and the infinities."""
 
 
-def integers(type_: str) -> tuple[int, ...]:
+def integers(op: Op) -> tuple[int, ...]:
     """Return the integers of a type at which encodings change: the ends, around zero, and where a byte is full."""
-    low, high = INTEGER_BOUNDS[type_]
+    low, high = op.bounds
     around = (0, 1, -1, 127, 128, 255, 256, 2**15, 2**16 - 1, 2**31, 2**32 - 1)
     return (low, high, *(value for value in around if low < value < high))
 

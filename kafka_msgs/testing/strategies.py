@@ -16,6 +16,7 @@ from uuid import UUID
 from attrs import frozen
 
 from kafka_msgs.errors import MissingExtraError
+from kafka_msgs.primitive_types import PRIMITIVES, Kind, Op
 from kafka_msgs.schema import Described, FieldInfo, Struct
 from kafka_msgs.testing import samples
 
@@ -84,7 +85,7 @@ def _field(info: FieldInfo, version: int, flexible: bool, options: _Options) -> 
     if info.struct is not None:
         strategy = _struct(info.struct, version, flexible, options)
     else:
-        strategy = _scalar(info.element_type)
+        strategy = _primitive(PRIMITIVES[info.element_type])
     if info.is_array:
         strategy = st.lists(strategy, max_size=options.max_elements).map(tuple)
     if version in info.nullable:
@@ -95,11 +96,10 @@ def _field(info: FieldInfo, version: int, flexible: bool, options: _Options) -> 
 
 
 @cache
-def _scalar(type_: str) -> SearchStrategy[Any]:
-    if type_ in samples.INTEGER_BOUNDS:
-        low, high = samples.INTEGER_BOUNDS[type_]
-        return st.integers(low, high) | st.sampled_from(samples.integers(type_))
-    return _SCALARS[type_]
+def _primitive(op: Op) -> SearchStrategy[Any]:
+    if op.kind is Kind.INTEGER:
+        return st.integers(*op.bounds) | st.sampled_from(samples.integers(op))
+    return _BY_KIND[op.kind]
 
 
 def _with_rare(ordinary: SearchStrategy[Any], edges: tuple[Any, ...], rare: tuple[Any, ...]) -> SearchStrategy[Any]:
@@ -109,13 +109,12 @@ def _with_rare(ordinary: SearchStrategy[Any], edges: tuple[Any, ...], rare: tupl
 
 _BYTES: Final = _with_rare(st.binary(max_size=12), samples.BYTES, samples.LONG_BYTES)
 
-_SCALARS: Final[dict[str, SearchStrategy[Any]]] = {
-    "bool": st.booleans(),
-    "float64": st.floats(allow_nan=False) | st.sampled_from(samples.FLOATS),
-    "uuid": st.integers(0, 2**128 - 1).map(lambda number: UUID(int=number)) | st.sampled_from(samples.UUIDS),
-    "string": _with_rare(st.text(max_size=12), samples.STRINGS, samples.LONG_STRINGS),
-    "bytes": _BYTES,
-    "records": _BYTES,
+_BY_KIND: Final[dict[Kind, SearchStrategy[Any]]] = {
+    Kind.BOOLEAN: st.booleans(),
+    Kind.FLOAT: st.floats(allow_nan=False) | st.sampled_from(samples.FLOATS),
+    Kind.UUID: st.integers(0, 2**128 - 1).map(lambda number: UUID(int=number)) | st.sampled_from(samples.UUIDS),
+    Kind.TEXT: _with_rare(st.text(max_size=12), samples.STRINGS, samples.LONG_STRINGS),
+    Kind.BINARY: _BYTES,
 }
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, LengthFlag, Op
+from kafka_msgs.codec.ops import MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, LengthFlag
 from kafka_msgs.layouts import ATTRIBUTES, HEADER, RECORD_COLUMNS, ColumnKind, RecordPart, header_struct
+from kafka_msgs.primitive_types import Kind, Op
 from kafka_msgs_generator.c_header import layouts_header, ops_header
 from kafka_msgs_generator.output import ForeignFileError, apply, plan
 
@@ -18,9 +19,32 @@ def test_every_op_has_its_number() -> None:
     assert numbers == {op.name: op.value for op in Op}
 
 
-def test_sizes_stand_at_the_numbers_of_their_ops() -> None:
-    (sizes,) = re.findall(r"FIXED_SIZE\[\] = \{(.*)\};", ops_header())
-    assert dict(enumerate(map(int, sizes.split(", ")))) == {op.value: FIXED.get(op, ("", 0))[1] for op in Op}
+def facts(name: str) -> dict[Op, str]:
+    """The facts of a table in C, by op."""
+    (values,) = re.findall(rf" {name}\[\] = \{{(.*)\}};", ops_header())
+    return dict(zip(Op, values.split(", "), strict=True))
+
+
+def test_facts_stand_at_the_numbers_of_their_ops() -> None:
+    assert facts("FIXED_SIZE") == {op: str(op.size) for op in Op}
+    assert facts("LENGTH_SIZE") == {
+        op: {"STRING": "2", "BYTES": "4", "RECORDS": "4", "ARRAY": "4"}.get(op.name, "0") for op in Op
+    }
+    widths = {"INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8, "UINT16": 4, "UINT32": 8, "FLOAT64": 8, "UUID": 36}
+    assert facts("COLUMN_WIDTH") == {op: str(widths.get(op.name, 0)) for op in Op}
+
+
+def test_numbers_have_their_bounds() -> None:
+    found = {op.name: (facts("LOWEST")[op], facts("HIGHEST")[op]) for op in Op if op.kind is Kind.INTEGER}
+    assert found == {
+        **{f"INT{bits}": (f"INT{bits}_MIN", f"INT{bits}_MAX") for bits in (8, 16, 32, 64)},
+        **{f"UINT{bits}": ("0", f"UINT{bits}_MAX") for bits in (16, 32)},
+    }
+
+
+def test_ops_of_fixed_size_come_first() -> None:
+    (count,) = re.findall(r"#define FIXED_OPS (\d+)", ops_header())
+    assert [op.size > 0 for op in Op] == [True] * int(count) + [False] * (len(Op) - int(count))
 
 
 def test_the_limits_are_those_of_the_codec() -> None:

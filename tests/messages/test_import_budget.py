@@ -28,6 +28,7 @@ CORE = {
     "kafka_msgs.primitives",
     "kafka_msgs.schema",
     "kafka_msgs.values",
+    "kafka_msgs.values.sealing",
     "kafka_msgs.versions",
     *(["kafka_msgs._core.extension", "kafka_msgs.values.native"] if "c" in BACKENDS else ["kafka_msgs.values.python"]),
 }

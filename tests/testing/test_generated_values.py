@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from kafka_msgs.errors import MissingExtraError, UnsupportedVersionError
+from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.schema import ZERO_UUID, Described, MessageInfo, Struct, field
 from kafka_msgs.testing.random_values import random_message
-from kafka_msgs.testing.samples import INTEGER_BOUNDS, LONG_STRINGS
+from kafka_msgs.testing.samples import LONG_STRINGS
 from kafka_msgs.testing.strategies import messages, struct
 
 
@@ -60,7 +61,7 @@ def assert_encodable(value: Example, version: int) -> None:
     for attribute, versions in NULLABLE.items():
         assert getattr(value, attribute) is not None or version in versions or attribute in absent(version)
     for attribute, type_ in RANGES.items():
-        low, high = INTEGER_BOUNDS[type_]
+        low, high = PRIMITIVES[type_].bounds
         assert low <= getattr(value, attribute) <= high
     for attribute in absent(version):
         assert getattr(value, attribute) == getattr(Example(), attribute)

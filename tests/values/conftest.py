@@ -18,7 +18,7 @@ FORMS = {name_of(module): module for module in implementations("kafka_msgs.value
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """One form, which classes have that the test makes."""
     module = FORMS[request.param]
-    monkeypatch.setattr("kafka_msgs.schema._values", module)
+    monkeypatch.setattr("kafka_msgs.values.sealing._values", module)
     return module
 
 

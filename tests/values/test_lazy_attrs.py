@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import linecache
+import sys
 import typing
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -65,7 +67,7 @@ def facts(cls: type[Any]) -> dict[str, Any]:
         "names": [(cls.__init__.__module__, cls.__init__.__qualname__, cls.__init__.__doc__), cls.__match_args__],
         "values": {name: repr(value) for name, value in cls().__getstate__().items()},
         "slots": cls.__slots__,
-        "sealed": cls._sealed,
+        "sealed": cls._sealed and hasattr(attrs, "inspect"),  # earlier attrs do not state what they made
         "as a dict": repr(attrs.asdict(cls())),
         "kept": kept,
     }
@@ -83,7 +85,9 @@ def test_generated_classes_are_those_of_attrs(name: str) -> None:
             assert not made_late(other)
             assert facts(cls) == facts(other)
             assert not made_late(cls)
-            assert {*vars(cls), "__setattr__", "__delattr__", "__match_args__"} >= {*vars(other)}
+            inherited = {*vars(other)} - {*vars(cls)}
+            assert inherited <= {"__setattr__", "__delattr__", "__match_args__", "__replace__"}
+            assert all(getattr(cls, each) == getattr(other, each) for each in inherited)
 
 
 @pytest.mark.skipif(backend() == "reference", reason="the reference decoder makes values by calling their class")
@@ -117,6 +121,12 @@ def refuses_a_wrong_name(cls: type[Any]) -> None:
 def test_the_first_access_completes_the_class(cls: type[Any], access: Any) -> None:
     access(cls)
     assert made_late(cls) == set()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace is new in 3.13")
+def test_replace_makes_a_changed_copy(cls: type[Any]) -> None:
+    replace: Any = vars(copy)["replace"]
+    assert replace(cls(number=1, name="b"), number=2) == cls(number=2, name="b")
 
 
 def test_a_class_is_completed_once(cls: type[Any]) -> None:

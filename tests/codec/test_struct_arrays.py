@@ -1,4 +1,4 @@
-"""Arrays of equally shaped structs, which the Python executor reads in one go, and those that only look like it."""
+"""Arrays of structs that have one shape, and arrays in which one element differs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import attrs
 import pytest
 
 from kafka_msgs import KafkaMsgsError, MetadataResponse
-from kafka_msgs.codec.emit_block import BLOCK_MINIMUM, is_block
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.messages.metadata_response import MetadataResponsePartition, MetadataResponseTopic
 from kafka_msgs.primitives import ZERO_UUID
 from kafka_msgs.schema import field
@@ -63,17 +61,9 @@ def holder(cls: Any, rng: Random, count: int, odd: int | None, lengths: tuple[in
     )
 
 
-def test_the_structs_are_of_the_kind_that_is_read_in_one_go() -> None:
-    for cls, message in HOLDERS.items():
-        for version in (0, 1):
-            plan = compile_plan(message, version).root.steps[0].value.item.inner
-            assert plan.cls is cls
-            assert is_block(plan)
-
-
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("cls", HOLDERS)
-@pytest.mark.parametrize("count", [0, 1, BLOCK_MINIMUM - 1, BLOCK_MINIMUM, 40, 200])
+@pytest.mark.parametrize("count", [0, 1, 4, 300])
 @pytest.mark.parametrize("odd", [None, 0, 2, -1])
 @pytest.mark.parametrize("lengths", [(0, 0, 0, 0), (1, 2, 3, 0), (32, 1, 0, 2), (33, 1, 0, 0), (0, 0, 200, 1)])
 def test_what_was_written_is_read(
@@ -95,8 +85,8 @@ def test_an_unknown_tag_in_one_element_is_kept(codecs: Codecs) -> None:
 
 
 def test_more_shapes_than_are_remembered(codecs: Codecs) -> None:
-    for first in range(33):
-        message = holder(ARRAYS, Random(first), 5, None, (first, first % 3, 0, 1))
+    for number in range(300):  # the Python encoder keeps 256
+        message = holder(ARRAYS, Random(number), 5, None, (number % 100, number % 3, 0, 1))
         assert codecs.decode(HOLDERS[ARRAYS], codecs.encode(message, 1), 1) == message
 
 
@@ -131,7 +121,7 @@ def metadata(rng: Random) -> MetadataResponse:
 
 
 @pytest.mark.parametrize("version", [8, 9, 12])
-def test_executors_agree_on_mutations_of_what_is_read_in_one_go(version: int) -> None:
+def test_executors_agree_on_mutations_of_arrays_of_structs(version: int) -> None:
     rng = Random(version)
     data = Codecs("reference").encode(metadata(rng), version)
     for _ in range(150):
