@@ -35,6 +35,9 @@ __all__ = ["command"]
 _PATIENCE: Final = 2.0
 """Seconds of silence before a long run shows how far it is."""
 
+_SHOWN_PLACES: Final = 3
+"""Files that an import lists for each reading of older definitions."""
+
 _PACKAGE_DOC: Final = "Compiled messages; importing one name loads that message's module alone."
 _BINDING = re.compile(r"(?:(?P<files>[^:=]+):)?(?P<word>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)")
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
@@ -107,7 +110,9 @@ def generate(check: bool, definitions: Path, package: Path) -> None:
 
 @command.command("import")
 @click.option("--release", help="The Kafka release to fetch through Maven, such as 4.4.0.")
-@click.option("--from", "path", type=_EXISTING, help="A jar, a directory of definitions, or a checkout of Kafka.")
+@click.option(
+    "--from", "path", type=_EXISTING, help="A jar, a directory of jars or of definitions, or a checkout of Kafka."
+)
 @click.option("--origin", help="What to call the definitions of a directory.")
 @click.option("--into", default="message_defs", show_default=True, type=_DIRECTORY)
 def import_command(release: str | None, path: Path | None, origin: str | None, into: Path) -> None:
@@ -133,6 +138,9 @@ def _import_lines(report: importer.ImportReport) -> Iterator[str]:
     for what in ("added", "changed", "removed"):
         for definition in getattr(report, what):
             yield f"{what} {definition}"
+    for reading, places in report.readings.items():
+        more = f" and {len(places) - _SHOWN_PLACES} more" if len(places) > _SHOWN_PLACES else ""
+        yield f"{reading}: {', '.join(places[:_SHOWN_PLACES])}{more}"
 
 
 @command.command("compare")

@@ -22,7 +22,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 
-__all__ = ["Member", "Node", "Number", "Value", "parse_definition", "parse_definitions"]
+__all__ = ["Member", "Node", "Number", "Value", "parse_definition", "parse_definitions", "parse_first"]
 
 _MAX_DEPTH: Final = 100
 _NO_BINDINGS: Final[Mapping[str, str]] = {}
@@ -98,6 +98,14 @@ def parse_definitions(
     return _Parser(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), source, lenient, bindings).definitions()
 
 
+def parse_first(text: str, source: str | None = None) -> tuple[Node, tuple[int, int] | None]:
+    """Return the tree of the first definition in a text, and the line and column of further text, if there is any.
+
+    Kafka's own generator ignores such text, and the definitions of its release 2.8 have some.
+    """
+    return _Parser(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), source, False, _NO_BINDINGS).first()
+
+
 class _Parser:
     def __init__(self, text: str, source: str | None, lenient: bool, bindings: Mapping[str, str]) -> None:
         self._text = text
@@ -108,11 +116,15 @@ class _Parser:
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._at = 0
 
-    def definitions(self) -> list[Node]:
+    def first(self) -> tuple[Node, tuple[int, int] | None]:
         self._skip()
         if self._at == len(self._text):
             self._fail("the text is empty: a definition is one JSON object")
-        roots = [self._definition()]
+        root = self._definition()
+        return root, None if self._at == len(self._text) else self._place()
+
+    def definitions(self) -> list[Node]:
+        roots = [self.first()[0]]
         while self._at < len(self._text):
             if not self._lenient:
                 hint = "; --lenient reads several definitions" if self._text.startswith("{", self._at) else ""
