@@ -92,10 +92,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _messages(title: str, messages: Sequence[Message], since: Mapping[str, str] | None = None) -> str:
-    rows = ((each.name, each.kind, "" if each.api_key is None else each.api_key, each.versions) for each in messages)
-    head = ("message", "kind", "key", "versions")
-    if since:
-        head, rows = (*head, "since Kafka"), ((*row, since.get(row[0], "")) for row in rows)
+    head = ("message", "kind", "key", "versions", *(["since Kafka"] if since else []))
+    rows = [
+        (each.name, each.kind, "" if each.api_key is None else each.api_key, each.versions)
+        + ((since.get(each.name, ""),) if since else ())
+        for each in messages
+    ]
     return _section(title, [_table(head, rows)] if messages else [])
 
 
