@@ -34,9 +34,11 @@ def compile_schema(
 def compile_schemas(
     definition: str | PathLike[str], *, lenient: bool = False, bindings: Mapping[str, str] | None = None
 ) -> list[type[Message]]:
-    """Return the message classes of all definitions in a text or a file: one, or with ``lenient`` one or more.
+    """Return the message classes of all definitions in a text, a file or a directory.
 
-    Retired messages are left out, unless all are retired. The arguments and errors are those of ``compile_schema``.
+    A file has one, or with ``lenient`` one or more. A directory, always a ``Path``, is read with all below it, also one
+    that ``kafka-msgs-generator import`` wrote. Retired messages are left out, unless all are retired. The arguments and
+    errors are those of ``compile_schema``.
     """
     runtime: Any = import_module("kafka_msgs_generator.runtime")
     compiled: list[type[Message]] = runtime.compile_schemas(definition, lenient=lenient, bindings=bindings)

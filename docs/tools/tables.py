@@ -23,6 +23,7 @@ from kafka_msgs.cli.group import command
 from kafka_msgs.client.forms import Operation
 from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
+from kafka_msgs.message_history import message_history
 from kafka_msgs.messages import ORIGINS
 from kafka_msgs.schema import Struct, fields
 from kafka_msgs_generator.files import write_atomically
@@ -78,7 +79,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def messages_table() -> str:
     """Every message of the release."""
-    head = ("message", "origin", "kind", "key", "versions", "flexible", "deprecated", "compared with Kafka's own")
+    head = ("message", "origin", "kind", "key", "versions", "flexible", "deprecated", "since Kafka", "compared by")
     return markdown(head, (_message_row(cls) for cls in message_classes()))
 
 
@@ -87,7 +88,27 @@ def _message_row(cls: type[Message]) -> tuple[object, ...]:
     key = "" if info.api_key is None else info.api_key
     flexible = info.flexible.intersect(info.versions)
     deprecated = "" if info.deprecated.empty else info.deprecated
-    return info.name, ORIGINS[info.name], info.kind, key, info.versions, flexible, deprecated, _compared(cls)
+    return (
+        info.name,
+        ORIGINS[info.name],
+        info.kind,
+        key,
+        info.versions,
+        flexible,
+        deprecated,
+        _since(cls),
+        _compared(cls),
+    )
+
+
+def _since(cls: type[Message]) -> str:
+    """The first release, then the releases of later versions and of removals."""
+    history = message_history(cls)
+    if history is None:
+        return ""
+    later = [f"{span.versions}: {span.since}" for span in history.versions if span.since != history.since]
+    gone = [f"{span.versions} removed in {span.removed}" for span in history.versions if span.removed is not None]
+    return ", ".join([history.since, *later, *gone])
 
 
 def _compared(cls: type[Message]) -> str:

@@ -23,7 +23,7 @@ from kafka_msgs.versions import VersionRange
 from kafka_msgs_generator.load import Node, parse_definition
 from kafka_msgs_generator.site import Site
 
-__all__ = ["Definition", "canonical_text", "read_definition", "supported_errors"]
+__all__ = ["Definition", "canonical_text", "normal_form", "read_definition", "supported_errors"]
 
 Definition: TypeAlias = dict[str, Any]
 """A definition in normal form: the keys of Kafka's format, each with a plain value."""
@@ -45,7 +45,11 @@ def read_definition(
     are as in `kafka_msgs_generator.load.parse_definition`. Raises ``SchemaError`` for text that is not such JSON, for
     unknown or repeated keys, and for values of a wrong kind.
     """
-    root = parse_definition(text, source, lenient=lenient, bindings=bindings)
+    return normal_form(parse_definition(text, source, lenient=lenient, bindings=bindings), text, source)
+
+
+def normal_form(root: Node, text: str, source: str | None) -> Definition:
+    """Return the facts of the definition that ``root`` holds; ``text``, its source, may list supported errors."""
     definition = _normal(root, source, "", _MESSAGE)
     listed = supported_errors(text)
     if listed:

@@ -19,9 +19,10 @@ import click
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs_generator import importer
 from kafka_msgs_generator.canonical import canonical_text
-from kafka_msgs_generator.compare import compare_imports, read_import
+from kafka_msgs_generator.compare import compare_imports, imported_release, read_import
 from kafka_msgs_generator.files import write_atomically
 from kafka_msgs_generator.glossary import gaps, load_glossary, number_of_fields
+from kafka_msgs_generator.history import first_releases, history_lines, history_text, read_history, record
 from kafka_msgs_generator.ir import UNDOCUMENTED
 from kafka_msgs_generator.notation import read_notation
 from kafka_msgs_generator.output import Changes, ForeignFileError, apply, plan, summary
@@ -34,6 +35,9 @@ __all__ = ["command"]
 
 _PATIENCE: Final = 2.0
 """Seconds of silence before a long run shows how far it is."""
+
+_SHOWN_PLACES: Final = 3
+"""Files that an import lists for each reading of older definitions."""
 
 _PACKAGE_DOC: Final = "Compiled messages; importing one name loads that message's module alone."
 _BINDING = re.compile(r"(?:(?P<files>[^:=]+):)?(?P<word>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)")
@@ -107,7 +111,9 @@ def generate(check: bool, definitions: Path, package: Path) -> None:
 
 @command.command("import")
 @click.option("--release", help="The Kafka release to fetch through Maven, such as 4.4.0.")
-@click.option("--from", "path", type=_EXISTING, help="A jar, a directory of definitions, or a checkout of Kafka.")
+@click.option(
+    "--from", "path", type=_EXISTING, help="A jar, a directory of jars or of definitions, or a checkout of Kafka."
+)
 @click.option("--origin", help="What to call the definitions of a directory.")
 @click.option("--into", default="message_defs", show_default=True, type=_DIRECTORY)
 def import_command(release: str | None, path: Path | None, origin: str | None, into: Path) -> None:
@@ -133,6 +139,9 @@ def _import_lines(report: importer.ImportReport) -> Iterator[str]:
     for what in ("added", "changed", "removed"):
         for definition in getattr(report, what):
             yield f"{what} {definition}"
+    for reading, places in report.readings.items():
+        more = f" and {len(places) - _SHOWN_PLACES} more" if len(places) > _SHOWN_PLACES else ""
+        yield f"{reading}: {', '.join(places[:_SHOWN_PLACES])}{more}"
 
 
 @command.command("compare")
@@ -142,11 +151,35 @@ def _import_lines(report: importer.ImportReport) -> Iterator[str]:
 def compare_command(old: Path, new: Path, out: Path | None) -> None:
     """Show what changed in the messages from the import in the directory OLD to the one in NEW, as a Markdown page."""
     with _plain_errors():
-        page = compare_imports(read_import(old), read_import(new))
+        page = compare_imports(read_import(old), read_import(new), first_releases(read_history(new)))
         if out is not None:
             write_atomically(out, page)
     if out is None:
         click.echo(page, nl=False)
+
+
+@command.command("history")
+@click.argument("names", nargs=-1, metavar="MESSAGE")
+@click.option("--definitions", default="message_defs", show_default=True, type=_EXISTING)
+@click.option("--record", "releases", multiple=True, metavar="RELEASE", help="Fetch a newer release and add it first.")
+def history_command(names: tuple[str, ...], definitions: Path, releases: tuple[str, ...]) -> None:
+    """Show since which release of Kafka a MESSAGE, its versions and its fields exist, and when they were removed.
+
+    MESSAGE is a name such as OffsetFetchRequest, or without its ending, for the request and the response.
+    """
+    with _plain_errors():
+        found = read_history(definitions)
+        for release in releases:
+            click.echo(f"fetching Kafka {release} through Maven", err=True)
+            record(found, release, imported_release(release))
+        if releases:
+            write_atomically(definitions / "history.json", history_text(found))
+    for name in names:
+        matching = [each for each in found.versions if each in (name, f"{name}Request", f"{name}Response")]
+        if not matching:
+            raise click.ClickException(f"the history has no message {name!r}")
+        for each in matching:
+            click.echo("\n".join(history_lines(found, each)))
 
 
 @command.command()

@@ -10,6 +10,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from attrs import Factory, define, frozen
@@ -17,10 +18,11 @@ from attrs import Factory, define, frozen
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.schema import ZERO_UUID
 from kafka_msgs.versions import VersionRange
+from kafka_msgs_generator.importer import import_release
 from kafka_msgs_generator.ir import Default, Field, Message, NewStruct, Struct
 from kafka_msgs_generator.pipeline import Reading, compile_file
 
-__all__ = ["Import", "compare_imports", "read_import"]
+__all__ = ["Import", "compare_imports", "fields_by_path", "imported_release", "read_import"]
 
 _ABSENT: Final = "not there"
 _BROKEN: Final = "**Not compatible**"
@@ -56,8 +58,15 @@ def read_import(directory: Path) -> Import:
     )
 
 
-def compare_imports(old: Import, new: Import) -> str:
-    """Return a page, in Markdown, of what is different in ``new``."""
+def imported_release(release: str) -> Import:
+    """Import a release of Kafka through Maven and return it. Raises the errors of ``import_release``."""
+    with TemporaryDirectory() as folder:
+        import_release(release, Path(folder))
+        return read_import(Path(folder))
+
+
+def compare_imports(old: Import, new: Import, since: Mapping[str, str] | None = None) -> str:
+    """Return a page, in Markdown, of what is different in ``new``; ``since`` has the first release of messages."""
     added = [new.messages[name] for name in sorted(new.messages.keys() - old.messages.keys())]
     removed = [old.messages[name] for name in sorted(old.messages.keys() - new.messages.keys())]
     common = sorted(new.messages.keys() & old.messages.keys())
@@ -66,7 +75,7 @@ def compare_imports(old: Import, new: Import) -> str:
         f"# From Kafka {old.release} to {new.release}\n",
         _INTRODUCTION,
         _messages("New messages", added),
-        _messages("Messages that are gone", removed),
+        _messages("Messages that are gone", removed, since),
         _section("Changed messages", [lines for lines in changed if lines]),
         _section("Error codes", [_error_codes(old.errors, new.errors)] if old.errors != new.errors else []),
     ]
@@ -82,9 +91,14 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
 
 
-def _messages(title: str, messages: Sequence[Message]) -> str:
-    rows = ((each.name, each.kind, "" if each.api_key is None else each.api_key, each.versions) for each in messages)
-    return _section(title, [_table(("message", "kind", "key", "versions"), rows)] if messages else [])
+def _messages(title: str, messages: Sequence[Message], since: Mapping[str, str] | None = None) -> str:
+    head = ("message", "kind", "key", "versions", *(["since Kafka"] if since else []))
+    rows = [
+        (each.name, each.kind, "" if each.api_key is None else each.api_key, each.versions)
+        + ((since.get(each.name, ""),) if since else ())
+        for each in messages
+    ]
+    return _section(title, [_table(head, rows)] if messages else [])
 
 
 def _error_codes(old: Mapping[str, int], new: Mapping[str, int]) -> str:
@@ -134,7 +148,7 @@ def _changed_errors(old: Mapping[str, VersionRange], new: Mapping[str, VersionRa
 
 
 def _changed_fields(old: Message, new: Message) -> Iterator[tuple[str, str, str]]:
-    before, now = _fields(old), _fields(new)
+    before, now = fields_by_path(old), fields_by_path(new)
     renamed = _renamed(before, now)
     for path, (_, field) in before.items():
         if path in renamed:
@@ -151,8 +165,8 @@ def _changed_fields(old: Message, new: Message) -> Iterator[tuple[str, str, str]
 _Fields = Mapping[str, tuple[tuple[str, int], Field]]
 
 
-def _fields(message: Message) -> _Fields:
-    """Every field by its path, with its place: the struct it is in, and which of the fields there."""
+def fields_by_path(message: Message) -> _Fields:
+    """Return every field by its path, with its place: the struct that has it, and its number there."""
     groups = [("", message.fields), *((_struct_path(struct), struct.fields) for struct in reversed(message.structs))]
     return {
         f"{path}.{field.attribute}".lstrip("."): ((path, number), field)

@@ -1,26 +1,25 @@
-"""The error codes of a Kafka release, read out of the release itself.
+"""The error codes of a Kafka release, read out of its clients' jar. No code of the jar runs.
 
-A small Java program of ours, ``ErrorTable.java``, prints the enumeration that Kafka's own clients use, so that names,
-numbers and the retriable flag are those of Kafka's code and not of a page.
+The enumeration ``org.apache.kafka.common.protocol.Errors`` creates its constants in its static initializer: name,
+ordinal, code, message, and a lambda that creates the exception. That straight line of bytecode is read as data; whether
+an error is retriable follows from the parents of its exception's class.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
-import zipfile
-from importlib.resources import as_file, files
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Iterator
 from typing import Final, TypedDict
 
-from kafka_msgs_generator.maven import SourceUnavailableError, fetch_jars
+from kafka_msgs_generator.class_file import ClassFile, ClassFileError, parse_class
+from kafka_msgs_generator.jar import Jar
+from kafka_msgs_generator.maven import SourceUnavailableError
 
-__all__ = ["KafkaError", "error_table_text", "extract_errors", "has_errors", "parse_errors"]
+__all__ = ["KafkaError", "error_table_text", "read_errors"]
 
-_ERRORS_CLASS: Final = "org/apache/kafka/common/protocol/Errors.class"
-_LOGGING: Final = "org.slf4j:slf4j-api:1.7.36"
-"""The one library that the enumeration needs."""
+_ERRORS: Final = "org/apache/kafka/common/protocol/Errors"
+_RETRIABLE: Final = "org/apache/kafka/common/errors/RetriableException"
+_MOST_PARENTS: Final = 20
 
 
 class KafkaError(TypedDict):
@@ -31,26 +30,23 @@ class KafkaError(TypedDict):
     retriable: bool
 
 
-def has_errors(jar: Path) -> bool:
-    """Whether a jar holds Kafka's error codes, as that of the clients does."""
-    with zipfile.ZipFile(jar) as archive:
-        return _ERRORS_CLASS in archive.namelist()
+def read_errors(jar: Jar) -> list[KafkaError] | None:
+    """Return every error code in a jar of Kafka's clients, by rising code; None for a jar without an error table.
 
-
-def extract_errors(jar: Path) -> list[KafkaError]:
-    """Return every error code in a jar of Kafka's clients, by rising code. Needs Maven and Java 11 or newer.
-
-    Raises ``SourceUnavailableError`` when one of them is missing or the jar cannot be used.
+    Raises ``SourceUnavailableError`` when the table cannot be read.
     """
-    with TemporaryDirectory() as folder, as_file(files(__package__) / "ErrorTable.java") as program:
-        fetch_jars([_LOGGING], Path(folder))
-        return parse_errors(_run_java(["java", "-cp", f"{jar.resolve()}:{folder}/*", str(program)]))
-
-
-def parse_errors(printed: str) -> list[KafkaError]:
-    """Return the table that the Java program printed, one error per line: ``code name retriable``."""
-    rows = (line.split() for line in printed.splitlines())
-    errors = (KafkaError(name=name, code=int(code), retriable=flag == "true") for code, name, flag in rows)
+    if f"{_ERRORS}.class" not in jar:
+        return None
+    try:
+        table = parse_class(jar.read(f"{_ERRORS}.class"))
+        errors = [
+            KafkaError(name=name, code=code, retriable=exception is not None and _is_retriable(jar, exception))
+            for name, code, exception in _created(table)
+        ]
+        if [error["name"] for error in errors] != list(table.enum_constants) or not errors:
+            raise ClassFileError("its static initializer does not create its constants one after the other")
+    except (ClassFileError, IndexError) as error:
+        raise SourceUnavailableError(reason=f"the error codes in {_ERRORS}.class cannot be read: {error}") from None
     return sorted(errors, key=lambda error: error["code"])
 
 
@@ -60,12 +56,38 @@ def error_table_text(errors: list[KafkaError]) -> str:
     return f"[\n{lines}\n]\n"
 
 
-def _run_java(command: list[str]) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        reason = "reading a release's error codes needs Java (java), which is not installed"
-        raise SourceUnavailableError(reason=reason) from None
-    if done.returncode != 0:
-        raise SourceUnavailableError(reason=f"the program that prints the error codes failed:\n{done.stderr.strip()}")
-    return done.stdout
+_LENGTHS: Final = {
+    0x01: 1, **dict.fromkeys(range(0x02, 0x09), 1), 0x10: 2, 0x11: 3, 0x12: 2, 0x13: 3, 0x59: 1, 0xB3: 3, 0xB7: 3,
+    0xBA: 5, 0xBB: 3,
+}  # fmt: skip
+"""Instructions that create a constant, with their lengths: aconst_null, iconst, bipush, sipush, ldc, ldc_w, dup,
+putstatic, invokespecial, invokedynamic, new."""
+
+
+def _created(table: ClassFile) -> Iterator[tuple[str, int, str | None]]:
+    """Yield the name, the code and the exception's class of each constant, up to the first other instruction."""
+    code, at = table.initializer, 0
+    numbers: list[int] = []
+    exception = None
+    while at < len(code) and (length := _LENGTHS.get(code[at])):
+        instruction, operand = code[at], code[at + 1 : at + length]
+        at += length
+        if 0x02 <= instruction <= 0x08:
+            numbers.append(instruction - 0x03)
+        elif instruction in (0x10, 0x11):
+            numbers.append(int.from_bytes(operand, "big", signed=True))
+        elif instruction == 0xBA:
+            exception = table.created_by(int.from_bytes(operand[:2], "big"))
+        elif instruction == 0xB3:
+            yield table.member(int.from_bytes(operand, "big"))[1], numbers[1], exception
+            numbers, exception = [], None
+
+
+def _is_retriable(jar: Jar, name: str) -> bool:
+    for _ in range(_MOST_PARENTS):
+        if name == _RETRIABLE:
+            return True
+        if f"{name}.class" not in jar:
+            return False
+        name = parse_class(jar.read(f"{name}.class")).parent or ""
+    raise ClassFileError(f"{name} has too many parents")

@@ -10,22 +10,26 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import Factory, frozen
 
 from kafka_msgs.errors import SchemaError
-from kafka_msgs_generator.canonical import canonical_text, read_definition
-from kafka_msgs_generator.error_table import KafkaError, error_table_text, extract_errors, has_errors
+from kafka_msgs_generator.canonical import Definition, canonical_text, normal_form
+from kafka_msgs_generator.error_table import KafkaError, error_table_text
 from kafka_msgs_generator.files import write_atomically
+from kafka_msgs_generator.load import parse_first
+from kafka_msgs_generator.older_releases import complete
 from kafka_msgs_generator.release import MAIN_ORIGIN, ORIGINS, OriginSource, read_path, read_release
 
 __all__ = ["ImportReport", "import_path", "import_release"]
 
 _MIXED_RELEASES: Final = "mixed"
+_SURPLUS: Final = "text after the definition, ignored as by Kafka"
 
 
 @frozen
@@ -35,7 +39,8 @@ class ImportReport:
     Attributes: ``release`` (of everything now in ``SOURCE.toml``); ``counts`` (definitions found, by origin); ``kept``
     (the origins that the release lacks, each with the release whose definitions stay, or None where there are none);
     ``added``, ``changed`` and ``removed`` (as ``origin/Name``, in order); ``errors`` (how many error codes there are,
-    or None where the source has no error table and ``errors.json`` stays as it is).
+    or None where the source has no error table and ``errors.json`` stays as it is); ``readings`` (what today's rules
+    refuse and older releases of Kafka accept, with the files that have it).
     """
 
     release: str
@@ -45,6 +50,7 @@ class ImportReport:
     changed: tuple[str, ...]
     removed: tuple[str, ...]
     errors: int | None
+    readings: Mapping[str, Sequence[str]] = Factory(dict)
 
 
 @frozen
@@ -54,6 +60,7 @@ class _Plan:
     files: Mapping[str, str]
     origins: Mapping[str, Mapping[str, Any]]
     errors: list[KafkaError] | None
+    readings: Mapping[str, Sequence[str]]
 
 
 def import_release(release: str, into: Path) -> ImportReport:
@@ -80,33 +87,37 @@ def import_path(path: Path, into: Path, origin: str | None = None) -> ImportRepo
 def _plan(sources: list[OriginSource]) -> _Plan:
     files: dict[str, str] = {}
     origins: dict[str, dict[str, Any]] = {}
+    readings: defaultdict[str, list[str]] = defaultdict(list)
     for source in sources:
-        hashes: dict[str, str] = {}
-        for file, text in source.texts.items():
-            name, canonical = _convert(f"{source.origin}/{file}", text)
-            if name in hashes:
-                raise SchemaError(
-                    f"{name} is defined in another file, too", source=f"{source.origin}/{file}", rule="N1"
-                )
-            files[f"kafka/{source.origin}/{name}.json"] = canonical
-            hashes[name] = hashlib.sha256(text.encode()).hexdigest()
+        definitions = _definitions(source, readings)
+        files |= {f"kafka/{source.origin}/{name}.json": canonical_text(each) for name, (_, each) in definitions.items()}
+        hashes = {
+            name: hashlib.sha256(source.texts[file].encode()).hexdigest() for name, (file, _) in definitions.items()
+        }
         described = {"release": source.release, "artifact": source.artifact, "sha256": source.sha256}
         origins[source.origin] = {**described, "files": hashes}
-    return _Plan(files, origins, _errors(sources))
+    errors = next((source.errors for source in sources if source.errors), None)
+    return _Plan(files, origins, errors, readings)
 
 
-def _errors(sources: list[OriginSource]) -> list[KafkaError] | None:
-    jars = [source.jar for source in sources if source.origin == MAIN_ORIGIN and source.jar and has_errors(source.jar)]
-    return extract_errors(jars[0]) if jars else None
-
-
-def _convert(source: str, text: str) -> tuple[str, str]:
-    """Return a definition's message name, which names its file with us, and its canonical text."""
-    definition = read_definition(text, source)
-    name = definition.get("name", "")
-    if not name.isidentifier():
-        raise SchemaError(f"{name!r} cannot name a message", source=source, rule="V25")
-    return name, canonical_text(definition)
+def _definitions(source: OriginSource, readings: Mapping[str, list[str]]) -> dict[str, tuple[str, Definition]]:
+    """Return the definitions of an origin by message name, which names the file with us, each with its file there."""
+    found: dict[str, tuple[str, Definition]] = {}
+    for file, text in source.texts.items():
+        place = f"{source.origin}/{file}"
+        root, surplus = parse_first(text, place)
+        if surplus:
+            readings[_SURPLUS].append(f"{place}:{surplus[0]}:{surplus[1]}")
+        definition = normal_form(root, text, place)
+        for reading in complete(definition):
+            readings[reading].append(place)
+        name = definition.get("name", "")
+        if not name.isidentifier():
+            raise SchemaError(f"{name!r} cannot name a message", source=place, rule="V25")
+        if name in found:
+            raise SchemaError(f"{name} is defined in another file, too", source=place, rule="N1")
+        found[name] = file, definition
+    return found
 
 
 def _apply(plan: _Plan, into: Path, lacking: Sequence[str] = ()) -> ImportReport:
@@ -130,6 +141,7 @@ def _apply(plan: _Plan, into: Path, lacking: Sequence[str] = ()) -> ImportReport
         changed=_short_names(sorted(set(written) - set(added))),
         removed=_short_names(removed),
         errors=None if plan.errors is None else len(plan.errors),
+        readings=plan.readings,
     )
 
 

@@ -3,10 +3,10 @@
 Owns the text level: JSON with ``//`` and ``/* */`` comments, and the line and column of every key and value. What the
 keys mean is left to `kafka_msgs_generator.spec`.
 
-The lenient mode reads pages that people wrote by hand and others copied: non-breaking spaces and characters of no width
-count as white space, ``#`` begins a comment, a comma may come before a closing bracket, quotes may be typographic, one
-text may hold several definitions, and a bare word such as ``TBD`` stands for the value that the caller binds to it. A
-word without a binding stays an error, and so does an ellipsis: what a page leaves out cannot be read from it.
+The lenient mode reads pages that people wrote by hand and others copied: all spaces of Unicode and characters of no
+width count as white space, a string may be wrapped over lines, ``#`` begins a comment, a comma may come before a
+closing bracket, quotes may be typographic, one text may hold several definitions, and a bare word such as ``TBD``
+stands for the value that the caller binds to it. A word without a binding stays an error, and so does an ellipsis.
 """
 
 from __future__ import annotations
@@ -22,14 +22,18 @@ from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 
-__all__ = ["Member", "Node", "Number", "Value", "parse_definition", "parse_definitions"]
+__all__ = ["Member", "Node", "Number", "Value", "parse_definition", "parse_definitions", "parse_first"]
 
 _MAX_DEPTH: Final = 100
 _NO_BINDINGS: Final[Mapping[str, str]] = {}
-_INVISIBLE: Final = "\u200b\u200c\u200d\u2060\ufeff"
+_INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_SPACES: Final = (
+    "\u0085\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 _QUOTES: Final = "\u201c\u201d\u201e\u201f\u2033"
 _ELLIPSES: Final = ("...", "\N{HORIZONTAL ELLIPSIS}")
 _HINTS: Final[Mapping[str, str]] = {
+    **{char: f"a space that is not JSON (U+{ord(char):04X}); --lenient accepts it" for char in _SPACES},
     "\N{NO-BREAK SPACE}": "a non-breaking space (U+00A0) outside a string; --lenient accepts it",
     **{char: f"a character of no width (U+{ord(char):04X}); --lenient accepts it" for char in _INVISIBLE},
     **{char: f"a typographic quote (U+{ord(char):04X}); --lenient accepts it" for char in _QUOTES},
@@ -37,10 +41,12 @@ _HINTS: Final[Mapping[str, str]] = {
 }
 """Characters on pages that are not JSON, with their names in errors."""
 _SKIPPED = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_SKIPPED_LENIENT = re.compile(rf"(?:[ \t\r\n\u00a0{_INVISIBLE}]+|(?://|#)[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SKIPPED_LENIENT = re.compile(rf"(?:[ \t\r\n{_SPACES}{_INVISIBLE}]+|(?://|#)[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _QUOTED = re.compile(rf'[{_QUOTES}]((?:[^\\"{_QUOTES}]|\\.)*)["{_QUOTES}]', re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WRAP = re.compile(r"[ \t]*[\r\n]\s*")
+_WRAPPED: Final = "a line break or a tab in a string: close the quote before it, or let --lenient join the lines"
 _WITHOUT_INVISIBLE: Final = dict.fromkeys(map(ord, _INVISIBLE))
 _CONSTANTS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None}
 
@@ -98,6 +104,14 @@ def parse_definitions(
     return _Parser(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), source, lenient, bindings).definitions()
 
 
+def parse_first(text: str, source: str | None = None) -> tuple[Node, tuple[int, int] | None]:
+    """Return the tree of the first definition in a text, and the line and column of further text, if there is any.
+
+    Kafka's own generator ignores such text, and the definitions of its release 2.8 have some.
+    """
+    return _Parser(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), source, False, _NO_BINDINGS).first()
+
+
 class _Parser:
     def __init__(self, text: str, source: str | None, lenient: bool, bindings: Mapping[str, str]) -> None:
         self._text = text
@@ -108,11 +122,15 @@ class _Parser:
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._at = 0
 
-    def definitions(self) -> list[Node]:
+    def first(self) -> tuple[Node, tuple[int, int] | None]:
         self._skip()
         if self._at == len(self._text):
             self._fail("the text is empty: a definition is one JSON object")
-        roots = [self._definition()]
+        root = self._definition()
+        return root, None if self._at == len(self._text) else self._place()
+
+    def definitions(self) -> list[Node]:
+        roots = [self.first()[0]]
         while self._at < len(self._text):
             if not self._lenient:
                 hint = "; --lenient reads several definitions" if self._text.startswith("{", self._at) else ""
@@ -201,12 +219,14 @@ class _Parser:
             text = self._requoted()
             start = 0
         try:
-            value, end = scanstring(text, start + 1, True)
+            value, end = scanstring(text, start + 1, not self._lenient)
         except json.JSONDecodeError as error:
-            self._fail(f"bad string: {error.msg}", self._place(self._at - start + error.pos))
+            control = text[error.pos : error.pos + 1] < " " and error.pos < len(text)
+            reason = _WRAPPED if control else f"bad string: {error.msg}"
+            self._fail(reason, self._place(self._at - start + error.pos))
         assert isinstance(value, str)
         self._at += end - start
-        return value.translate(_WITHOUT_INVISIBLE) if self._lenient else value
+        return _WRAP.sub(" ", value.translate(_WITHOUT_INVISIBLE)) if self._lenient else value
 
     def _requoted(self) -> str:
         """Return the string that begins with a typographic quote, and ends with one or a plain one, as JSON has it."""

@@ -1,7 +1,6 @@
 """Fetches jars through Maven, and finds out which of them do not exist.
 
-Owns the project file that Maven reads and what Maven's answers mean. Which jars are needed is `release`'s and
-`error_table`'s.
+Owns the project files that Maven reads and the meaning of Maven's answers. The list of jars to fetch is `release`'s.
 """
 
 from __future__ import annotations
@@ -17,17 +16,18 @@ from attrs import define
 
 from kafka_msgs.errors import KafkaMsgsError
 
-__all__ = ["SourceUnavailableError", "fetch_existing_jars", "fetch_jars"]
+__all__ = ["SourceUnavailableError", "fetch_existing_jars"]
 
 _POM: Final = """<project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>kafka-msgs</groupId>
-  <artifactId>definitions</artifactId>
+  <artifactId>{name}</artifactId>
   <version>0</version>
-  <dependencies>{dependencies}</dependencies>
+  {content}
 </project>
 """
-_DEPENDENCY: Final = """
+_MODULES: Final = "<packaging>pom</packaging><modules>{modules}</modules>"
+_DEPENDENCY: Final = """<dependencies>
     <dependency>
       <groupId>{group}</groupId>
       <artifactId>{artifact}</artifactId>
@@ -38,7 +38,9 @@ _DEPENDENCY: Final = """
           <artifactId>*</artifactId>
         </exclusion>
       </exclusions>
-    </dependency>"""
+    </dependency>
+  </dependencies>"""
+_FAILURE: Final = re.compile(r"on project definitions-(\d+): (.*)")
 _ABSENT: Final = re.compile(r"Could not find artifact|was not found in|\(absent\)")
 
 
@@ -52,65 +54,49 @@ class SourceUnavailableError(KafkaMsgsError):
         return self.reason
 
 
-def fetch_jars(coordinates: Sequence[str], into: Path) -> None:
-    """Copy jars into a folder, each alone and without what it depends on.
+def fetch_existing_jars(coordinates: Sequence[str], into: Path) -> None:
+    """Copy the existing ones of these jars into a folder, each alone and without its dependencies.
 
     ``coordinates`` are ``group:artifact:version``; the file is called ``artifact-version.jar``. Raises
-    ``SourceUnavailableError`` when Maven is not there, or naming what it cannot find.
+    ``SourceUnavailableError`` when Maven is not installed, and when a jar cannot be fetched although it may exist.
     """
     answer = _copy(coordinates, into)
     if answer is None:
         return
-    missing = _unresolved(answer, coordinates)
-    if missing:
-        raise SourceUnavailableError(reason=f"Maven cannot find {', '.join(missing)}")
-    raise SourceUnavailableError(reason=f"Maven failed:\n{answer}")
-
-
-def fetch_existing_jars(coordinates: Sequence[str], into: Path) -> None:
-    """Copy those of the jars that exist into a folder; what does not exist is not there afterwards.
-
-    Raises ``SourceUnavailableError`` when Maven is not installed, and when it does not report whether a jar exists.
-    """
-    answer = _copy(coordinates, into)
-    if answer is None:
-        return
-    absent = _absent(answer, coordinates, into)
-    existing = [each for each in coordinates if each not in absent]
-    if existing:
-        fetch_jars(existing, into)
-
-
-def _absent(answer: str, coordinates: Sequence[str], into: Path) -> set[str]:
-    """Return what does not exist: Maven gives the reason of one failure only, so each jar is asked for alone."""
-    unresolved = _unresolved(answer, coordinates)
-    if not unresolved:
+    failures = {coordinates[int(number)]: reason for number, reason in _FAILURE.findall(answer)}
+    for jar, reason in failures.items():
+        if not _ABSENT.search(reason):
+            raise SourceUnavailableError(reason=f"Maven does not report whether {jar} exists:\n{reason}")
+    if not failures:
         raise SourceUnavailableError(reason=f"Maven failed:\n{answer}")
-    answers = {each: _copy([each], into) for each in unresolved}
-    for each, alone in answers.items():
-        if alone is not None and not _ABSENT.search(alone):
-            raise SourceUnavailableError(reason=f"Maven does not report whether {each} exists:\n{alone}")
-    return {each for each, alone in answers.items() if alone is not None}
-
-
-def _unresolved(answer: str, coordinates: Sequence[str]) -> list[str]:
-    return [each for each in coordinates if ":jar:".join(each.rsplit(":", 1)) in answer]
 
 
 def _copy(coordinates: Sequence[str], into: Path) -> str | None:
-    """Run Maven; return its output when it fails. ``-U`` makes it try again what it did not find before."""
+    """Run Maven over one module for each jar, so that it reports each failure; return its output when there is one.
+
+    ``-U`` makes Maven look again for a jar that did not exist at an earlier attempt.
+    """
     with TemporaryDirectory() as folder:
-        pom = Path(folder, "pom.xml")
-        pom.write_text(_POM.format(dependencies="".join(_dependency(each) for each in coordinates)), encoding="utf-8")
-        command = ["mvn", "-q", "-B", "-U", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={into}"]
+        modules = [_module(Path(folder), number, jar) for number, jar in enumerate(coordinates)]
+        _write_pom(Path(folder), "definitions", _MODULES.format(modules="".join(modules)))
+        command = ["mvn", "-q", "-B", "-U", "-fae", "-f", folder, "dependency:copy-dependencies"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [*command, f"-DoutputDirectory={into.resolve()}"], capture_output=True, text=True, check=False
+            )
         except FileNotFoundError:
             reason = "importing a release needs Maven (mvn), which is not installed"
             raise SourceUnavailableError(reason=reason) from None
     return None if done.returncode == 0 else (done.stdout + done.stderr).strip()
 
 
-def _dependency(coordinates: str) -> str:
-    group, artifact, version = coordinates.split(":")
-    return _DEPENDENCY.format(group=group, artifact=artifact, version=version)
+def _module(folder: Path, number: int, jar: str) -> str:
+    group, artifact, version = jar.split(":")
+    name = f"definitions-{number}"
+    _write_pom(folder / name, name, _DEPENDENCY.format(group=group, artifact=artifact, version=version))
+    return f"<module>{name}</module>"
+
+
+def _write_pom(folder: Path, name: str, content: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "pom.xml").write_text(_POM.format(name=name, content=content), encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["RESERVED_CLASS_NAMES", "attribute_name", "json_name", "module_name", "snake_case"]
 
 RESERVED_CLASS_NAMES: Final = frozenset(
-    {"ClassVar", "False", "KeyedMessageInfo", "MessageInfo", "None", "Struct", "True", "UUID", "ZERO_UUID"}
+    {"ClassVar", "False", "INFO", "KeyedMessageInfo", "MessageInfo", "None", "Struct", "True", "UUID", "ZERO_UUID"}
     | {"CoordinatorKey", "CoordinatorValue", "DataMessage", "HeaderMessage", "MetadataRecord", "Request", "Response"}
     | {"API_KEYS", "MODULES", "ORIGINS", "RELEASE", "TYPE_CHECKING"}
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka_msgs_generator.emit import MARK, message_module
+from kafka_msgs_generator.history import History, later_fields, version_spans
 from kafka_msgs_generator.layout import dictionary, docstring, quoted, sequence
 from kafka_msgs_generator.naming import module_name, snake_case
 from kafka_msgs_generator.pipeline import PARTNERS, Compiled
@@ -22,12 +23,17 @@ INDEX: Final = "_index.py"
 
 
 def message_package(
-    compiled: Iterable[Compiled], doc: str, release: str | None = None, draft: str | None = None
+    compiled: Iterable[Compiled],
+    doc: str,
+    release: str | None = None,
+    draft: str | None = None,
+    history: History | None = None,
 ) -> dict[str, str]:
     """Return the files of a package, path to text.
 
     ``doc`` is the package's docstring. ``release`` names the Kafka release that the definitions are from. ``draft`` is
-    the title of the draft they are from; a draft's messages are not found by key.
+    the title of the draft they are from; a draft's messages are not found by key. ``history`` adds a module with the
+    releases of the messages.
     """
     living = sorted((item for item in compiled if not item.message.retired), key=lambda item: item.message.name)
     partners = _partners(living)
@@ -45,8 +51,24 @@ def message_package(
         modules=modules,
         exported=_all(sorted(modules)),
     )
+    if history is not None:
+        files["_history.py"] = _history_module(history, modules)
     files[INDEX] = _index(living, modules, release, draft, sorted((*files, INDEX)))
     return files
+
+
+def _history_module(history: History, names: Iterable[str]) -> str:
+    recorded = [name for name in names if name in history.versions]
+    return render(
+        "history.py.j2",
+        mark=MARK,
+        versions=[(quoted(name), repr(version_spans(history, name))) for name in recorded],
+        fields=[(quoted(name), repr(later)) for name in recorded if (later := _present(later_fields(history, name)))],
+    )
+
+
+def _present(fields: Mapping[str, str]) -> dict[str, str]:
+    return {path: since for path, since in fields.items() if "-" not in since}
 
 
 def _partners(living: Iterable[Compiled]) -> dict[str, str]:

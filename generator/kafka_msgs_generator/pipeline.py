@@ -33,6 +33,7 @@ __all__ = [
     "compile_set",
     "compile_text",
     "compile_texts",
+    "definition_files",
 ]
 
 PARTNERS: Final = {"request": "response", "coordinator-key": "coordinator-value"}
@@ -134,7 +135,7 @@ def compile_set(
     definitions and of all. Raises `InvalidDefinitionsError` with one error for each bad file, or with the first one
     that the set as a whole shows.
     """
-    files = _definition_files(paths)
+    files = definition_files(paths)
     if not files:
         nothing = SchemaError("no definitions (*.json) here", source=", ".join(str(path) for path in paths))
         raise InvalidDefinitionsError([nothing])
@@ -156,12 +157,19 @@ def compile_set(
     return compiled
 
 
-def _definition_files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
-    """Return the definitions at ``paths``, files or directories with all below, each once and with its origin."""
-    found = [path.rglob("*.json") if path.is_dir() else [path] for path in paths]
+def definition_files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
+    """Return the definitions at ``paths``, files or directories with all below, each once and with its origin.
+
+    In a directory that the import wrote, definitions are below ``kafka/``; other JSON there is not a definition.
+    """
+    found = [_root(path).rglob("*.json") if path.is_dir() else [path] for path in paths]
     files = list(dict.fromkeys(file.resolve() for group in found for file in sorted(group)))
     origins = _origins({file.parent for file in files})
     return [(origins[file.parent], file) for file in files]
+
+
+def _root(directory: Path) -> Path:
+    return directory / "kafka" if (directory / "SOURCE.toml").is_file() else directory
 
 
 def _origins(directories: Collection[Path]) -> dict[Path, str]:

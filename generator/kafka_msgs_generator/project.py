@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kafka_msgs_generator.c_header import layouts_header, ops_header
 from kafka_msgs_generator.glossary import load_glossary
+from kafka_msgs_generator.history import read_history
 from kafka_msgs_generator.output import Changes, plan
 from kafka_msgs_generator.package import api_keys_module, drafts_package, error_codes_module, message_package
 from kafka_msgs_generator.pipeline import Compiled, Progress, Reading, compile_set
@@ -31,7 +32,7 @@ def project_changes(definitions: Path, package: Path, progress: Progress | None 
     doc = f"Every message of Apache Kafka {release}; importing one name loads that message's module alone."
     errors = json.loads((definitions / "errors.json").read_text(encoding="utf-8"))
     return [
-        plan(package / "messages", message_package(compiled, doc, release=release)),
+        plan(package / "messages", message_package(compiled, doc, release=release, history=read_history(definitions))),
         plan(package / "drafts", drafts_package(dict(_drafts(definitions / "drafts", reading)))),
         plan(package, {"api_keys.py": api_keys_module(compiled), "error_codes.py": error_codes_module(errors)}),
         plan(package / "_core", {"layouts.h": layouts_header(), "ops.h": ops_header()}),

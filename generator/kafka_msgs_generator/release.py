@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import zipfile
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
@@ -16,9 +15,11 @@ from typing import Final
 
 from attrs import frozen
 
+from kafka_msgs_generator.error_table import KafkaError, read_errors
+from kafka_msgs_generator.jar import MAX_ENTRY_BYTES, Jar, open_jar
 from kafka_msgs_generator.maven import SourceUnavailableError, fetch_existing_jars
 
-__all__ = ["GROUP", "MAIN_ORIGIN", "ORIGINS", "OriginSource", "read_path", "read_release"]
+__all__ = ["GROUP", "MAIN_ORIGIN", "ORIGINS", "Carrier", "OriginSource", "read_path", "read_release"]
 
 GROUP: Final = "org.apache.kafka"
 """Maven group of Kafka's artifacts."""
@@ -26,35 +27,47 @@ GROUP: Final = "org.apache.kafka"
 MAIN_ORIGIN: Final = "clients"
 """The origin that every release has: requests, responses and headers. Its release is that of a whole import."""
 
-ORIGINS: Final[Mapping[str, tuple[str, ...]]] = {
-    MAIN_ORIGIN: ("kafka-clients",),
-    "group-coordinator": ("kafka-group-coordinator",),
-    "transaction-coordinator": ("kafka-transaction-coordinator", "kafka_2.13"),
-    "share-coordinator": ("kafka-share-coordinator",),
-    "raft": ("kafka-raft",),
-    "metadata": ("kafka-metadata",),
-    "storage": ("kafka-storage",),
-    "streams": ("kafka-streams",),
+
+@frozen
+class Carrier:
+    """An artifact that carries the definitions of an origin: all of them, or those whose names start with a prefix."""
+
+    artifact: str
+    prefixes: tuple[str, ...] = ("",)
+
+
+_CORE: Final = "kafka_2.13"
+"""Kafka's core. Its other builds, such as ``kafka_2.12``, carry the same definitions."""
+
+ORIGINS: Final[Mapping[str, tuple[Carrier, ...]]] = {
+    MAIN_ORIGIN: (Carrier("kafka-clients"),),
+    "group-coordinator": (Carrier("kafka-group-coordinator"), Carrier(_CORE, ("Group", "Offset"))),
+    "transaction-coordinator": (Carrier("kafka-transaction-coordinator"), Carrier(_CORE, ("Transaction",))),
+    "share-coordinator": (Carrier("kafka-share-coordinator"),),
+    "raft": (Carrier("kafka-raft"),),
+    "metadata": (Carrier("kafka-metadata"),),
+    "storage": (Carrier("kafka-storage"),),
+    "streams": (Carrier("kafka-streams"),),
 }
 """Each origin (the name of Kafka's source module) and the artifacts that carry its definitions, the newest first.
 
-Before the transaction coordinator had a module of its own, its records were in Kafka's core.
+Before the two coordinators had modules of their own, their records were in Kafka's core.
 """
 
 _UNKNOWN_RELEASE: Final = "unknown"
 _FOLDERS = ("message", "metadata")
 _RELEASE = re.compile(r"[0-9][0-9A-Za-z.-]*")
 _ORIGIN_NAME = re.compile(r"[a-z0-9-]+")
-_JAR_NAME = re.compile(r"(?P<artifact>[a-z][a-z-]*[a-z](?:_[0-9.]+)?)-(?P<release>[0-9].*?)\.jar")
+_JAR_NAME = re.compile(r"(?P<artifact>[a-z][a-z-]*[a-z])(?P<scala>_[0-9.]+)?-(?P<release>[0-9].*?)\.jar")
 
 
 @frozen
 class OriginSource:
     """The definitions of one origin, as found.
 
-    Attributes: ``origin``; ``release`` (Kafka's version, or ``"unknown"``); ``artifact`` (what they were read from,
-    without its folder); ``sha256`` (of the jar, in hex, or None when there was none); ``texts`` (file name to text);
-    ``jar`` (the file they were read from, or None).
+    Attributes: ``origin``; ``release`` (Kafka's version, or ``"unknown"``); ``artifact`` (the jar, without its folder);
+    ``sha256`` (of the jar, in hex, or None when there was none); ``texts`` (file name to text); ``errors`` (the error
+    codes of a jar of Kafka's clients, otherwise None).
     """
 
     origin: str
@@ -62,7 +75,7 @@ class OriginSource:
     artifact: str
     sha256: str | None
     texts: Mapping[str, str]
-    jar: Path | None = None
+    errors: list[KafkaError] | None = None
 
 
 def read_release(release: str, folder: Path) -> list[OriginSource]:
@@ -74,37 +87,42 @@ def read_release(release: str, folder: Path) -> list[OriginSource]:
     if not _RELEASE.fullmatch(release):
         raise SourceUnavailableError(reason=f"{release!r} is not a release: expected a version such as 4.4.0")
     found: dict[str, OriginSource] = {}
-    for artifacts in zip_longest(*ORIGINS.values()):
-        wanted = {origin: name for origin, name in zip(ORIGINS, artifacts, strict=True) if name and origin not in found}
+    for carriers in zip_longest(*ORIGINS.values()):
+        wanted = {origin: each for origin, each in zip(ORIGINS, carriers, strict=True) if each and origin not in found}
         if wanted:
             found |= _fetch_origins(release, wanted, folder)
     if MAIN_ORIGIN not in found:
-        artifact = f"{GROUP}:{ORIGINS[MAIN_ORIGIN][0]}:{release}"
+        artifact = f"{GROUP}:{ORIGINS[MAIN_ORIGIN][0].artifact}:{release}"
         raise SourceUnavailableError(reason=f"Maven cannot find {artifact}: is {release} a release of Kafka?")
     return [found[origin] for origin in ORIGINS if origin in found]
 
 
-def _fetch_origins(release: str, artifacts: Mapping[str, str], folder: Path) -> dict[str, OriginSource]:
+def _fetch_origins(release: str, carriers: Mapping[str, Carrier], folder: Path) -> dict[str, OriginSource]:
     """Fetch one artifact for each origin; return the origins whose artifact exists and carries definitions."""
-    coordinates = {origin: f"{GROUP}:{artifact}:{release}" for origin, artifact in artifacts.items()}
-    fetch_existing_jars(list(coordinates.values()), folder)
-    jars = {origin: folder / f"{artifact}-{release}.jar" for origin, artifact in artifacts.items()}
-    read = {origin: _read_jar(jar, origin, coordinates[origin]) for origin, jar in jars.items() if jar.exists()}
-    return {origin: source for origin, source in read.items() if source.texts}
+    coordinates = {origin: f"{GROUP}:{carrier.artifact}:{release}" for origin, carrier in carriers.items()}
+    fetch_existing_jars(sorted(set(coordinates.values())), folder)
+    jars = {origin: folder / f"{carrier.artifact}-{release}.jar" for origin, carrier in carriers.items()}
+    existing = (origin for origin, jar in jars.items() if jar.exists())
+    read = (_read_jar(jars[each], each, coordinates[each], carriers[each].prefixes) for each in existing)
+    return {source.origin: source for source in read if source.texts}
 
 
 def read_path(path: Path, origin: str | None = None) -> list[OriginSource]:
-    """Return the definitions at ``path``: a jar, a checkout of Kafka's source, or a directory of definitions.
+    """Return the definitions at ``path``: a jar, a checkout of Kafka's source, or a directory of jars or definitions.
 
-    ``origin`` is needed for a directory, and for a jar whose name is not that of a known artifact; a checkout tells
-    the origin of each definition by its module. Raises ``SourceUnavailableError``.
+    ``origin`` is needed for a directory of definitions, and for a jar whose name is not that of a known artifact. Of a
+    directory of jars, such as a broker's ``libs``, the known artifacts are read. Raises ``SourceUnavailableError``.
     """
     if origin is not None and not _ORIGIN_NAME.fullmatch(origin):
         raise SourceUnavailableError(reason=f"{origin!r} cannot name an origin: lower-case letters, digits and dashes")
     if path.is_file():
-        found = [_read_jar(path, origin or _origin_of_jar(path), path.name)]
+        carried = {origin: ("",)} if origin is not None else _origins_of_jar(path)
+        if not carried:
+            reason = f"{path.name} is not a known artifact; name the origin of its definitions with --origin"
+            raise SourceUnavailableError(reason=reason)
+        found = _read_origins(path, carried)
     elif path.is_dir():
-        found = _read_checkout(path) if origin is None else [_read_directory(path, origin)]
+        found = [_read_directory(path, origin)] if origin is not None else [*_read_jars(path), *_read_checkout(path)]
     else:
         raise SourceUnavailableError(reason=f"{path} is neither a jar nor a directory")
     if not any(source.texts for source in found):
@@ -113,24 +131,46 @@ def read_path(path: Path, origin: str | None = None) -> list[OriginSource]:
     return found
 
 
-def _origin_of_jar(path: Path) -> str:
+def _origins_of_jar(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the origins whose definitions an artifact of Kafka may carry, each with the prefixes of their names."""
     match = _JAR_NAME.fullmatch(path.name)
-    origins = [origin for origin, artifacts in ORIGINS.items() if match and match["artifact"] in artifacts]
-    if not origins:
-        raise SourceUnavailableError(reason=f"{path.name} is not a known artifact; name the origin of its definitions")
-    return origins[0]
+    carriers = ((origin, carrier) for origin, carriers in ORIGINS.items() for carrier in carriers)
+    artifact = match and (_CORE if match["scala"] and match["artifact"] == "kafka" else match["artifact"])
+    return {origin: carrier.prefixes for origin, carrier in carriers if carrier.artifact == artifact}
 
 
-def _read_jar(path: Path, origin: str, artifact: str) -> OriginSource:
-    try:
-        with zipfile.ZipFile(path) as jar:
-            names = [name for name in jar.namelist() if _is_definition(PurePosixPath(name))]
-            texts = {PurePosixPath(name).name: _decoded(jar.read(name), name) for name in sorted(names)}
-    except (OSError, zipfile.BadZipFile) as error:
-        raise SourceUnavailableError(reason=f"{path.name} cannot be read as a jar: {error}") from None
+def _read_jars(folder: Path) -> list[OriginSource]:
+    """Return the definitions of all known artifacts in a folder, each origin from one jar."""
+    found: dict[str, OriginSource] = {}
+    for jar in sorted(folder.glob("*.jar")):
+        for source in _read_origins(jar, _origins_of_jar(jar)):
+            other = found.setdefault(source.origin, source)
+            if other is not source:
+                reason = f"{other.artifact} and {jar.name} both carry the origin {source.origin}; import one of them"
+                raise SourceUnavailableError(reason=reason)
+    return list(found.values())
+
+
+def _read_origins(jar: Path, carried: Mapping[str, tuple[str, ...]]) -> list[OriginSource]:
+    read = (_read_jar(jar, origin, jar.name, prefixes) for origin, prefixes in carried.items())
+    return [source for source in read if source.texts]
+
+
+def _read_jar(path: Path, origin: str, artifact: str, prefixes: tuple[str, ...]) -> OriginSource:
+    with open_jar(path) as jar:
+        texts = _texts_of_jar(jar, prefixes)
+        errors = read_errors(jar) if origin == MAIN_ORIGIN else None
     match = _JAR_NAME.fullmatch(path.name)
     release = match["release"] if match else _UNKNOWN_RELEASE
-    return OriginSource(origin, release, artifact, hashlib.sha256(path.read_bytes()).hexdigest(), texts, path)
+    return OriginSource(origin, release, artifact, hashlib.sha256(path.read_bytes()).hexdigest(), texts, errors)
+
+
+def _texts_of_jar(jar: Jar, prefixes: tuple[str, ...]) -> dict[str, str]:
+    paths = {name: PurePosixPath(name) for name in sorted(jar)}
+    chosen = {
+        name: path.name for name, path in paths.items() if _is_definition(path) and path.name.startswith(prefixes)
+    }
+    return {file: _decoded(jar.read(name), name) for name, file in chosen.items()}
 
 
 def _read_directory(path: Path, origin: str) -> OriginSource:
@@ -160,7 +200,14 @@ def _is_definition(name: PurePosixPath) -> bool:
 
 
 def _texts(files: Iterator[Path]) -> dict[str, str]:
-    return {file.name: _decoded(file.read_bytes(), file.name) for file in sorted(files)}
+    return {file.name: _decoded(_read_file(file), file.name) for file in sorted(files)}
+
+
+def _read_file(path: Path) -> bytes:
+    if not path.is_file() or path.stat().st_size > MAX_ENTRY_BYTES:
+        reason = f"{path.name} is not a definition: it is no regular file of at most {MAX_ENTRY_BYTES} bytes"
+        raise SourceUnavailableError(reason=reason)
+    return path.read_bytes()
 
 
 def _decoded(data: bytes, name: str) -> str:

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, Final
 from weakref import WeakValueDictionary, finalize
 
+from kafka_msgs.errors import SchemaError
 from kafka_msgs.schema import Described, Struct
 from kafka_msgs_generator.emit import message_module
 from kafka_msgs_generator.pipeline import (
@@ -28,6 +29,7 @@ from kafka_msgs_generator.pipeline import (
     compile_file,
     compile_text,
     compile_texts,
+    definition_files,
 )
 
 __all__ = ["compile_schema", "compile_schemas"]
@@ -58,14 +60,19 @@ def compile_schema(
 def compile_schemas(
     text_or_path: str | Path, *, lenient: bool = False, bindings: Mapping[str, str] | None = None
 ) -> list[type[Described]]:
-    """Return the message classes of all definitions in a text or a file: one, or with ``lenient`` one or more.
+    """Return the message classes of all definitions in a text, a file or a directory.
 
-    Retired messages are left out. The arguments and errors are those of ``compile_schema``.
+    A file has one, or with ``lenient`` one or more. A directory, always a ``Path``, is read with all below it, also one
+    that the command ``import`` wrote. Retired messages are left out, unless all are retired. The arguments and errors
+    are those of ``compile_schema``.
     """
     reading, path = _reading(lenient, bindings), _path(text_or_path)
     if path is None:
         return _in_force(compile_texts(str(text_or_path), None, reading))
-    return _in_force(compile_definitions(path, reading, path.resolve().parent.name))
+    files = definition_files([path])
+    if not files:
+        raise SchemaError("no definitions (*.json) here", source=str(path))
+    return _in_force([each for origin, file in files for each in compile_definitions(file, reading, origin)])
 
 
 def _reading(lenient: bool, bindings: Mapping[str, str] | None) -> Reading:

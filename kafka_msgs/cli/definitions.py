@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from kafka_msgs.errors import SchemaError
 from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message
 from kafka_msgs.schema_compiler import compile_schemas
@@ -27,9 +26,6 @@ _LENIENT: Final = "kafka_msgs.definitions.lenient"
 _BINDINGS: Final = "kafka_msgs.definitions.bindings"
 _COMPILED: Final = "kafka_msgs.definitions.compiled"
 """Where a click context keeps the values of the three options, and the messages that were compiled."""
-
-_RETIRED: Final = "V8"
-"""The rule of the compiler that refuses a message without versions; a directory of definitions may hold some."""
 
 
 def definitions_options(command: F) -> F:
@@ -65,22 +61,7 @@ def _compiled(ctx: click.Context) -> Defined:
         if lenient:
             raise click.UsageError("--lenient needs --definitions", ctx)
         return {}
-    files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
-    found = {
-        cls.INFO.name: cls for file in files for cls in _in_force(file, lenient, bindings, alone=not path.is_dir())
-    }
-    if not found:
-        raise click.BadParameter(f"there is no definition in {path}", ctx, param_hint="--definitions")
-    return found
-
-
-def _in_force(file: Path, lenient: bool, bindings: Mapping[str, str], *, alone: bool) -> list[type[Message]]:
-    try:
-        return compile_schemas(file, lenient=lenient, bindings=bindings)
-    except SchemaError as error:
-        if error.rule == _RETIRED and not alone:
-            return []
-        raise
+    return {cls.INFO.name: cls for cls in compile_schemas(path, lenient=lenient, bindings=bindings)}
 
 
 def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -105,7 +86,8 @@ _DEFINITIONS: Final = click.option(
     is_eager=True,
     expose_value=False,
     callback=_keep(_PATH),
-    help="A definition of your own, or a directory of them; its messages come before those of the release.",
+    help="A definition of your own, a directory of them, or an import of another release; its messages hide "
+    "those of the release.",
 )
 _LENIENT_FLAG: Final = click.option(
     "--lenient",

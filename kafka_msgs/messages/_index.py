@@ -841,6 +841,7 @@ ORIGINS: Final[dict[str, str]] = {
 
 FILES: Final[tuple[str, ...]] = (
     "__init__.py",
+    "_history.py",
     "_index.py",
     "abort_transaction_record.py",
     "aborted_txn.py",

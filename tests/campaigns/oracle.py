@@ -1,7 +1,8 @@
 """The campaign: every message at every version against Kafka's own classes, as many examples as asked for.
 
-    python -m tests.campaigns.oracle --examples 1000
+    python -m tests.campaigns.oracle --examples 1000 [--release 2.8.2]
 
+With ``--release``, the classes of that release of Kafka (2.8 or newer) judge our classes of its definitions.
 Prints tables of counts and the first differences of each kind, and fails when there is one. The examples depend on
 ``--seed`` alone, however many processes share the work.
 """
@@ -13,7 +14,7 @@ import multiprocessing
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from time import monotonic
 from typing import Final
@@ -27,7 +28,8 @@ from kafka_msgs.messages import RELEASE
 from tests.oracle.build import OracleUnavailableError
 from tests.oracle.driver import Oracle
 from tests.oracle.examples import EXAMPLES
-from tests.oracle.parity import Difference, Tally
+from tests.oracle.older_releases import oracle_of
+from tests.oracle.parity import UNREAD_BYTES, Difference, Tally
 from tests.oracle.subjects import ALL_NAMES, subjects_of
 
 _SHOWN: Final = 3
@@ -66,14 +68,14 @@ def main() -> int:
     """Run the campaign; return 0 without a difference, 1 with a difference, 2 without the oracle."""
     options = _options()
     try:
-        Oracle.shared()
+        names = _names(_oracle(options.release))
     except OracleUnavailableError as reason:
         print(f"NOT RUN: {reason}")
         return 2
     started = monotonic()
-    rows = _compare(options.examples, options.seed, options.jobs)
+    rows = _compare(names, options)
     console = Console()
-    title = f"Kafka {RELEASE}, {options.examples} examples of each kind a pair, seed {options.seed}"
+    title = f"Kafka {options.release or RELEASE}, {options.examples} examples of each kind a pair, seed {options.seed}"
     console.print(_value_table(title, rows), _verdict_table(rows["all"].tally.counts))
     _print_differences(rows["all"].tally.differences)
     print(
@@ -87,27 +89,33 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--examples", type=int, default=1000, help="examples of each kind for each (message, version)")
     parser.add_argument("--seed", default="1", help="any text; the same seed gives the same examples")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, each with a Java of its own")
+    parser.add_argument("--release", help="an older release of Kafka, such as 2.8.2")
     return parser.parse_args()
 
 
-def _compare(examples: int, seed: str, jobs: int) -> dict[str, Row]:
+def _oracle(release: str | None) -> Oracle:
+    return Oracle.shared() if release is None else oracle_of(release)
+
+
+def _names(oracle: Oracle) -> tuple[str, ...]:
+    return ALL_NAMES if oracle.classes is None else tuple(sorted(oracle.classes))
+
+
+def _compare(names: Sequence[str], options: argparse.Namespace) -> dict[str, Row]:
     """Compare every message; return a row for each artifact, and one for all of them."""
     rows: dict[str, Row] = {}
     total = Row()
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        results = pool.imap_unordered(partial(_compare_message, examples=examples, seed=seed), ALL_NAMES)
-        for artifact, row in _progress(results):
+    compare = partial(_compare_message, release=options.release, examples=options.examples, seed=options.seed)
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        results = pool.imap_unordered(compare, names)
+        for artifact, row in track(results, "messages", len(names), console=Console(stderr=True)):
             rows.setdefault(artifact, Row()).add(row)
             total.add(row)
     return dict(sorted(rows.items())) | {"all": total}
 
 
-def _progress(results: Iterable[tuple[str, Row]]) -> Iterable[tuple[str, Row]]:
-    return track(results, "messages", len(ALL_NAMES), console=Console(stderr=True))
-
-
-def _compare_message(name: str, examples: int, seed: str) -> tuple[str, Row]:
-    oracle = Oracle.shared()
+def _compare_message(name: str, release: str | None, examples: int, seed: str) -> tuple[str, Row]:
+    oracle = _oracle(release)
     found = subjects_of(name, oracle)
     row = Row(1, len(found))
     for compare in EXAMPLES.values():
@@ -129,7 +137,9 @@ def _value_table(title: str, rows: dict[str, Row]) -> Table:
 def _verdict_table(counts: Counter[str]) -> Table:
     table = Table("damaged bytes", title="Bytes that may be wrong")
     table.add_column("count", justify="right")
-    reasons = sorted(name for name in counts if name.startswith(("stricter: ", "written back by us alone")))
+    reasons = sorted(
+        name for name in counts if name.startswith(("stricter: ", "written back by us alone", UNREAD_BYTES))
+    )
     for name in (*_VERDICTS, *reasons):
         table.add_row(name, f"{counts[name]:,}", end_section=name == _VERDICTS[-1])
     return table

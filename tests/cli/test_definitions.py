@@ -69,8 +69,9 @@ def test_a_retired_message_alone_is_refused(fails: Callable[..., str], definitio
     assert "retired" in fails("show", "Gone", "--definitions", str(definitions / "Gone.json"))
 
 
-def test_a_directory_without_definitions_is_a_wrong_call(run: Run, tmp_path: Path) -> None:
-    assert run("show", "Order", "--definitions", str(tmp_path)).exit_code == 2
+def test_a_directory_without_definitions_is_refused(run: Run, tmp_path: Path) -> None:
+    result = run("show", "Order", "--definitions", str(tmp_path))
+    assert (result.exit_code, result.stderr) == (1, f"Error: {tmp_path}: no definitions (*.json) here\n")
     assert run("show", "Order", "--definitions", str(tmp_path / "absent")).exit_code == 2
 
 

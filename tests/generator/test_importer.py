@@ -1,4 +1,4 @@
-"""Imports from jars, directories, checkouts and releases; no network: Maven and Java are stand-ins here."""
+"""Imports from jars, directories, checkouts and releases, without a network or Java; Maven is a stand-in here."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import stat
 import sys
 import tomllib
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from kafka_msgs.errors import SchemaError
-from kafka_msgs_generator.error_table import error_table_text, parse_errors
+from kafka_msgs_generator.error_table import KafkaError, error_table_text
 from kafka_msgs_generator.importer import import_path, import_release
 from kafka_msgs_generator.maven import SourceUnavailableError
 from kafka_msgs_generator.release import ORIGINS
+from tests.support.class_files import errors_of_kafka
 
 COMMITTED = Path("message_defs")
 
@@ -33,7 +35,7 @@ def definition(name: str, fields: str = "") -> str:
 INT_FIELD = '{ "name": "Size", "type": "int32", "versions": "0+", "about": "How big." }'
 
 
-def make_jar(path: Path, files: dict[str, str]) -> Path:
+def make_jar(path: Path, files: Mapping[str, str | bytes]) -> Path:
     """Write a jar with ``files`` by their path inside."""
     with zipfile.ZipFile(path, "w") as jar:
         for name, text in files.items():
@@ -50,12 +52,6 @@ def clients_jar(folder: Path, **definitions: str) -> Path:
 def tree(root: Path) -> dict[str, bytes]:
     """Every file below ``root`` with what it holds."""
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
-def executable(path: Path, script: str) -> None:
-    """Write a shell script that can be run by its name."""
-    path.write_text(f"#!/bin/sh\n{script}", encoding="utf-8")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
 def source_toml(into: Path) -> dict[str, object]:
@@ -200,20 +196,22 @@ MAVEN = """
 import re, shutil, sys
 from pathlib import Path
 
-pom = Path(sys.argv[sys.argv.index("-f") + 1]).read_text()
 into = Path(next(each for each in sys.argv if each.startswith("-DoutputDirectory=")).partition("=")[2])
 names = r"<dependency>\\s*<groupId>([^*<]+)</groupId>\\s*<artifactId>([^*<]+)</artifactId>\\s*<version>(.+?)</version>"
-wanted = re.findall(names, pom)
-absent = [each for each in wanted if not (JARS / "{1}-{2}.jar".format(*each)).exists()]
-missing = ["{0}:{1}:jar:{2}".format(*each) for each in absent]
-if missing:
-    reason = REASON.format(missing[0])
-    sys.exit(f"The following artifacts could not be resolved: {', '.join(missing)}: {reason}")
 into.mkdir(exist_ok=True)
-for group, name, version in wanted:
-    shutil.copy(JARS / f"{name}-{version}.jar", into)
+failed = []
+for pom in Path(sys.argv[sys.argv.index("-f") + 1]).glob("*/pom.xml"):
+    (group, name, version), = re.findall(names, pom.read_text())
+    jar = JARS / f"{name}-{version}.jar"
+    if jar.exists():
+        shutil.copy(jar, into)
+    else:
+        reason = REASON.format(f"{group}:{name}:jar:{version}")
+        failed.append(f"[ERROR] Failed to execute goal on project {pom.parent.name}: Could not resolve: {reason}")
+if failed:
+    sys.exit("\\n".join(failed))
 """
-"""A stand-in for Maven that copies from a folder, and says what is missing as Maven 3 does: one reason for all."""
+"""A stand-in for Maven that copies from a folder, and reports each missing jar as Maven does."""
 
 
 def install_maven(tools: Path, jars: Path, reason: str = "Could not find artifact {} in central") -> None:
@@ -226,28 +224,25 @@ def install_maven(tools: Path, jars: Path, reason: str = "Could not find artifac
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def make_release(jars: Path, release: str, artifacts: dict[str, str]) -> None:
-    """Write the jars of a release, each with one definition; the clients' has an error table, and logging is there."""
+def make_release(jars: Path, release: str, artifacts: Mapping[str, str]) -> None:
+    """Write the jars of a release, each with one definition; the clients' has an error table of two codes."""
     jars.mkdir(exist_ok=True)
-    make_jar(jars / "slf4j-api-1.7.36.jar", {"x.txt": ""})
     for artifact, name in artifacts.items():
-        files = {f"common/message/{name}.json": definition(name)}
+        files: dict[str, str | bytes] = {f"common/message/{name}.json": definition(name)}
         if artifact == "kafka-clients":
-            files["org/apache/kafka/common/protocol/Errors.class"] = ""
+            files |= errors_of_kafka({"LOST": (7, True), "BROKEN": (-1, False)})
         make_jar(jars / f"{artifact}-{release}.jar", files)
 
 
-NEWEST = {origin: artifacts[0] for origin, artifacts in ORIGINS.items()}
+NEWEST = {origin: artifacts[0].artifact for origin, artifacts in ORIGINS.items()}
 WHOLE = {artifact: origin.title().replace("-", "") for origin, artifact in NEWEST.items()}
 
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that holds all commands there are; its Java knows two error codes."""
+    """A folder that holds all commands there are: no Java."""
     folder = tmp_path / "tools"
     folder.mkdir()
-    (folder / "sh").symlink_to("/bin/sh")
-    executable(folder / "java", "echo 7 LOST true; echo -1 BROKEN false\n")
     monkeypatch.setenv("PATH", str(folder))
     return folder
 
@@ -289,13 +284,18 @@ def test_an_origin_that_a_release_lacks_keeps_what_it_has(tmp_path: Path, tools:
 
 
 def test_an_origin_is_taken_from_the_artifact_that_carried_it_then(tmp_path: Path, tools: Path) -> None:
-    artifacts = {**WHOLE, "kafka_2.13": "TransactionLogKey"}
-    del artifacts["kafka-transaction-coordinator"]
-    make_release(tmp_path / "jars", "3.9.9", artifacts)
+    artifacts = {artifact: name for artifact, name in WHOLE.items() if not artifact.endswith("-coordinator")}
+    make_release(tmp_path / "jars", "2.9.9", artifacts)
+    names = ("GroupMetadataKey", "OffsetCommitKey", "TransactionLogKey")
+    core = {f"common/message/{name}.json": definition(name) for name in names}
+    make_jar(tmp_path / "jars/kafka_2.13-2.9.9.jar", core)
     install_maven(tools, tmp_path / "jars")
-    report = import_release("3.9.9", tmp_path / "defs")
-    assert report.kept == {}
-    assert "transaction-coordinator/TransactionLogKey" in report.added
+    report = import_release("2.9.9", tmp_path / "defs")
+    assert report.kept == {"share-coordinator": None}
+    moved = ["group-coordinator/GroupMetadataKey", "group-coordinator/OffsetCommitKey"]
+    moved += ["transaction-coordinator/TransactionLogKey"]
+    assert [name for name in report.added if "coordinator" in name] == moved
+    assert import_path(tmp_path / "jars/kafka_2.13-2.9.9.jar", tmp_path / "core").added == tuple(moved)
 
 
 def test_a_jar_that_cannot_be_fetched_does_not_count_as_lacking(tmp_path: Path, tools: Path) -> None:
@@ -338,7 +338,8 @@ def test_a_missing_maven_is_named(tmp_path: Path) -> None:
 
 
 def test_error_tables_are_written_one_a_line_by_code() -> None:
-    text = error_table_text(parse_errors("3 C false\n-1 A true\n"))
+    errors = [KafkaError(name="A", code=-1, retriable=True), KafkaError(name="C", code=3, retriable=False)]
+    text = error_table_text(errors)
     assert text.splitlines()[1:3] == [
         '  {"name": "A", "code": -1, "retriable": true},',
         '  {"name": "C", "code": 3, "retriable": false}',

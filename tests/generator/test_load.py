@@ -165,6 +165,15 @@ def test_what_pages_have_that_json_has_not_is_read_where_lenient() -> None:
         ('{"a": \u200b1}', 1, 7, "found a character of no width (U+200B); --lenient accepts it"),
         ("# page\n{}", 1, 1, "found '#'; --lenient reads it as the start of a comment"),
         ("{} {}", 1, 4, "--lenient reads several definitions"),
+        (
+            '{"a": "wrapped\n text"}',
+            1,
+            15,
+            "a line break or a tab in a string: close the quote before it, or let --lenient",
+        ),
+        ('{"a": "a\ttab"}', 1, 9, "a line break or a tab in a string"),
+        ('{"a":\u202f1}', 1, 6, "found a space that is not JSON (U+202F); --lenient accepts it"),
+        ('{"a":\u20281}', 1, 6, "found a space that is not JSON (U+2028); --lenient accepts it"),
     ],
 )
 def test_a_strict_reading_reports_what_a_lenient_one_accepts(text: str, line: int, column: int, words: str) -> None:
@@ -191,6 +200,25 @@ def test_an_empty_text_is_called_empty(text: str) -> None:
 def test_one_definition_is_asked_for_and_several_are_there() -> None:
     with pytest.raises(SchemaError, match=r"^1:4: the text holds 3 definitions, and this takes one"):
         parse_definition("{} {} {}", lenient=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('"The name of\n      the topic."', "The name of the topic."),
+        ('"One,  \r\n\r\n\ttwo."', "One, two."),
+        ("“Quoted\nas pages do.”", "Quoted as pages do."),
+        ('"soft\u00adhyphen"', "softhyphen"),
+        ('"a\ttab"', "a\ttab"),
+    ],
+)
+def test_a_text_that_a_page_wraps_is_joined(text: str, value: str) -> None:
+    assert plain(parse_definition(f'{{"about": {text}}}', lenient=True)) == {"about": value}
+
+
+def test_an_error_after_a_wrapped_text_has_its_own_place() -> None:
+    with pytest.raises(SchemaError, match=r"^page\.json:3:4: expected a value"):
+        parse_definition('{"about": "one\ntwo", "a":\n   }', "page.json", lenient=True)
 
 
 def test_a_typographic_quote_that_nothing_closes_is_refused() -> None:

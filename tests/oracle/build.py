@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -10,11 +12,16 @@ from tests.support.maven import JavaProject, OracleUnavailableError
 __all__ = ["OracleUnavailableError", "java_command"]
 
 PROJECT: Final = JavaProject(Path(__file__).resolve().parent, "oracle.Oracle")
+_KAFKAS: Final = "/org/apache/kafka/"
 
 
-def java_command() -> list[str]:
+def java_command(jars: Iterable[Path] = ()) -> list[str]:
     """Return the command that starts the oracle, building it first where needed.
 
-    Raises ``OracleUnavailableError`` where it cannot be built or run.
+    ``jars`` are those of another release of Kafka, which take the place of the pinned one. Raises
+    ``OracleUnavailableError`` where the oracle cannot be built or run.
     """
-    return PROJECT.command()
+    *command, class_path, main_class = PROJECT.command()
+    others = [str(jar) for jar in jars]
+    kept = [each for each in class_path.split(os.pathsep) if not (others and _KAFKAS in Path(each).as_posix())]
+    return [*command, os.pathsep.join([*others, *kept]), main_class]

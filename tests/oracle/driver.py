@@ -14,7 +14,7 @@ import struct
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from time import monotonic
@@ -22,6 +22,7 @@ from typing import IO, Any, Final, TypeVar
 
 from attrs import define, frozen
 
+from kafka_msgs.message import Message
 from kafka_msgs.versions import VersionRange
 from tests.oracle.build import OracleUnavailableError, java_command
 
@@ -71,8 +72,15 @@ class MessageInfo:
     @property
     def counts_tags(self) -> bool:
         """Whether the class refuses a number of tags for which the bytes do not suffice, as it does since 4.4."""
-        major, minor = self.release.split(".")[:2]
-        return (int(major), int(minor)) >= (4, 4)
+        return self._since() >= (4, 4)
+
+    @property
+    def reads_bytes_in_json(self) -> bool:
+        """Whether the JSON converter reads fields of bytes; before 3.0 it refuses their base64, even its own."""
+        return self._since() >= (3, 0)
+
+    def _since(self) -> tuple[int, ...]:
+        return tuple(map(int, self.release.split(".")[:2]))
 
 
 @define(slots=False)
@@ -108,8 +116,10 @@ class Oracle:
     _shared: Oracle | None = None
     _unavailable: str | None = None
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], classes: Mapping[str, type[Message]] | None = None) -> None:
+        """Remember how to start the process; ``classes`` are ours of its messages, where it is of another release."""
         self._command = command
+        self.classes = classes
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self._lock = threading.Lock()

@@ -48,6 +48,8 @@ class Subject:
     counts_tags: bool
     """Whether Kafka's class looks at the number of tags: since 4.4 they do."""
     has_json: bool
+    reads_bytes_in_json: bool
+    """Whether Kafka's JSON converter reads fields of bytes: since 3.0 they do."""
     plan: Plan = field(eq=False)
     codecs: dict[str, Codec[Any]] = field(eq=False)
     """A codec for each executor, by its name."""
@@ -82,13 +84,19 @@ def _subjects_of(name: str, oracle: Oracle) -> list[Subject]:
         codecs: dict[str, Codec[Any]] = {
             executor: Codec(plan, DEFAULT_OPTIONS, EXECUTORS[executor]) for executor in EXECUTORS
         }
-        found.append(Subject(cls, version, info.artifact, info.counts_tags, info.has_json, plan, codecs))
+        found.append(
+            Subject(
+                cls, version, info.artifact, info.counts_tags, info.has_json, info.reads_bytes_in_json, plan, codecs
+            )
+        )
     return found
 
 
 def _class(name: str, oracle: Oracle) -> type[Message]:
     if name in TEST_MESSAGES:
         return compile_schema(json.dumps(oracle.messages()[name].definition))
+    if oracle.classes is not None:
+        return oracle.classes[name]
     from kafka_msgs import messages
 
     cls: type[Message] = getattr(messages, name)

@@ -1,49 +1,36 @@
 """Traffic of a release before 4.0, with all the definitions of that release, as its own jar has them.
 
-The versions that 4.0 removed (KIP-896) are written by our classes, read and written again by the classes of that
+The versions that 4.0 removed (KIP-896) are written by our classes, read and written again by Kafka's classes of that
 release, and read back as frames with a catalog whose fallback is our release.
 """
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
 from random import Random
 from typing import Any, Final
-from zipfile import ZipFile
 
 import pytest
 from attrs import evolve
 
-from kafka_msgs import Message, compile_schema
+from kafka_msgs import Message
 from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.testing import random_message
 from kafka_msgs.wire import decode_request, decode_response, encode_request, encode_response
-from kafka_msgs_generator.maven import fetch_jars
+from tests.oracle import Decoded
+from tests.oracle.older_releases import oracle_of
 
 pytestmark = pytest.mark.oracle
 
-RELEASE: Final = "3.9.0"
-LOGGING: Final = "org.slf4j:slf4j-api:1.7.36"
-"""What Kafka's class of records needs to be loaded."""
+RELEASE: Final = "3.9.1"
 EXAMPLES: Final = 3
 Case = tuple[Any, int]
 
 
 @pytest.fixture(scope="module")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("jars")
-    fetch_jars([f"org.apache.kafka:kafka-clients:{RELEASE}", LOGGING], folder)
-    return folder / f"kafka-clients-{RELEASE}.jar"
-
-
-@pytest.fixture(scope="module")
-def old_classes(jar: Path) -> list[type[Message]]:
+def old_classes() -> list[type[Message]]:
     """The requests and responses of the old release that still have a version."""
-    with ZipFile(jar) as archive:
-        names = [each for each in archive.namelist() if each.endswith(("Request.json", "Response.json"))]
-        texts = [archive.read(each).decode() for each in sorted(names)]
-    return [compile_schema(text) for text in texts if '"validVersions": "none"' not in text]
+    classes = oracle_of(RELEASE).classes or {}
+    return [cls for cls in classes.values() if cls.INFO.kind in ("request", "response")]
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +47,12 @@ def cases(old_classes: list[type[Message]]) -> list[Case]:
     return found
 
 
-def test_kafkas_classes_of_that_release_read_and_write_the_same(cases: list[Case], jar: Path) -> None:
-    encoded = [message.encode(version).hex() for message, version in cases]
-    lines = [f"{m.INFO.name} {v} x{data}" for (m, v), data in zip(cases, encoded, strict=True)]
-    command = ["java", "-cp", str(jar.parent / "*"), str(Path(__file__).with_name("OlderRelease.java"))]
-    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [f"0 {data}" for data in encoded]
+def test_kafkas_classes_of_that_release_read_and_write_the_same(cases: list[Case]) -> None:
+    encoded = [message.encode(version) for message, version in cases]
+    answers = oracle_of(RELEASE).decode_many(
+        (m.INFO.name, v, data) for (m, v), data in zip(cases, encoded, strict=True)
+    )
+    assert [answer.reencoded for answer in answers if isinstance(answer, Decoded)] == encoded
 
 
 def test_frames_of_removed_versions_are_read_and_written_back(

@@ -1,4 +1,4 @@
-"""``kafka-msgs show``: the fields of a message, what they mean, and the errors that a response may bring."""
+"""``kafka-msgs show``: a message's fields, their documentation, the errors of a response, and its releases of Kafka."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from kafka_msgs.cli.message_names import messages_argument
 from kafka_msgs.cli.options import json_option
 from kafka_msgs.cli.render.console import console, print_json
-from kafka_msgs.cli.render.description import described, errors_table, fields_tree
+from kafka_msgs.cli.render.description import described, errors_table, fields_tree, history_table
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.message import Message
 from kafka_msgs.versions import VersionRange
@@ -33,9 +33,9 @@ def show_command(messages: list[type[Message]], version: int | None, as_json: bo
     out = console()
     for cls, versions in wanted:
         out.print(fields_tree(cls, versions))
-        errors = errors_table(cls, versions)
-        if errors is not None:
-            out.print(errors)
+        for table in (errors_table(cls, versions), history_table(cls, versions)):
+            if table is not None:
+                out.print(table)
 
 
 def _versions(cls: type[Message], version: int | None) -> VersionRange:

@@ -17,10 +17,11 @@ from kafka_msgs.cli.render.documentation import class_documentation, field_docum
 from kafka_msgs.cli.render.tree import plain
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Message
+from kafka_msgs.message_history import message_history
 from kafka_msgs.schema import FieldInfo, MessageInfo, fields
 from kafka_msgs.versions import VersionRange
 
-__all__ = ["described", "errors_table", "fields_tree"]
+__all__ = ["described", "errors_table", "fields_tree", "history_table"]
 
 
 def fields_tree(cls: type[Message], versions: VersionRange) -> Tree:
@@ -41,6 +42,18 @@ def errors_table(cls: type[Message], versions: VersionRange) -> Table | None:
     return shown
 
 
+def history_table(cls: type[Message], versions: VersionRange) -> Table | None:
+    """Return the releases of Kafka that have the versions of a message, or None if it has no history."""
+    history = message_history(cls)
+    if history is None:
+        return None
+    shown = table("versions", "since Kafka", "removed in", title="Releases")
+    for span in history.versions:
+        if not span.versions.intersect(versions).empty or versions == cls.INFO.versions:
+            shown.add_row(str(span.versions), span.since, span.removed or "")
+    return shown
+
+
 def described(cls: type[Message], versions: VersionRange) -> dict[str, Any]:
     """Return all of that as a value that JSON has; versions are written as in definitions, and null where none."""
     info = cls.INFO
@@ -54,12 +67,23 @@ def described(cls: type[Message], versions: VersionRange) -> dict[str, Any]:
         "listeners": list(info.listeners),
         "draft": info.draft,
         "about": class_documentation(cls),
+        "releases": _releases(cls),
         "fields": list(_described_fields(cls, versions)),
         "errors": [
             {"code": code.value, "name": code.name, "retriable": code.retriable, "versions": _text(some)}
             for code, some in _errors(info, versions)
         ],
     }
+
+
+def _releases(cls: type[Message]) -> dict[str, Any] | None:
+    history = message_history(cls)
+    if history is None:
+        return None
+    versions = [
+        {"versions": str(span.versions), "since": span.since, "removed": span.removed} for span in history.versions
+    ]
+    return {"since": history.since, "versions": versions, "laterFields": dict(history.fields)}
 
 
 def _described_fields(cls: type[Any], versions: VersionRange) -> Iterator[dict[str, Any]]:

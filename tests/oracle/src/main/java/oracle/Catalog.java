@@ -48,7 +48,7 @@ final class Catalog {
                 String path = entry.getName();
                 if (isDefinition(path)) {
                     definitions.add(entry);
-                } else if (path.endsWith("JsonConverter.class") || path.endsWith("Data.class")) {
+                } else if (isMessageClass(path)) {
                     String plain = path.replaceFirst("(JsonConverter)?\\.class$", "");
                     classNames.put(plain.substring(plain.lastIndexOf('/') + 1), plain.replace('/', '.'));
                 }
@@ -58,6 +58,12 @@ final class Catalog {
                 add(artifact(jarPath), release(jarPath), text, classNames, found);
             }
         }
+    }
+
+    /** Releases before 3.0 have no JSON converters in Kafka's core; its generated classes are in a package of their own. */
+    private static boolean isMessageClass(String path) {
+        return path.endsWith("JsonConverter.class") || path.endsWith("Data.class")
+            || path.matches(".*/generated/[^/$]+\\.class");
     }
 
     private static boolean isDefinition(String path) {

@@ -18,7 +18,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
-import org.apache.kafka.common.protocol.MessageUtil;
+import org.apache.kafka.common.protocol.ObjectSerializationCache;
 import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.streams.processor.internals.TopicPartitionMetadata;
 
@@ -187,7 +187,13 @@ public final class Oracle {
     }
 
     private static byte[] write(Message message, short version) {
-        return MessageUtil.byteBufferToArray(MessageUtil.toByteBufferAccessor(message, version).buffer());
+        ObjectSerializationCache cache = new ObjectSerializationCache();
+        ByteBuffer written = ByteBuffer.allocate(message.size(cache, version));
+        message.write(new ByteBufferAccessor(written), cache, version);
+        if (written.hasRemaining()) {
+            throw new IllegalStateException(written.remaining() + " bytes fewer than announced");
+        }
+        return written.array();
     }
 
     private interface Attempt {
@@ -206,10 +212,10 @@ public final class Oracle {
         writeBytes(out, data);
     }
 
-    /** Any failure is a verdict, except that a heap that ran out is not one on the message. */
+    /** Any failure is a verdict on the message, except a heap that ran out, and a method that a release lacks. */
     private static void writeRejection(DataOutputStream out, Throwable rejection) throws IOException {
-        if (rejection instanceof OutOfMemoryError) {
-            throw (OutOfMemoryError) rejection;
+        if (rejection instanceof OutOfMemoryError || rejection instanceof LinkageError) {
+            throw (Error) rejection;
         }
         out.writeByte(0);
         writeBytes(out, rejection.getClass().getName().getBytes(StandardCharsets.UTF_8));
