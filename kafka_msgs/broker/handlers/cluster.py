@@ -11,6 +11,7 @@ from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicS
 from kafka_msgs.broker.controller.internal_topics import is_internal
 from kafka_msgs.broker.controller.topics import why_missing
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
+from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
 from kafka_msgs.enums import AclOperation, ResourceType, UpgradeType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
@@ -36,7 +37,6 @@ __all__ = ["HANDLERS"]
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
-_METADATA: Final = "__cluster_metadata"
 _FIRST_WITHOUT_RESULTS: Final = 2
 _NO_ERROR: Final = "NONE"
 """The text of a result without an error, which Kafka has here."""
@@ -227,7 +227,7 @@ def _describe_quorum(call: Call[DescribeQuorumRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE)
     topics = []
     asked = [(topic.topic_name, each.partition_index) for topic in call.request.topics for each in topic.partitions]
-    known = asked == [(_METADATA, 0)] and len(call.request.topics) == 1
+    known = asked == [(METADATA_TOPIC, 0)] and len(call.request.topics) == 1
     for topic in call.request.topics:
         partitions = tuple(_quorum(call, each.partition_index, known=known) for each in topic.partitions)
         topics.append(quorum.TopicData(topic_name=topic.topic_name, partitions=partitions))

@@ -15,6 +15,7 @@ from kafka_msgs.broker.controller.topics import (
     NewTopic,
     add_partitions,
     check_new_name,
+    check_not_reserved,
     delete_topic,
     topic_records,
 )
@@ -39,7 +40,6 @@ from kafka_msgs.schema import ZERO_UUID
 
 __all__ = ["HANDLERS"]
 
-_CLUSTER_METADATA: Final = "__cluster_metadata"
 _FIRST_STRICT: Final = {CreateTopicsRequest: 6, DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
 """The first version of each api that is refused if the client has used up its ``controller_mutation_rate``."""
 
@@ -104,9 +104,10 @@ def _forbidden(call: Call[CreateTopicsRequest], name: str, times: int) -> Refuse
     """Return why the client may not create a topic that the request has so many ``times``, or None."""
     if times > 1:
         return RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
-    if name == _CLUSTER_METADATA:
-        message = f"Creation of internal topic {_CLUSTER_METADATA} is prohibited."
-        return RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    try:
+        check_not_reserved(name)
+    except RefusedError as error:
+        return error
     if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
         return RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return None

@@ -178,7 +178,8 @@ class GroupHost:
 
     def _show_topics(self, put: list[TopicState], deleted: list[str]) -> None:
         image = self.coordinator.image.changed(put=map(self._topic, put), delete=deleted)
-        self._settle(self.coordinator.set_image(image, now=self._cluster.now))
+        names = (*deleted, *(topic.name for topic in put))
+        self._settle(self.coordinator.set_image(image, now=self._cluster.now, names=names))
 
     def creation_failed(self, group_id: str, reason: str) -> None:
         """Tell the coordinator that topics which a group needs could not be created."""
