@@ -244,8 +244,8 @@ class Call(Generic[R]):
         taken = ended_at - self.began_at if self.began_at is not None else 0
         self.charge(self.meters.request, taken * _PERCENT_OF_A_SECOND)
 
-    def charge_mutations(self, partitions: int, *, strict: bool) -> None:
-        """Count partitions that are created or deleted (KIP-599).
+    def charge_mutations(self, partitions: int, *, strict: bool, forwarded: bool = False) -> None:
+        """Count partitions that are created or deleted (KIP-599). The answer to a ``forwarded`` request has no delay.
 
         Raises ``RefusedError`` with THROTTLING_QUOTA_EXCEEDED if the client should not have asked yet, and the api is
         ``strict``: its version tells clients that they may be refused.
@@ -256,7 +256,7 @@ class Call(Generic[R]):
             return
         delay = meter.admit(self.session.principal.name, self.client_id, partitions, self.cluster.now)
         if delay:
-            self.throttle_time_ms = max(self.throttle_time_ms, delay)
+            self.throttle_time_ms = max(self.throttle_time_ms, 0 if forwarded else delay)
             raise RefusedError(error=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
     def allows(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
@@ -35,6 +36,7 @@ __all__ = [
     "NewTopic",
     "add_partitions",
     "auto_create",
+    "automatic_topic",
     "check_new_name",
     "check_not_reserved",
     "check_topic_configs",
@@ -135,29 +137,23 @@ def add_partitions(
     return [_partition(cluster.image, topic.id, present + number, each) for number, each in enumerate(replicas)]
 
 
-def auto_create(cluster: Cluster, name: str) -> ErrorCode:
-    """Create a topic that a client asked for. Return the error that the client gets this time.
-
-    Kafka creates it in the background and answers UNKNOWN_TOPIC_OR_PARTITION or, for a name that is not allowed,
-    INVALID_TOPIC_EXCEPTION. The client asks again.
-    """
+def automatic_topic(cluster: Cluster, name: str) -> NewTopic:
+    """Return how a topic is created that is not described: an internal one, or one with the defaults."""
     internal = INTERNAL_TOPICS.get(name)
     if internal is None:
-        new = NewTopic(name=name)
-    else:
-        settings = cluster.settings
-        new = NewTopic(
-            name=name,
-            num_partitions=internal.partitions(settings),
-            replication_factor=internal.replication_factor(settings),
-            configs=internal.configs(settings),
-        )
-    try:
-        cluster.commit(create_topic(cluster, new))
-    except RefusedError as error:
-        if error.error in (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_REPLICATION_FACTOR):
-            return ErrorCode(error.error)
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return NewTopic(name=name)
+    return NewTopic(
+        name=name,
+        num_partitions=internal.partitions(cluster.settings),
+        replication_factor=internal.replication_factor(cluster.settings),
+        configs=internal.configs(cluster.settings),
+    )
+
+
+def auto_create(cluster: Cluster, name: str) -> None:
+    """Create the topic of a coordinator, as brokers do by themselves. If it cannot be created, it stays missing."""
+    with suppress(RefusedError):
+        cluster.commit(create_topic(cluster, automatic_topic(cluster, name)))
 
 
 def check_topic_name(name: str) -> None:
