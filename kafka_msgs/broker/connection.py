@@ -2,6 +2,9 @@
 
 A connection has one request in work at a time, as in Kafka: the next one begins when the answer is written. So answers
 keep the order of the requests. While a request is in work, at most ``_HELD`` bytes of the next ones are read.
+
+An answer may come in the middle of a request of another connection. So it never begins the next request itself: that is
+put off until the present step is over. A client with many requests gets ``_TURN`` of them at a time.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Server"]
 
 _HELD: Final = 2**20
+_TURN: Final = 16
 _READING: Final = CodecOptions(memoryview_records=True, utf8_errors="replace")
 _RESET: Final = struct.pack("ii", 1, 0)
 
@@ -51,6 +55,9 @@ class Server(Protocol):
 
     def arm(self) -> None:
         """Wake up when the next timer of the cluster is due."""
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` when the present step is over."""
 
     def lost(self, connection: Connection) -> None:
         """Forget a connection."""
@@ -71,7 +78,7 @@ class Connection(asyncio.Protocol):
         self._following: Callable[[bytes], Damage] | None = None
         self._held = self._mute_ms = 0
         self._end_mute: Callable[[], None] | None = None
-        self._paused = self._full = self._pumping = False
+        self._paused = self._full = self._pumping = self._scheduled = False
 
     # What asyncio calls
 
@@ -155,7 +162,8 @@ class Connection(asyncio.Protocol):
             self._end_mute()
             self._end_mute = None
         self._request = None
-        self._pump()
+        if self._held and not self._pumping:
+            self._pump_later()
 
     def _send_pieces(self, damage: Damage, index: int) -> None:
         """Send the pieces of a damaged answer from one on. The next request waits for the last piece."""
@@ -186,13 +194,24 @@ class Connection(asyncio.Protocol):
 
     # Requests
 
+    def _pump_later(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._server.call_soon(self._pump)
+
     def _pump(self) -> None:
-        """Take requests as long as none is in work and the client reads its answers."""
+        """Take requests as long as none is in work and the client reads its answers, ``_TURN`` at most."""
+        self._scheduled = False
         if self._pumping:
             return
         self._pumping = True
+        left = _TURN
         try:
             while self._request is None and not self._full and not self.session.closed:
+                if not left:
+                    self._pump_later()
+                    break
+                left -= 1
                 event = self._wire.next_event()
                 if not isinstance(event, RequestReceived | TokenReceived):
                     break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.broker.clock import Clock
@@ -103,6 +103,10 @@ class BrokerServer:
         self._armed, self._timer = due, None
         if due is not None:
             self._timer = self._loop.call_later(max(0, due - self.clock.now()) / 1000, self.tick)
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` in the next turn of the event loop."""
+        self._loop.call_soon(callback)
 
     def lost(self, connection: Connection) -> None:
         """Forget a connection."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +47,28 @@ def test_a_start_and_a_stop_leave_no_thread_and_no_port() -> None:
         assert threading.active_count() == before
         with socket.create_server((host, int(port))):
             pass
+
+
+def test_a_broker_that_runs_is_not_started_again(tmp_path: Path) -> None:
+    threads = threading.active_count()
+    with EmbeddedBroker(directory=tmp_path) as broker:
+        servers = broker.bootstrap_servers
+        with pytest.raises(BrokerStartError, match="runs already"):
+            broker.start()
+        assert broker.bootstrap_servers == servers
+        assert threading.active_count() == threads + 1
+    assert threading.active_count() == threads
+    with EmbeddedBroker(directory=tmp_path):
+        pass
+
+
+def test_a_broker_in_an_event_loop_is_not_started_again() -> None:
+    async def main() -> None:
+        async with AsyncEmbeddedBroker() as broker:
+            with pytest.raises(BrokerStartError, match="runs already"):
+                await broker.start()
+
+    asyncio.run(main())
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
