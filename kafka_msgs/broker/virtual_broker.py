@@ -26,6 +26,9 @@ class Network(Protocol):
     def close_broker(self, broker_id: int, *, reset: bool) -> None:
         """Stop listening, and close all connections; ``reset`` breaks them off."""
 
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` in the next turn of the event loop."""
+
 
 @define(eq=False)
 class VirtualBroker:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -80,10 +80,18 @@ class GroupHost:
     def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
         """Load a partition that this broker leads."""
         self._logs[partition] = (log, epoch)
-        now = self._cluster.now
-        if self.coordinator.elect(partition, epoch, now=now):
-            self.coordinator.load(partition, read_state(log))
-            self._settle(self.coordinator.loaded(partition, log.log_end_offset, now=now))
+        if self.coordinator.elect(partition, epoch, now=self._cluster.now):
+            self._cluster.long_work.begin(self._load(partition, log, epoch))
+
+    def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
+        """Load a partition, a record at a time. It ends when another broker leads the partition."""
+        for record in read_state(log):
+            if self._logs.get(partition) != (log, epoch):
+                return
+            self.coordinator.load(partition, (record,))
+            yield
+        if self._logs.get(partition) == (log, epoch):
+            self._settle(self.coordinator.loaded(partition, log.log_end_offset, now=self._cluster.now))
 
     def resign(self, partition: int, epoch: int | None) -> None:
         """Forget a partition that another broker leads."""
