@@ -73,7 +73,12 @@ class Cluster:
         self.directory: ClusterDirectory | None = None
         if config.directory is not None:
             self.directory = ClusterDirectory(
-                config.directory, config.brokers, cluster_id=self.cluster_id, new_id=self.new_id, now=now
+                config.directory,
+                config.brokers,
+                cluster_id=self.cluster_id,
+                new_id=self.new_id,
+                now=now,
+                durable=config.durable,
             )
             self.cluster_id, self.broker_ids = self.directory.cluster_id, self.directory.broker_ids
             open_store = open_store or self.directory.open_store

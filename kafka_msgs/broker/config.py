@@ -60,7 +60,8 @@ class BrokerConfig:
 
     ``directory`` keeps all data in Kafka's own files; without it, everything is in memory. One broker has it as its log
     directory. Several have a log directory each in it, such as ``broker-0``. If it has log directories of nodes, these
-    nodes are the brokers, with their ids.
+    nodes are the brokers, with their ids. With ``durable`` each append is on the disk before it is acknowledged, so a
+    crash of the machine loses nothing. It needs a directory.
 
     ``users`` has names and passwords for listeners with SASL: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. ``authorizer``
     decides by ACLs what clients may do. ``super_users`` such as ``User:admin`` may do everything, and
@@ -77,6 +78,7 @@ class BrokerConfig:
     release: str | None = None
     profile: Profile = SHIPPED
     directory: Path | None = field(default=None, converter=optional(Path))
+    durable: bool = False
     configs: Mapping[str, str] = field(factory=dict)
     racks: tuple[str | None, ...] = ()
     cluster_id: str | None = None
@@ -97,6 +99,9 @@ class BrokerConfig:
                 value=names,
                 reason="one or more of distinct names are needed",
             )
+
+        if self.durable and self.directory is None:
+            raise OptionError(source="BrokerConfig", option="durable", value=True, reason="it needs a directory")
 
     @staticmethod
     def embedded_defaults(brokers: int) -> Mapping[str, str]:

@@ -69,6 +69,8 @@ class _MemorySegment:
 class MemoryPartition:
     """A partition that ends with the process. It is a ``PartitionStore``."""
 
+    durable = False
+
     _snapshots: dict[int, list[ProducerState]] = field(factory=dict)
 
     def load(self) -> Stored:

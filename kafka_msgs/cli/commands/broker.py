@@ -48,6 +48,9 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep all data here, in Kafka's own files. Without it, everything is in memory.",
 )
+@click.option(
+    "--durable", is_flag=True, help="Acknowledge records when they are on the disk, so that power may fail; needs --dir."
+)
 @click.option("--as-release", metavar="RELEASE", help="Offer the versions of this Kafka release only, such as 3.7.")
 @click.option(
     "--config",
@@ -69,6 +72,7 @@ def broker_command(
     brokers: int,
     port: int,
     directory: Path | None,
+    durable: bool,
     as_release: str | None,
     configs: dict[str, str],
     profile: str,
@@ -85,6 +89,7 @@ def broker_command(
         brokers=brokers,
         listeners=(ListenerConfig(port=port),),
         directory=directory,
+        durable=durable,
         release=as_release,
         configs=configs,
         profile=dict(zip(_PROFILES, (SHIPPED, PAGE), strict=True))[profile],
