@@ -94,8 +94,8 @@ class Exchange(Protocol):
 class Session:
     """One connection to one virtual broker. ``client_host`` has the form that Kafka's records have: ``/127.0.0.1``.
 
-    On a listener with SASL a client must log in. ``exchange`` is the login under way, and ``login_ends`` the moment
-    (ms) from which it must log in again. ``end`` closes the connection: from then on answers are dropped, and what
+    On a listener with SASL a client must log in. ``exchange`` is the login under way with ``mechanism``, ``login_ends``
+    the moment (ms) from which it must log in again, and ``login_again_at`` when it last began to do so. ``end`` closes the connection: from then on answers are dropped, and what
     ``on_close`` was given is called once.
     """
 
@@ -109,6 +109,8 @@ class Session:
     exchange: Exchange | None = None
     logged_in: bool = field(init=False)
     login_ends: int | None = None
+    login_again_at: int = 0
+    mechanism: str | None = None
     closed: bool = False
     _on_close: dict[int, Callable[[], None]] = Factory(dict)
     _callbacks: int = 0
@@ -119,7 +121,7 @@ class Session:
 
     def may_ask(self, now: int) -> bool:
         """Return whether the client is logged in, and its login has not ended."""
-        return self.logged_in and (self.login_ends is None or now < self.login_ends)
+        return self.logged_in and self.exchange is None and (self.login_ends is None or now < self.login_ends)
 
     def on_close(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call ``callback`` when the connection is closed. Return what takes this back."""

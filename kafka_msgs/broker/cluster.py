@@ -187,6 +187,13 @@ class Cluster:
         """Run ``callback`` after ``delay_ms`` milliseconds."""
         return self.timers.schedule(self.now + delay_ms, callback)
 
+    def wait(self, ms: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` after so many milliseconds of real time. Without a network nobody waits."""
+        if self.network is None or not ms:
+            callback()
+        else:
+            self.network.call_later(ms, partial(self._guarded, callback))
+
     # Metadata
 
     def commit(self, records: Iterable[MetadataRecord]) -> Delta:

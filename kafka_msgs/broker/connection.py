@@ -20,7 +20,7 @@ from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.broker.call import Call, Damage, Session
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.handlers.api_versions import unsupported_version
-from kafka_msgs.broker.handlers.sasl import take_token
+from kafka_msgs.broker.handlers.sasl import failure_delay, take_token
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import KafkaMsgsError, ProtocolError, RefusedError
 from kafka_msgs.message import Response
@@ -62,28 +62,41 @@ class Server(Protocol):
     def lost(self, connection: Connection) -> None:
         """Forget a connection."""
 
+    def loop_time(self) -> float:
+        """Return the real time in seconds, from any moment on."""
+
 
 class Connection(asyncio.Protocol):
     """A connection on a transport of asyncio. It carries the calls of its client to the cluster, and answers back."""
 
     session: Session
+    active_at: float
+    """When bytes last came or went, in seconds of the event loop."""
 
     def __init__(self, server: Server, broker_id: int, listener: ListenerConfig) -> None:
         self._server = server
         self._cluster = server.cluster
         self._broker_id = broker_id
         self._listener = listener
-        self._wire = ServerConnection(max_frame_size=self._cluster.config.max_request_size, options=_READING)
+        self._wire = ServerConnection(max_frame_size=self._frame_limit(), options=_READING)
         self._request: RequestReceived | None = None
         self._following: Callable[[bytes], Damage] | None = None
         self._held = self._mute_ms = 0
         self._end_mute: Callable[[], None] | None = None
         self._paused = self._full = self._pumping = self._scheduled = False
 
+    def _frame_limit(self) -> int:
+        """Return how large a frame may be before the client has logged in."""
+        largest = self._cluster.config.max_request_size
+        if not self._listener.sasl:
+            return largest
+        return min(largest, self._cluster.settings.number("sasl.server.max.receive.size"))
+
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self.active_at = self._server.loop_time()
         host = (transport.get_extra_info("peername") or ("127.0.0.1",))[0]
         self.session = self._cluster.open_session(self._broker_id, listener=self._listener, client_host=f"/{host}")
         self._server.connections.add(self)
@@ -104,6 +117,7 @@ class Connection(asyncio.Protocol):
         self._server.arm()
 
     def data_received(self, data: bytes) -> None:
+        self.active_at = self._server.loop_time()
         self._held += len(data)
         self._wire.receive_data(data)
         self._pump()
@@ -129,6 +143,7 @@ class Connection(asyncio.Protocol):
         if self.session.closed or request is None:
             return
         self._mute_ms = call.throttle_time_ms
+        self.active_at = self._server.loop_time()
         if response is not None:
             try:
                 frame = self._wire.send_response(request, response)
@@ -212,6 +227,8 @@ class Connection(asyncio.Protocol):
                     self._pump_later()
                     break
                 left -= 1
+                if self.session.logged_in:
+                    self._wire.max_frame_size = self._cluster.config.max_request_size
                 event = self._wire.next_event()
                 if not isinstance(event, RequestReceived | TokenReceived):
                     break
@@ -242,6 +259,9 @@ class Connection(asyncio.Protocol):
         if not self._cluster.dispatch.answers(event.api_key, event.version):
             self._refuse_version(event)
             return
+        if not (self.session.logged_in or self._cluster.dispatch.handler(event.api_key).before_login):
+            self.end(reset=False)
+            return
         try:
             frame = event.frame()
         except KafkaMsgsError:
@@ -265,10 +285,12 @@ class Connection(asyncio.Protocol):
 
     def _take_token(self, token: bytes) -> None:
         """Go on with a login whose tokens have no headers (KIP-43). If it fails, the connection is closed."""
+        self._cluster.note_time(self._server.clock.now())
         try:
             answer = take_token(self._cluster, self.session, token)
         except RefusedError:
-            self.end(reset=False)
+            self._cluster.wait(failure_delay(self._cluster), lambda: self.end(reset=False))
+            self._wire.close()
             return
         self._transport.write(self._wire.send_token(answer))
         if self.session.logged_in:

@@ -29,6 +29,9 @@ class Network(Protocol):
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` in the next turn of the event loop."""
 
+    def call_later(self, ms: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` after so many milliseconds of real time."""
+
 
 @define(eq=False)
 class VirtualBroker:

@@ -48,9 +48,7 @@ def read_frame(connection: socket.socket) -> None:
 def test_many_long_polls_with_a_request_behind_them_are_all_answered() -> None:
     with EmbeddedBroker() as broker, ExitStack() as stack:
         topic = new_topic(broker)
-        produced = TopicProduceData(
-            name=topic, partition_data=(PartitionProduceData(index=0, records=batch(b"one")),)
-        )
+        produced = TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=batch(b"one")),))
         write: tuple[Request[Any], int] = (ProduceRequest(acks=1, timeout_ms=1000, topic_data=(produced,)), 9)
         connections = [stack.enter_context(connect(broker)) for _ in range(CONNECTIONS)]
         for connection in connections:

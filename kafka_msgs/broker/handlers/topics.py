@@ -64,9 +64,7 @@ def _charge(call: Call[Any], partitions: int) -> None:
     call.charge_mutations(partitions, strict=call.version >= _FIRST_STRICT[type(call.request)])
 
 
-def _success(
-    call: Call[CreateTopicsRequest], new: NewTopic, records: Sequence[MetadataRecord]
-) -> CreatableTopicResult:
+def _success(call: Call[CreateTopicsRequest], new: NewTopic, records: Sequence[MetadataRecord]) -> CreatableTopicResult:
     topic = next(each for each in records if isinstance(each, TopicRecord))
     facts: dict[str, Any] = {"name": topic.name, "topic_id": topic.topic_id, "error_message": None}
     if not call.allows(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
