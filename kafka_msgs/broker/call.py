@@ -95,8 +95,8 @@ class Session:
     """One connection to one virtual broker. ``client_host`` has the form that Kafka's records have: ``/127.0.0.1``.
 
     On a listener with SASL a client must log in. ``exchange`` is the login under way with ``mechanism``, ``login_ends``
-    the moment (ms) from which it must log in again, and ``login_again_at`` when it last began to do so. ``end`` closes the connection: from then on answers are dropped, and what
-    ``on_close`` was given is called once.
+    the moment (ms) from which it must log in again, and ``login_again_at`` when it last began to do so. ``end`` closes
+    the connection: from then on answers are dropped, and the callbacks of ``on_close`` are called once.
     """
 
     id: int

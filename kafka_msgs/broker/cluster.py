@@ -222,9 +222,14 @@ class Cluster:
     def start(self, addresses: Mapping[int, Mapping[str, Address]]) -> None:
         """Register and start the brokers. ``addresses`` has host and port of each listener, by broker and name."""
         self.long_work.scheduler = self.network
-        for broker_id, listeners in addresses.items():
+        for number, (broker_id, listening) in enumerate(addresses.items()):
             meters = self.quotas.new_meters()
-            self.brokers[broker_id] = VirtualBroker(broker_id, listeners, self._log_dir(broker_id), meters)
+            advertised = {
+                each.name: each.advertised(number, listening[each.name])
+                for each in self.config.listeners
+                if each.name in listening
+            }
+            self.brokers[broker_id] = VirtualBroker(broker_id, listening, advertised, self._log_dir(broker_id), meters)
         if self.directory is not None:
             self._tell(recover_image(self, self.directory.records(), self.directory.end_offset))
         if self.directory is None or self.directory.is_new:

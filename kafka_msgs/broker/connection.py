@@ -14,6 +14,7 @@ import socket
 import struct
 from collections.abc import Callable
 from contextlib import suppress
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from kafka_msgs.api_keys import ApiKey
@@ -37,12 +38,26 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import ListenerConfig
 
-__all__ = ["Connection", "Server"]
+__all__ = ["Connection", "Server", "java_address"]
 
 _HELD: Final = 2**20
 _TURN: Final = 16
 _READING: Final = CodecOptions(memoryview_records=True, utf8_errors="replace")
 _RESET: Final = struct.pack("ii", 1, 0)
+
+
+def java_address(host: str) -> str:
+    """Return an address as Java's ``InetAddress.getHostAddress`` shows it, which is the form of hosts in ACLs.
+
+    IPv6 has all its eight groups there, and IPv4 inside of IPv6 is IPv4.
+    """
+    if ":" not in host:
+        return host
+    text, sign, zone = host.partition("%")
+    address = IPv6Address(text)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":")) + sign + zone
 
 
 class Server(Protocol):
@@ -98,7 +113,9 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self.active_at = self._server.loop_time()
         host = (transport.get_extra_info("peername") or ("127.0.0.1",))[0]
-        self.session = self._cluster.open_session(self._broker_id, listener=self._listener, client_host=f"/{host}")
+        self.session = self._cluster.open_session(
+            self._broker_id, listener=self._listener, client_host=f"/{java_address(host)}"
+        )
         self._server.connections.add(self)
         broker = self._cluster.brokers[self._broker_id]
         if self._server.closing or not broker.running or len(broker.sessions) > self._cluster.config.max_connections:

@@ -48,7 +48,7 @@ class _Embedded(ABC):
         def addresses(cluster: Cluster) -> str:
             return ",".join(
                 f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-                for host, port in (broker.addresses[listener] for broker in cluster.brokers.values())
+                for host, port in (broker.advertised[listener] for broker in cluster.brokers.values())
             )
 
         return self.run(addresses)

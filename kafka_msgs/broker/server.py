@@ -52,7 +52,9 @@ class BrokerServer:
         addresses: dict[int, dict[str, Address]] = {}
         try:
             for number, broker_id in enumerate(self.cluster.broker_ids):
-                wanted = {each.name: (config.host, each.port and each.port + number) for each in config.listeners}
+                wanted = {
+                    each.name: (each.host or config.host, each.port and each.port + number) for each in config.listeners
+                }
                 addresses[broker_id] = self._bind(broker_id, wanted)
             self.cluster.network = self
             if self.clock.real:

@@ -35,13 +35,15 @@ class Network(Protocol):
 
 @define(eq=False)
 class VirtualBroker:
-    """One of the brokers. ``addresses`` has host and port of each listener, by name. ``parts`` is for what hosts state
+    """One of the brokers. ``addresses`` has host and port of each listener, by name, and ``advertised`` those that clients
+    learn. ``parts`` is for what hosts state
     here, such as coordinators and sessions, by their class. They end with the broker. ``log_dir`` is the id of its log
     directory. ``meters`` measure for quotas.
     """
 
     id: int
     addresses: Mapping[str, Address]
+    advertised: Mapping[str, Address]
     log_dir: UUID
     meters: Meters
     sessions: dict[int, Session] = Factory(dict)

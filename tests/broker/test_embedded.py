@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 
+from kafka_msgs import MetadataRequest
 from kafka_msgs.admin import Admin, AsyncAdmin, NewTopic
 from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig, EmbeddedBroker, ListenerConfig, ManualClock
 from kafka_msgs.broker.clock import SystemClock
 from kafka_msgs.broker.cluster import Cluster
+from kafka_msgs.broker.connection import java_address
 from kafka_msgs.broker.handlers.fetch_sessions import FetchSessions
 from kafka_msgs.client import Consumer, Producer
 from kafka_msgs.errors import BrokerStartError, OptionError
 from kafka_msgs.testing import new_topic
+from tests.support.raw_client import RawClient
 
 
 def test_a_client_creates_a_topic_and_sees_its_leaders_on_all_brokers() -> None:
@@ -128,3 +131,45 @@ def test_a_consumer_closes_its_fetch_session_beside_a_long_poll_that_never_ends(
 
 def _fetch_sessions(cluster: Cluster) -> int:
     return len(cluster.brokers[0].parts[FetchSessions])
+
+
+def test_clients_of_each_listener_are_sent_to_its_advertised_addresses() -> None:
+    listeners = (
+        ListenerConfig(name="INSIDE", host="0.0.0.0"),
+        ListenerConfig(name="PROXY", advertised_host="proxy.example", advertised_port=19_092),
+    )
+    with EmbeddedBroker(brokers=2, listeners=listeners) as broker:
+        ports = broker.run(lambda cluster: [each.addresses["INSIDE"][1] for each in cluster.brokers.values()])
+        assert broker.bootstrap_servers == ",".join(f"127.0.0.1:{port}" for port in ports)
+        assert broker.bootstrap_of("PROXY") == "proxy.example:19092,proxy.example:19093"
+        with Admin(broker.bootstrap_servers) as admin:
+            nodes = admin.describe_cluster().nodes.values()
+            assert {(each.host, each.port) for each in nodes} == {("127.0.0.1", port) for port in ports}
+        with RawClient(broker, listener="PROXY") as client:
+            brokers = client.call(MetadataRequest(topics=()), 9).brokers
+            assert [(each.host, each.port) for each in brokers] == [
+                ("proxy.example", 19_092),
+                ("proxy.example", 19_093),
+            ]
+        broker.kill_broker(1)
+        broker.start_broker(1)
+        assert broker.bootstrap_of("PROXY") == "proxy.example:19092,proxy.example:19093"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_no_client_is_sent_to_all_interfaces(host: str) -> None:
+    with pytest.raises(OptionError, match="cannot connect"):
+        ListenerConfig(advertised_host=host)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("fe80::ab%eth0", "fe80:0:0:0:0:0:0:ab%eth0"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+    ],
+)
+def test_addresses_have_the_form_that_acls_have_in_java(address: str, shown: str) -> None:
+    assert java_address(address) == shown
