@@ -89,7 +89,7 @@ def _describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> No
     names = [each for each in sorted(asked or call.cluster.image.topics) if each >= first]
     seen = {name: call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names}
     topics, following = _page(call, [name for name in names if seen[name]])
-    hidden = [_unknown(call, name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in names if asked and not seen[name]]
+    hidden = [_unknown(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in names if asked and not seen[name]]
     call.answer(DescribeTopicPartitionsResponse(topics=(*topics, *hidden), next_cursor=following))
 
 
@@ -106,7 +106,8 @@ def _page(
             return topics, Cursor(topic_name=name, partition_index=0)
         topic = call.cluster.image.topics.get(name)
         if topic is None:
-            topics.append(_unknown(call, name, why_missing(name)))
+            operations = call.operations(ResourceType.TOPIC, name)
+            topics.append(_unknown(name, why_missing(name), topic_authorized_operations=operations))
             continue
         start = cursor.partition_index if cursor and name == cursor.topic_name else 0
         chosen = topic.partitions[start : start + left]
@@ -117,15 +118,8 @@ def _page(
     return topics, None
 
 
-def _unknown(
-    call: Call[DescribeTopicPartitionsRequest], name: str, error: ErrorCode
-) -> DescribeTopicPartitionsResponseTopic:
-    return DescribeTopicPartitionsResponseTopic(
-        error_code=error,
-        name=name,
-        is_internal=is_internal(name),
-        topic_authorized_operations=call.operations(ResourceType.TOPIC, name),
-    )
+def _unknown(name: str, error: ErrorCode, **facts: Any) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=error, name=name, is_internal=is_internal(name), **facts)
 
 
 def _described(

@@ -111,6 +111,7 @@ def _deleted(
 ) -> DeletableTopicResult:
     name, topic_id = wanted.name, wanted.topic_id
     try:
+        name = _shown_name(call, wanted)
         topic = _topic_to_delete(call, wanted, keys)
         name, topic_id = topic.name, topic.id
         _charge(call, len(topic.partitions))
@@ -118,6 +119,19 @@ def _deleted(
         return DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.error, error_message=error.message)
     call.cluster.commit(delete_topic(topic))
     return DeletableTopicResult(name=name, topic_id=topic_id)
+
+
+def _shown_name(call: Call[DeleteTopicsRequest], wanted: DeleteTopicState) -> str | None:
+    """Return the name in an answer: that of the request, or that of an id if the client may know it."""
+    topic = call.cluster.image.topics_by_id.get(wanted.topic_id)
+    if wanted.name is not None or topic is None or not _may_delete(call, AclOperation.DESCRIBE, topic.name):
+        return wanted.name
+    return topic.name
+
+
+def _may_delete(call: Call[DeleteTopicsRequest], operation: AclOperation, name: str) -> bool:
+    """Whether the client may do this to a topic, or may delete all that the cluster has."""
+    return call.allows_cluster(AclOperation.DELETE) or call.allows(operation, ResourceType.TOPIC, name)
 
 
 def _topic_to_delete(
@@ -133,11 +147,10 @@ def _topic_to_delete(
         raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=f"Duplicate topic {'id' if by_id else 'name'}.")
     topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics.get(wanted.name or "")
     name = topic.name if topic else wanted.name
-    if name is not None:
-        if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
-            raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        if not call.allows(AclOperation.DELETE, ResourceType.TOPIC, name):
-            raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if name is not None and not _may_delete(call, AclOperation.DESCRIBE, name):
+        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if topic is not None and not _may_delete(call, AclOperation.DELETE, topic.name):
+        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         raise RefusedError(error=error, message=ERROR_TEXTS[error])
