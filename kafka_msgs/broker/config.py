@@ -33,7 +33,8 @@ class ListenerConfig:
 
     ``host`` is where it listens, by default the one of the cluster. Clients are sent to ``advertised_host`` and
     ``advertised_port`` + n, such as those of a proxy or of the host of a container; by default to where the broker
-    listens, and to the loopback address if that is on all interfaces. ``tls`` has the server's side of a listener whose protocol is SSL or SASL_SSL.
+    listens, and to the loopback address if that is on all interfaces. ``tls`` has the server's side of a listener whose
+    protocol is SSL or SASL_SSL.
     """
 
     name: str = "PLAINTEXT"

@@ -35,10 +35,9 @@ class Network(Protocol):
 
 @define(eq=False)
 class VirtualBroker:
-    """One of the brokers. ``addresses`` has host and port of each listener, by name, and ``advertised`` those that clients
-    learn. ``parts`` is for what hosts state
-    here, such as coordinators and sessions, by their class. They end with the broker. ``log_dir`` is the id of its log
-    directory. ``meters`` measure for quotas.
+    """One of the brokers. ``addresses`` has host and port of each listener, by name, and ``advertised`` those that
+    clients learn. ``parts`` is for what hosts state here, such as coordinators and sessions, by their class. They end
+    with the broker. ``log_dir`` is the id of its log directory. ``meters`` measure for quotas.
     """
 
     id: int

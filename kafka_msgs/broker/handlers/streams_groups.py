@@ -42,7 +42,8 @@ def _heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> None:
             _refuse(f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited.")
         if invalid := [name for name in names if not _is_topic_name(name)]:
             _refuse(f"Topic names {','.join(invalid)} are not valid topic names.")
-        require_topics(call, names)
+        strict = call.cluster.config.profile.streams.stricter_permissions
+        require_topics(call, names, AclOperation.DESCRIBE_CONFIGS if strict else AclOperation.DESCRIBE)
     host = GroupHost.on(call.cluster, call.session.broker_id)
     host.ask(call, request, lambda answer: call.answer(_with_topics(call, answer)))
 
@@ -124,6 +125,7 @@ HANDLERS: Final = (
             Described(
                 groups="group_ids",
                 results="groups",
+                stricter=AclOperation.READ,
                 topics=_described_topics,
                 hidden="The described group uses topics that the client is not authorized to describe.",
             )
