@@ -94,9 +94,9 @@ class Exchange(Protocol):
 class Session:
     """One connection to one virtual broker. ``client_host`` has the form that Kafka's records have: ``/127.0.0.1``.
 
-    On a listener with SASL a client must log in. ``exchange`` is the login under way, and ``login_ends`` the moment
-    (ms) from which it must log in again. ``end`` closes the connection: from then on answers are dropped, and what
-    ``on_close`` was given is called once.
+    On a listener with SASL a client must log in. ``exchange`` is the login under way with ``mechanism``, ``login_ends``
+    the moment (ms) from which it must log in again, and ``login_again_at`` when it last began to do so. ``end`` closes
+    the connection: from then on answers are dropped, and the callbacks of ``on_close`` are called once.
     """
 
     id: int
@@ -109,6 +109,8 @@ class Session:
     exchange: Exchange | None = None
     logged_in: bool = field(init=False)
     login_ends: int | None = None
+    login_again_at: int = 0
+    mechanism: str | None = None
     closed: bool = False
     _on_close: dict[int, Callable[[], None]] = Factory(dict)
     _callbacks: int = 0
@@ -119,7 +121,7 @@ class Session:
 
     def may_ask(self, now: int) -> bool:
         """Return whether the client is logged in, and its login has not ended."""
-        return self.logged_in and (self.login_ends is None or now < self.login_ends)
+        return self.logged_in and self.exchange is None and (self.login_ends is None or now < self.login_ends)
 
     def on_close(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call ``callback`` when the connection is closed. Return what takes this back."""
@@ -244,8 +246,8 @@ class Call(Generic[R]):
         taken = ended_at - self.began_at if self.began_at is not None else 0
         self.charge(self.meters.request, taken * _PERCENT_OF_A_SECOND)
 
-    def charge_mutations(self, partitions: int, *, strict: bool) -> None:
-        """Count partitions that are created or deleted (KIP-599).
+    def charge_mutations(self, partitions: int, *, strict: bool, forwarded: bool = False) -> None:
+        """Count partitions that are created or deleted (KIP-599). The answer to a ``forwarded`` request has no delay.
 
         Raises ``RefusedError`` with THROTTLING_QUOTA_EXCEEDED if the client should not have asked yet, and the api is
         ``strict``: its version tells clients that they may be refused.
@@ -256,7 +258,7 @@ class Call(Generic[R]):
             return
         delay = meter.admit(self.session.principal.name, self.client_id, partitions, self.cluster.now)
         if delay:
-            self.throttle_time_ms = max(self.throttle_time_ms, delay)
+            self.throttle_time_ms = max(self.throttle_time_ms, 0 if forwarded else delay)
             raise RefusedError(error=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
     def allows(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:

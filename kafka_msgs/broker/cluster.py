@@ -32,6 +32,7 @@ from kafka_msgs.broker.recovery import adopt_partitions, recover_image
 from kafka_msgs.broker.registrations import begin_cluster, fenced, registered, retiring, said_goodbye, unfenced
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
+from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.state_partition import state_partition
 from kafka_msgs.broker.timers import TimerHandle, Timers
 from kafka_msgs.broker.virtual_broker import Address, Network, VirtualBroker
@@ -54,7 +55,7 @@ class Cluster:
     True, it took the call. ``observers`` are called after each answer, with the call and the response. ``authorizer``
     decides what clients may do; without it they may do everything. ``jumps`` are called with the milliseconds by which
     the clock jumped. ``join_transaction`` makes sure that a partition is in a transaction before a producer writes to
-    it. ``stopwatch`` gives nanoseconds, for the time that requests take.
+    it. ``stopwatch`` gives nanoseconds, for the time that requests take. ``long_work`` is done between requests.
     """
 
     def __init__(self, config: BrokerConfig | None = None, *, now: int, open_store: OpenStore | None = None) -> None:
@@ -72,7 +73,12 @@ class Cluster:
         self.directory: ClusterDirectory | None = None
         if config.directory is not None:
             self.directory = ClusterDirectory(
-                config.directory, config.brokers, cluster_id=self.cluster_id, new_id=self.new_id, now=now
+                config.directory,
+                config.brokers,
+                cluster_id=self.cluster_id,
+                new_id=self.new_id,
+                now=now,
+                durable=config.durable,
             )
             self.cluster_id, self.broker_ids = self.directory.cluster_id, self.directory.broker_ids
             open_store = open_store or self.directory.open_store
@@ -89,6 +95,7 @@ class Cluster:
         self.quotas = Quotas(self._window("quota"), self._window("controller.quota"))
         self.listeners.append(lambda delta: self.quotas.follow(delta.records))
         self.network: Network | None = None
+        self.long_work = SlicedWork(self._guarded)
         self.join_transaction: Callable[..., Guard | None] | None = None
         self._soon: deque[Callable[[], None]] = deque()
         self.partitions = PartitionTable(self, open_store or memory_store)
@@ -180,6 +187,13 @@ class Cluster:
         """Run ``callback`` after ``delay_ms`` milliseconds."""
         return self.timers.schedule(self.now + delay_ms, callback)
 
+    def wait(self, ms: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` after so many milliseconds of real time. Without a network nobody waits."""
+        if self.network is None or not ms:
+            callback()
+        else:
+            self.network.call_later(ms, partial(self._guarded, callback))
+
     # Metadata
 
     def commit(self, records: Iterable[MetadataRecord]) -> Delta:
@@ -207,9 +221,15 @@ class Cluster:
 
     def start(self, addresses: Mapping[int, Mapping[str, Address]]) -> None:
         """Register and start the brokers. ``addresses`` has host and port of each listener, by broker and name."""
-        for broker_id, listeners in addresses.items():
+        self.long_work.scheduler = self.network
+        for number, (broker_id, listening) in enumerate(addresses.items()):
             meters = self.quotas.new_meters()
-            self.brokers[broker_id] = VirtualBroker(broker_id, listeners, self._log_dir(broker_id), meters)
+            advertised = {
+                each.name: each.advertised(number, listening[each.name])
+                for each in self.config.listeners
+                if each.name in listening
+            }
+            self.brokers[broker_id] = VirtualBroker(broker_id, listening, advertised, self._log_dir(broker_id), meters)
         if self.directory is not None:
             self._tell(recover_image(self, self.directory.records(), self.directory.end_offset))
         if self.directory is None or self.directory.is_new:
@@ -243,6 +263,7 @@ class Cluster:
 
     def close(self) -> None:
         """End all connections, and close the directory. The cluster cannot be used afterwards."""
+        self.long_work.clear()
         for broker in self.brokers.values():
             for session in tuple(broker.sessions.values()):
                 session.end()

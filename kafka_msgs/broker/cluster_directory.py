@@ -36,15 +36,25 @@ class ClusterDirectory:
     """The log directories at ``path``, which are made if they are new: ``path`` itself, or one in it for each broker.
 
     ``brokers`` is how many there are at least, ``broker_ids`` has the nodes that are brokers. ``cluster_id`` is for a
-    new cluster, ``new_id`` makes the ids of new directories. ``now`` is in milliseconds since the epoch. Raises
-    ``OSError``, ``LogFileError`` and ``OptionError``.
+    new cluster, ``new_id`` makes the ids of new directories. ``now`` is in milliseconds since the epoch. With
+    ``durable`` a crash of the machine loses nothing that was acknowledged. Raises ``OSError``, ``LogFileError`` and
+    ``OptionError``.
     """
 
-    def __init__(self, path: Path, brokers: int, *, cluster_id: str, new_id: Callable[[], UUID], now: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        brokers: int,
+        *,
+        cluster_id: str,
+        new_id: Callable[[], UUID],
+        now: int,
+        durable: bool = False,
+    ) -> None:
         self._stores: dict[int, LogDirectoryStore] = {}
         self._replicas: dict[PartitionKey, Replicas] = {}
         self.cluster_id = cluster_id
-        files = OpenedFiles()
+        files = OpenedFiles(durable=durable)
         try:
             several = _log_directories(path, brokers)
             for number in range(max(len(several), brokers)):

@@ -22,6 +22,8 @@ SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """The security protocols of listeners. The place of each is its number in records."""
 
 _MOST_BROKERS: Final = 100
+_LOOPBACK: Final[Mapping[str | None, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""The addresses of all interfaces, and where clients find a broker that listens there."""
 LAST_PORT: Final = 65535
 
 
@@ -29,12 +31,18 @@ LAST_PORT: Final = 65535
 class ListenerConfig:
     """A listener that each broker has. Broker n of the cluster listens on ``port`` + n; 0 lets the system choose.
 
-    ``tls`` has the server's side of a listener whose protocol is SSL or SASL_SSL.
+    ``host`` is where it listens, by default the one of the cluster. Clients are sent to ``advertised_host`` and
+    ``advertised_port`` + n, such as those of a proxy or of the host of a container; by default to where the broker
+    listens, and to the loopback address if that is on all interfaces. ``tls`` has the server's side of a listener whose
+    protocol is SSL or SASL_SSL.
     """
 
     name: str = "PLAINTEXT"
     protocol: str = field(default="PLAINTEXT", validator=choice(*SECURITY_PROTOCOLS))
+    host: str | None = None
     port: int = field(default=0, validator=whole(0, LAST_PORT))
+    advertised_host: str | None = None
+    advertised_port: int = field(default=0, validator=whole(0, LAST_PORT))
     tls: ssl.SSLContext | None = None
 
     @property
@@ -42,7 +50,20 @@ class ListenerConfig:
         """Whether clients of this listener must log in."""
         return self.protocol.startswith("SASL")
 
+    def advertised(self, number: int, listening: tuple[str, int]) -> tuple[str, int]:
+        """Return the host and port for clients of the broker with this number, which listens at an address."""
+        host, port = listening
+        return (
+            self.advertised_host or _LOOPBACK.get(host, host),
+            self.advertised_port + number if self.advertised_port else port,
+        )
+
     def __attrs_post_init__(self) -> None:
+        if self.advertised_host in _LOOPBACK:
+            reason = "clients cannot connect to it"
+            raise OptionError(
+                source="ListenerConfig", option="advertised_host", value=self.advertised_host, reason=reason
+            )
         if (self.tls is not None) != self.protocol.endswith("SSL"):
             raise OptionError(
                 source="ListenerConfig", option="tls", value=self.tls, reason="SSL and SASL_SSL need it, no other"
@@ -60,7 +81,8 @@ class BrokerConfig:
 
     ``directory`` keeps all data in Kafka's own files; without it, everything is in memory. One broker has it as its log
     directory. Several have a log directory each in it, such as ``broker-0``. If it has log directories of nodes, these
-    nodes are the brokers, with their ids.
+    nodes are the brokers, with their ids. With ``durable`` each append is on the disk before it is acknowledged, so a
+    crash of the machine loses nothing. It needs a directory.
 
     ``users`` has names and passwords for listeners with SASL: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. ``authorizer``
     decides by ACLs what clients may do. ``super_users`` such as ``User:admin`` may do everything, and
@@ -77,6 +99,7 @@ class BrokerConfig:
     release: str | None = None
     profile: Profile = SHIPPED
     directory: Path | None = field(default=None, converter=optional(Path))
+    durable: bool = False
     configs: Mapping[str, str] = field(factory=dict)
     racks: tuple[str | None, ...] = ()
     cluster_id: str | None = None
@@ -97,6 +120,9 @@ class BrokerConfig:
                 value=names,
                 reason="one or more of distinct names are needed",
             )
+
+        if self.durable and self.directory is None:
+            raise OptionError(source="BrokerConfig", option="durable", value=True, reason="it needs a directory")
 
     @staticmethod
     def embedded_defaults(brokers: int) -> Mapping[str, str]:

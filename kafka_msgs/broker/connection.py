@@ -2,6 +2,9 @@
 
 A connection has one request in work at a time, as in Kafka: the next one begins when the answer is written. So answers
 keep the order of the requests. While a request is in work, at most ``_HELD`` bytes of the next ones are read.
+
+An answer may come in the middle of a request of another connection. So it never begins the next request itself: that is
+put off until the present step is over. A client with many requests gets ``_TURN`` of them at a time.
 """
 
 from __future__ import annotations
@@ -11,13 +14,14 @@ import socket
 import struct
 from collections.abc import Callable
 from contextlib import suppress
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.broker.call import Call, Damage, Session
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.handlers.api_versions import unsupported_version
-from kafka_msgs.broker.handlers.sasl import take_token
+from kafka_msgs.broker.handlers.sasl import failure_delay, take_token
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import KafkaMsgsError, ProtocolError, RefusedError
 from kafka_msgs.message import Response
@@ -34,11 +38,26 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import ListenerConfig
 
-__all__ = ["Connection", "Server"]
+__all__ = ["Connection", "Server", "java_address"]
 
 _HELD: Final = 2**20
+_TURN: Final = 16
 _READING: Final = CodecOptions(memoryview_records=True, utf8_errors="replace")
 _RESET: Final = struct.pack("ii", 1, 0)
+
+
+def java_address(host: str) -> str:
+    """Return an address as Java's ``InetAddress.getHostAddress`` shows it, which is the form of hosts in ACLs.
+
+    IPv6 has all its eight groups there, and IPv4 inside of IPv6 is IPv4.
+    """
+    if ":" not in host:
+        return host
+    text, sign, zone = host.partition("%")
+    address = IPv6Address(text)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":")) + sign + zone
 
 
 class Server(Protocol):
@@ -52,33 +71,51 @@ class Server(Protocol):
     def arm(self) -> None:
         """Wake up when the next timer of the cluster is due."""
 
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` when the present step is over."""
+
     def lost(self, connection: Connection) -> None:
         """Forget a connection."""
+
+    def loop_time(self) -> float:
+        """Return the real time in seconds, from any moment on."""
 
 
 class Connection(asyncio.Protocol):
     """A connection on a transport of asyncio. It carries the calls of its client to the cluster, and answers back."""
 
     session: Session
+    active_at: float
+    """When bytes last came or went, in seconds of the event loop."""
 
     def __init__(self, server: Server, broker_id: int, listener: ListenerConfig) -> None:
         self._server = server
         self._cluster = server.cluster
         self._broker_id = broker_id
         self._listener = listener
-        self._wire = ServerConnection(max_frame_size=self._cluster.config.max_request_size, options=_READING)
+        self._wire = ServerConnection(max_frame_size=self._frame_limit(), options=_READING)
         self._request: RequestReceived | None = None
         self._following: Callable[[bytes], Damage] | None = None
         self._held = self._mute_ms = 0
         self._end_mute: Callable[[], None] | None = None
-        self._paused = self._full = self._pumping = False
+        self._paused = self._full = self._pumping = self._scheduled = False
+
+    def _frame_limit(self) -> int:
+        """Return how large a frame may be before the client has logged in."""
+        largest = self._cluster.config.max_request_size
+        if not self._listener.sasl:
+            return largest
+        return min(largest, self._cluster.settings.number("sasl.server.max.receive.size"))
 
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self.active_at = self._server.loop_time()
         host = (transport.get_extra_info("peername") or ("127.0.0.1",))[0]
-        self.session = self._cluster.open_session(self._broker_id, listener=self._listener, client_host=f"/{host}")
+        self.session = self._cluster.open_session(
+            self._broker_id, listener=self._listener, client_host=f"/{java_address(host)}"
+        )
         self._server.connections.add(self)
         broker = self._cluster.brokers[self._broker_id]
         if self._server.closing or not broker.running or len(broker.sessions) > self._cluster.config.max_connections:
@@ -97,6 +134,7 @@ class Connection(asyncio.Protocol):
         self._server.arm()
 
     def data_received(self, data: bytes) -> None:
+        self.active_at = self._server.loop_time()
         self._held += len(data)
         self._wire.receive_data(data)
         self._pump()
@@ -122,6 +160,7 @@ class Connection(asyncio.Protocol):
         if self.session.closed or request is None:
             return
         self._mute_ms = call.throttle_time_ms
+        self.active_at = self._server.loop_time()
         if response is not None:
             try:
                 frame = self._wire.send_response(request, response)
@@ -155,7 +194,8 @@ class Connection(asyncio.Protocol):
             self._end_mute()
             self._end_mute = None
         self._request = None
-        self._pump()
+        if self._held and not self._pumping:
+            self._pump_later()
 
     def _send_pieces(self, damage: Damage, index: int) -> None:
         """Send the pieces of a damaged answer from one on. The next request waits for the last piece."""
@@ -186,13 +226,26 @@ class Connection(asyncio.Protocol):
 
     # Requests
 
+    def _pump_later(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._server.call_soon(self._pump)
+
     def _pump(self) -> None:
-        """Take requests as long as none is in work and the client reads its answers."""
+        """Take requests as long as none is in work and the client reads its answers, ``_TURN`` at most."""
+        self._scheduled = False
         if self._pumping:
             return
         self._pumping = True
+        left = _TURN
         try:
             while self._request is None and not self._full and not self.session.closed:
+                if not left:
+                    self._pump_later()
+                    break
+                left -= 1
+                if self.session.logged_in:
+                    self._wire.max_frame_size = self._cluster.config.max_request_size
                 event = self._wire.next_event()
                 if not isinstance(event, RequestReceived | TokenReceived):
                     break
@@ -223,6 +276,9 @@ class Connection(asyncio.Protocol):
         if not self._cluster.dispatch.answers(event.api_key, event.version):
             self._refuse_version(event)
             return
+        if not (self.session.logged_in or self._cluster.dispatch.handler(event.api_key).before_login):
+            self.end(reset=False)
+            return
         try:
             frame = event.frame()
         except KafkaMsgsError:
@@ -246,10 +302,12 @@ class Connection(asyncio.Protocol):
 
     def _take_token(self, token: bytes) -> None:
         """Go on with a login whose tokens have no headers (KIP-43). If it fails, the connection is closed."""
+        self._cluster.note_time(self._server.clock.now())
         try:
             answer = take_token(self._cluster, self.session, token)
         except RefusedError:
-            self.end(reset=False)
+            self._cluster.wait(failure_delay(self._cluster), lambda: self.end(reset=False))
+            self._wire.close()
             return
         self._transport.write(self._wire.send_token(answer))
         if self.session.logged_in:

@@ -18,7 +18,7 @@ from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.internal_topics import TRANSACTION_STATE
 from kafka_msgs.broker.faults import At, Faults
 from kafka_msgs.broker.server import BrokerServer
-from kafka_msgs.errors import InternalError
+from kafka_msgs.errors import BrokerStartError, InternalError
 
 __all__ = ["AsyncEmbeddedBroker", "EmbeddedBroker"]
 
@@ -48,7 +48,7 @@ class _Embedded(ABC):
         def addresses(cluster: Cluster) -> str:
             return ",".join(
                 f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-                for host, port in (broker.addresses[listener] for broker in cluster.brokers.values())
+                for host, port in (broker.advertised[listener] for broker in cluster.brokers.values())
             )
 
         return self.run(addresses)
@@ -107,6 +107,10 @@ class _Embedded(ABC):
             raise InternalError(reason="the embedded broker does not run; start it first")
         return self._server
 
+    def _check_stopped(self) -> None:
+        if self._server is not None:
+            raise BrokerStartError(address=self.bootstrap_servers, reason="the embedded broker runs already")
+
     def _open(self) -> BrokerServer:
         cluster = Cluster(self.config, now=self.clock.now())
         server = BrokerServer(cluster, self.clock)
@@ -126,7 +130,8 @@ class AsyncEmbeddedBroker(_Embedded):
     """
 
     async def start(self) -> None:
-        """Start the brokers. Raises ``BrokerStartError`` and ``OptionError``."""
+        """Start the brokers. Raises ``BrokerStartError``, also if they run, and ``OptionError``."""
+        self._check_stopped()
         self._server = server = self._open()
         self._unlisten = self.clock.listen(server.tick)
 
@@ -166,7 +171,11 @@ class EmbeddedBroker(_Embedded):
     """
 
     def start(self) -> None:
-        """Start the brokers; return when clients can connect. Raises ``BrokerStartError`` and ``OptionError``."""
+        """Start the brokers; return when clients can connect.
+
+        Raises ``BrokerStartError``, also if they run, and ``OptionError``.
+        """
+        self._check_stopped()
         started: Future[None] = Future()
         self._thread = threading.Thread(target=self._main, args=(started,), name="kafka-msgs-broker", daemon=True)
         self._thread.start()

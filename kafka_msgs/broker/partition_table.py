@@ -164,7 +164,9 @@ class PartitionTable:
         if ConfigResourceType.BROKER in kinds:
             changed = set(self._configs)
         else:
-            changed = {name for kind, name in delta.configs if kind == ConfigResourceType.TOPIC} & set(self._configs)
+            changed = {
+                name for kind, name in delta.configs if kind == ConfigResourceType.TOPIC and name in self._configs
+            }
         for name in changed:
             del self._configs[name]
         for log in self._logs.values() if changed else ():

@@ -45,7 +45,7 @@ def registered(cluster: Cluster, broker: VirtualBroker) -> RegisterBrokerRecord:
     protocols = {listener.name: listener.protocol for listener in cluster.config.listeners}
     endpoints = tuple(
         BrokerEndpoint(name=name, host=host, port=port, security_protocol=SECURITY_PROTOCOLS.index(protocols[name]))
-        for name, (host, port) in broker.addresses.items()
+        for name, (host, port) in broker.advertised.items()
     )
     return RegisterBrokerRecord(
         broker_id=broker.id,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.broker.clock import Clock
@@ -21,6 +22,10 @@ __all__ = ["BrokerServer"]
 
 _BACKLOG: Final = 1024
 _ACCEPTED_AT_ONCE: Final = 100
+_HANDSHAKE_S: Final = 30
+"""How many seconds a client has for its TLS handshake."""
+_SHORTEST_SWEEP: Final = 0.05
+_LONGEST_SWEEP: Final = 60.0
 
 
 class BrokerServer:
@@ -32,6 +37,9 @@ class BrokerServer:
         self.connections: set[Connection] = set()
         self.closing = False
         self._loop = asyncio.get_running_loop()
+        self.loop_time = self._loop.time
+        self._shaking_hands: Counter[int] = Counter()
+        self._sweeper: asyncio.TimerHandle | None = None
         self._listening: dict[int, list[socket.socket]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -44,7 +52,9 @@ class BrokerServer:
         addresses: dict[int, dict[str, Address]] = {}
         try:
             for number, broker_id in enumerate(self.cluster.broker_ids):
-                wanted = {each.name: (config.host, each.port and each.port + number) for each in config.listeners}
+                wanted = {
+                    each.name: (each.host or config.host, each.port and each.port + number) for each in config.listeners
+                }
                 addresses[broker_id] = self._bind(broker_id, wanted)
             self.cluster.network = self
             if self.clock.real:
@@ -55,12 +65,24 @@ class BrokerServer:
                 self._deafen(broker_id)
             raise
         self.arm()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Close the connections on which nothing happened for ``connections.max.idle.ms``, in real time."""
+        idle = self.cluster.settings.number("connections.max.idle.ms") / 1000
+        if idle < 0:
+            return
+        before = self._loop.time() - idle
+        for connection in [each for each in self.connections if each.active_at < before]:
+            connection.end(reset=False)
+        self._sweeper = self._loop.call_later(min(max(idle / 2, _SHORTEST_SWEEP), _LONGEST_SWEEP), self._sweep)
 
     async def close(self) -> None:
         """Close all listeners and connections, and stop the timer."""
         self.closing = True
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._sweeper):
+            if timer is not None:
+                timer.cancel()
         for broker_id in tuple(self._listening):
             self.close_broker(broker_id, reset=False)
         # A task that never ran would leave its socket open.
@@ -104,6 +126,14 @@ class BrokerServer:
         if due is not None:
             self._timer = self._loop.call_later(max(0, due - self.clock.now()) / 1000, self.tick)
 
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` in the next turn of the event loop."""
+        self._loop.call_soon(callback)
+
+    def call_later(self, ms: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` after so many milliseconds of real time."""
+        self._loop.call_later(ms / 1000, callback)
+
     def lost(self, connection: Connection) -> None:
         """Forget a connection."""
         self.connections.discard(connection)
@@ -139,20 +169,30 @@ class BrokerServer:
                 accepted, _ = listening.accept()
             except OSError:
                 return
+            connections = self._shaking_hands[broker_id] + len(self.cluster.brokers[broker_id].sessions)
+            if connections >= self.cluster.config.max_connections:
+                accepted.close()
+                continue
+            self._shaking_hands[broker_id] += 1
             task = self._loop.create_task(self._connect(accepted, broker_id, listener))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _connect(self, accepted: socket.socket, broker_id: int, listener: ListenerConfig) -> None:
-        """Make a connection of a socket. One that fails its TLS handshake is closed."""
+        """Make a connection of a socket. One that fails its TLS handshake, or does not finish it, is closed."""
         accepted.setblocking(False)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             await self._loop.connect_accepted_socket(
-                lambda: Connection(self, broker_id, listener), accepted, ssl=listener.tls
+                lambda: Connection(self, broker_id, listener),
+                accepted,
+                ssl=listener.tls,
+                ssl_handshake_timeout=_HANDSHAKE_S if listener.tls else None,
             )
         except OSError:
             accepted.close()
         except asyncio.CancelledError:
             accepted.close()
             raise
+        finally:
+            self._shaking_hands[broker_id] -= 1

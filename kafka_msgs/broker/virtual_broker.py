@@ -26,16 +26,23 @@ class Network(Protocol):
     def close_broker(self, broker_id: int, *, reset: bool) -> None:
         """Stop listening, and close all connections; ``reset`` breaks them off."""
 
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` in the next turn of the event loop."""
+
+    def call_later(self, ms: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` after so many milliseconds of real time."""
+
 
 @define(eq=False)
 class VirtualBroker:
-    """One of the brokers. ``addresses`` has host and port of each listener, by name. ``parts`` is for what hosts state
-    here, such as coordinators and sessions, by their class. They end with the broker. ``log_dir`` is the id of its log
-    directory. ``meters`` measure for quotas.
+    """One of the brokers. ``addresses`` has host and port of each listener, by name, and ``advertised`` those that
+    clients learn. ``parts`` is for what hosts state here, such as coordinators and sessions, by their class. They end
+    with the broker. ``log_dir`` is the id of its log directory. ``meters`` measure for quotas.
     """
 
     id: int
     addresses: Mapping[str, Address]
+    advertised: Mapping[str, Address]
     log_dir: UUID
     meters: Meters
     sessions: dict[int, Session] = Factory(dict)

@@ -131,9 +131,13 @@ class TopicChange(NamedTuple):
     deleted: tuple[str, ...]
 
     @classmethod
-    def between(cls, before: Image, after: Image) -> TopicChange:
-        """Return what changed from one image to another. A topic with a new id was deleted and created again."""
-        old, new = before.topics, after.topics
+    def between(cls, before: Image, after: Image, names: Iterable[str] | None = None) -> TopicChange:
+        """Return what changed from one image to another. A topic with a new id was deleted and created again.
+
+        ``names`` are the topics that may differ. Without them all topics are compared.
+        """
+        compared = {**after.topics, **before.topics} if names is None else dict.fromkeys(names)
+        old, new = ({name: each.topics[name] for name in compared if name in each.topics} for each in (before, after))
         kept = {name for name, topic in new.items() if name in old and old[name].id == topic.id}
         return cls(
             before,

@@ -281,9 +281,9 @@ class GroupCoordinator:
 
     # The cluster
 
-    def set_image(self, image: Image, *, now: int) -> Outcome:
-        """Take over the topics of the cluster as they are now."""
-        return self.change_image(TopicChange.between(self.image, image), now=now)
+    def set_image(self, image: Image, *, now: int, names: Iterable[str] | None = None) -> Outcome:
+        """Take over the topics of the cluster as they are now. ``names`` are those that may have changed, or None."""
+        return self.change_image(TopicChange.between(self.image, image, names), now=now)
 
     def change_image(self, change: TopicChange, *, now: int) -> Outcome:
         """Take over a change of the topics of the cluster, whose names come in an order of the caller's choice."""

@@ -39,7 +39,7 @@ class Image:
     version: int = 0
     topics: Mapping[str, Topic] = field(factory=dict)
     features: Mapping[str, int] = field(factory=dict)
-    by_id: Mapping[UUID, Topic] = field(init=False, repr=False, eq=False)
+    by_id: Mapping[UUID, Topic] = field(repr=False, eq=False)
 
     @by_id.default
     def _index(self) -> Mapping[UUID, Topic]:
@@ -47,12 +47,15 @@ class Image:
 
     def changed(self, *, put: Iterable[Topic] = (), delete: Iterable[str] = ()) -> Image:
         """Return the next image: with the topics of ``put`` new or replaced, and without those of ``delete``."""
-        topics = dict(self.topics)
-        for topic in put:
-            topics[topic.name] = topic
+        topics, by_id = dict(self.topics), dict(self.by_id)
         for name in delete:
-            topics.pop(name, None)
-        return Image(version=self.version + 1, topics=topics, features=self.features)
+            if (gone := topics.pop(name, None)) is not None:
+                del by_id[gone.id]
+        for topic in put:
+            if (replaced := topics.get(topic.name)) is not None:
+                del by_id[replaced.id]
+            topics[topic.name] = by_id[topic.id] = topic
+        return Image(version=self.version + 1, topics=topics, features=self.features, by_id=by_id)
 
 
 EMPTY_IMAGE: Final = Image()

@@ -1,6 +1,12 @@
 """The pytest plugin: fixtures with embedded brokers, for tests of programs that speak to Kafka.
 
-It is there when kafka-msgs is installed with the extra ``broker``. A test asks for what it needs by name::
+A project names it once, in the ``conftest.py`` of its root or in the settings of pytest::
+
+    pytest_plugins = ["kafka_msgs.testing.pytest_plugin"]  # conftest.py
+    addopts = -p kafka_msgs.testing.pytest_plugin          # pytest.ini
+
+It is not an entry point: pytest would rewrite the assertions of each module of this package in every run of every
+project. A test requests fixtures by name::
 
     def test_orders_are_written(kafka_broker, kafka_topic):
         write_orders(kafka_broker.bootstrap_servers, kafka_topic)

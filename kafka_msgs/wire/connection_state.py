@@ -55,6 +55,15 @@ class Connection:
         """
         return self._frames.missing
 
+    @property
+    def max_frame_size(self) -> int:
+        """The limit of a frame in bytes. A new limit is for frames whose size has not arrived."""
+        return self._max_frame_size
+
+    @max_frame_size.setter
+    def max_frame_size(self, size: int) -> None:
+        self._max_frame_size = self._frames.limit = size
+
     def receive_data(self, data: Buffer) -> None:
         """Take bytes that the other side sent. ``b""`` is the end of the connection. This only keeps the bytes.
 

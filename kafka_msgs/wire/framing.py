@@ -59,11 +59,11 @@ class FrameSplitter:
     is not a whole number.
     """
 
-    __slots__ = ("_error", "_limit", "_missing", "_parts", "_ready", "_size", "_start")
+    __slots__ = ("_error", "_missing", "_parts", "_ready", "_size", "_start", "limit")
 
     def __init__(self, *, limit: int = MAX_FRAME_SIZE) -> None:
         check_whole("FrameSplitter", "limit", limit)
-        self._limit = limit
+        self.limit = limit
         self._ready: deque[bytes] = deque()
         self._start = b""
         self._size = 0
@@ -128,8 +128,8 @@ class FrameSplitter:
         end = len(data)
         while end - start >= SIZE_BYTES:
             size: int = _SIZE.unpack_from(data, start)[0]
-            if not 0 <= size <= self._limit:
-                self._error = FrameSizeError(size=size, limit=self._limit)
+            if not 0 <= size <= self.limit:
+                self._error = FrameSizeError(size=size, limit=self.limit)
                 start = end
                 break
             start += SIZE_BYTES

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka_msgs import MetadataRequest
 from kafka_msgs.admin import Admin, AsyncAdmin, NewTopic
 from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig, EmbeddedBroker, ListenerConfig, ManualClock
 from kafka_msgs.broker.clock import SystemClock
 from kafka_msgs.broker.cluster import Cluster
+from kafka_msgs.broker.connection import java_address
 from kafka_msgs.broker.handlers.fetch_sessions import FetchSessions
 from kafka_msgs.client import Consumer, Producer
 from kafka_msgs.errors import BrokerStartError, OptionError
 from kafka_msgs.testing import new_topic
+from tests.support.raw_client import RawClient
 
 
 def test_a_client_creates_a_topic_and_sees_its_leaders_on_all_brokers() -> None:
@@ -46,6 +50,28 @@ def test_a_start_and_a_stop_leave_no_thread_and_no_port() -> None:
         assert threading.active_count() == before
         with socket.create_server((host, int(port))):
             pass
+
+
+def test_a_broker_that_runs_is_not_started_again(tmp_path: Path) -> None:
+    threads = threading.active_count()
+    with EmbeddedBroker(directory=tmp_path) as broker:
+        servers = broker.bootstrap_servers
+        with pytest.raises(BrokerStartError, match="runs already"):
+            broker.start()
+        assert broker.bootstrap_servers == servers
+        assert threading.active_count() == threads + 1
+    assert threading.active_count() == threads
+    with EmbeddedBroker(directory=tmp_path):
+        pass
+
+
+def test_a_broker_in_an_event_loop_is_not_started_again() -> None:
+    async def main() -> None:
+        async with AsyncEmbeddedBroker() as broker:
+            with pytest.raises(BrokerStartError, match="runs already"):
+                await broker.start()
+
+    asyncio.run(main())
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
@@ -105,3 +131,45 @@ def test_a_consumer_closes_its_fetch_session_beside_a_long_poll_that_never_ends(
 
 def _fetch_sessions(cluster: Cluster) -> int:
     return len(cluster.brokers[0].parts[FetchSessions])
+
+
+def test_clients_of_each_listener_are_sent_to_its_advertised_addresses() -> None:
+    listeners = (
+        ListenerConfig(name="INSIDE", host="0.0.0.0"),
+        ListenerConfig(name="PROXY", advertised_host="proxy.example", advertised_port=19_092),
+    )
+    with EmbeddedBroker(brokers=2, listeners=listeners) as broker:
+        ports = broker.run(lambda cluster: [each.addresses["INSIDE"][1] for each in cluster.brokers.values()])
+        assert broker.bootstrap_servers == ",".join(f"127.0.0.1:{port}" for port in ports)
+        assert broker.bootstrap_of("PROXY") == "proxy.example:19092,proxy.example:19093"
+        with Admin(broker.bootstrap_servers) as admin:
+            nodes = admin.describe_cluster().nodes.values()
+            assert {(each.host, each.port) for each in nodes} == {("127.0.0.1", port) for port in ports}
+        with RawClient(broker, listener="PROXY") as client:
+            brokers = client.call(MetadataRequest(topics=()), 9).brokers
+            assert [(each.host, each.port) for each in brokers] == [
+                ("proxy.example", 19_092),
+                ("proxy.example", 19_093),
+            ]
+        broker.kill_broker(1)
+        broker.start_broker(1)
+        assert broker.bootstrap_of("PROXY") == "proxy.example:19092,proxy.example:19093"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_no_client_is_sent_to_all_interfaces(host: str) -> None:
+    with pytest.raises(OptionError, match="cannot connect"):
+        ListenerConfig(advertised_host=host)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("fe80::ab%eth0", "fe80:0:0:0:0:0:0:ab%eth0"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+    ],
+)
+def test_addresses_have_the_form_that_acls_have_in_java(address: str, shown: str) -> None:
+    assert java_address(address) == shown

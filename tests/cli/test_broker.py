@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.cli.group import command
+from kafka_msgs.client import ClientConfig
 
 WAIT = 30
 
@@ -44,12 +47,51 @@ def test_it_serves_until_it_is_told_to_end(number: signal.Signals) -> None:
     assert "problem" not in shown
 
 
+def test_it_serves_programs_in_any_language(tmp_path: Path) -> None:
+    """Listeners, users, topics and settings from options; and a line of JSON when all is ready."""
+    (tmp_path / "broker.properties").write_text("num.partitions=5\nauto.create.topics.enable=true\n")
+    options = ["--listener", "IN:PLAINTEXT=127.0.0.1:0", "--listener", "OUT:SASL_PLAINTEXT=127.0.0.1:0"]
+    options += ["--advertised", "IN=localhost:9999", "--sasl-user", "alice=secret", "--topic", "orders:3"]
+    options += ["--topic", "other", "--config-file", str(tmp_path / "broker.properties"), "--json"]
+    with running(*options) as (_, line):
+        ready = json.loads(line)
+        assert ready["ready"] is True
+        assert ready["bootstrap_servers"] == ready["listeners"]["IN"] == "localhost:9999"
+        login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+        login["sasl.jaas.config"] = (
+            'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="secret";'
+        )
+        config = ClientConfig.from_properties({"bootstrap.servers": ready["listeners"]["OUT"], **login})
+        with Admin(config) as admin:
+            assert {name: len(each.partitions) for name, each in admin.list_topics().items()} == {
+                "orders": 3,
+                "other": 1,
+            }
+            admin.create_topics([NewTopic("t")])
+            assert len(admin.list_topics()["t"].partitions) == 5
+
+
+def test_it_shows_no_control_characters_of_clients() -> None:
+    with running("--verbose") as (process, servers):
+        with Admin(servers, client_id="\x1b[2J\x1b]0;title\x07") as admin:
+            admin.list_topics()
+        process.send_signal(signal.SIGINT)
+        _, shown = process.communicate(timeout=WAIT)
+    assert "Metadata" in shown
+    assert "\x1b" not in shown
+    assert "u001b[2J" in shown
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--config", "nothing"], "does not read NAME=VALUE"),
         (["--config", "no.such=1"], "brokers have no such setting"),
         (["--as-release", "0.7"], "known are"),
+        (["--listener", "IN"], "does not read NAME[:PROTOCOL]=HOST:PORT"),
+        (["--advertised", "PLAINTEXT=0.0.0.0:9092"], "clients cannot connect to it"),
+        (["--topic", "orders:many"], "does not read NAME[:PARTITIONS]"),
+        (["--durable"], "it needs a directory"),
     ],
 )
 def test_wrong_options_are_refused(options: list[str], message: str) -> None:

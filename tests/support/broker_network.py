@@ -100,6 +100,18 @@ class BrokerNetwork(WaitingDriver):
     def arm(self) -> None:
         """Nothing to do: each wait looks at the timers of the cluster."""
 
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` at this moment, after what is planned for it already."""
+        self.later(0, callback)
+
+    def call_later(self, ms: int, callback: Callable[[], None]) -> None:
+        """Call ``callback`` after a time."""
+        self.later(ms / 1000, callback)
+
+    def loop_time(self) -> float:
+        """Return the time in seconds."""
+        return self.time
+
     def lost(self, connection: Connection) -> None:
         """Forget a connection."""
         self.connections.discard(connection)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import tomllib
 import unittest
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -112,9 +112,24 @@ SUITE = """
 def test_the_fixtures_in_a_suite_of_its_own(tmp_path: Path, scope: str) -> None:
     (tmp_path / "test_suite.py").write_text(f"SCOPE = {scope!r}\n" + textwrap.dedent(SUITE))
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nkafka_broker_scope = {scope}\n")
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["kafka_msgs.testing.pytest_plugin"]\n')
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_suite.py"]
-    if "kafka_msgs" not in entry_points(group="pytest11").names:
-        command += ["-p", "kafka_msgs.testing.pytest_plugin"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "5 passed" in done.stdout
+
+
+def test_a_run_of_pytest_without_the_plugin_imports_and_rewrites_nothing_of_this_package(tmp_path: Path) -> None:
+    """An entry point of pytest would have it rewrite the assertions of all modules of its distribution."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "pytest11" not in project.get("entry-points", {})
+    test = """
+        import sys
+
+        def test_nothing_is_imported():
+            assert not [name for name in sys.modules if name.startswith("kafka_msgs")]
+    """
+    (tmp_path / "test_alone.py").write_text(textwrap.dedent(test))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_alone.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

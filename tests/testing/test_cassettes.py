@@ -265,7 +265,8 @@ def test_the_fixture_records_once_and_plays_in_parallel(tmp_path: Path) -> None:
 
 def pytest_in(folder: Path, *options: str) -> str:
     """Run the tests in a folder with the plugin, and return the output."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    plugin = ["-p", "kafka_msgs.testing.pytest_plugin"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, *options]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False).stdout
 
 

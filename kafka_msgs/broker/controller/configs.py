@@ -180,9 +180,10 @@ def _broker_entries(cluster: Cluster, broker_id: int | None, own: Mapping[str, s
 
 def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
     """Return what the file of settings of a broker would have of its own: its id, its place and its listeners."""
-    listeners = ",".join(
-        f"{name}://{f'[{host}]' if ':' in host else host}:{port}"
-        for name, (host, port) in cluster.brokers[broker_id].addresses.items()
+    broker = cluster.brokers[broker_id]
+    listeners, advertised = (
+        ",".join(f"{name}://{f'[{host}]' if ':' in host else host}:{port}" for name, (host, port) in each.items())
+        for each in (broker.addresses, broker.advertised)
     )
     protocols = ",".join(f"{each.name}:{each.protocol}" for each in cluster.config.listeners)
     rack, directory = cluster.image.brokers[broker_id].rack, cluster.directory
@@ -190,7 +191,7 @@ def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
         "node.id": str(broker_id),
         "broker.id": str(broker_id),
         "listeners": listeners,
-        "advertised.listeners": listeners,
+        "advertised.listeners": advertised,
         "listener.security.protocol.map": protocols,
         **({} if directory is None else {"log.dirs": str(directory.path_of(broker_id).absolute())}),
         **({} if rack is None else {"broker.rack": rack}),

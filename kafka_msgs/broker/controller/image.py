@@ -8,7 +8,7 @@ log. ``states`` has what it consists of. This is the work of Kafka's
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
@@ -83,8 +83,12 @@ class Image:
     delegation_tokens: dict[str, DelegationTokenRecord] = Factory(dict)
     """Delegation tokens by id. Nobody can use them here."""
     next_producer_id: int = 0
+    partition_count: int = 0
+    """How many partitions all topics have together."""
     offset: int = field(default=0)
     """How many records were applied: the offset of the next one."""
+    _by_metric_name: dict[str, list[str]] = Factory(dict)
+    """The topics whose names have dots or underscores, by the name that metrics show."""
 
     def apply(self, record: MetadataRecord, delta: Delta) -> None:
         """Apply a record. Raises ``InternalError`` for a record that this image does not have."""
@@ -101,6 +105,10 @@ class Image:
         topic = self.topics_by_id.get(topic_id)
         return topic.partitions[partition] if topic and 0 <= partition < len(topic.partitions) else None
 
+    def colliding_names(self, name: str) -> Sequence[str]:
+        """Return the topics whose names differ from ``name`` in dots and underscores only, if it has such a one."""
+        return self._by_metric_name.get(_metric_name(name), ()) if _collides(name) else ()
+
     def alive(self) -> list[BrokerState]:
         """Return the brokers that run, by id."""
         return [self.brokers[each] for each in sorted(self.brokers) if self.brokers[each].alive]
@@ -109,6 +117,15 @@ class Image:
         """Return whether a broker is registered and runs."""
         broker = self.brokers.get(broker_id)
         return broker is not None and broker.alive
+
+
+def _metric_name(topic: str) -> str:
+    """Return the name of a topic in metrics, which have no dots."""
+    return topic.replace(".", "_")
+
+
+def _collides(topic: str) -> bool:
+    return "." in topic or "_" in topic
 
 
 def _register_broker(image: Image, record: RegisterBrokerRecord, delta: Delta) -> None:
@@ -145,12 +162,20 @@ def _unregister_broker(image: Image, record: UnregisterBrokerRecord, delta: Delt
 def _add_topic(image: Image, record: TopicRecord, delta: Delta) -> None:
     topic = TopicState(record.name, record.topic_id)
     image.topics[topic.name] = image.topics_by_id[topic.id] = topic
+    if _collides(topic.name):
+        image._by_metric_name.setdefault(_metric_name(topic.name), []).append(topic.name)
     delta.created[topic.id] = topic
 
 
 def _remove_topic(image: Image, record: RemoveTopicRecord, delta: Delta) -> None:
     topic = image.topics_by_id.pop(record.topic_id)
     del image.topics[topic.name]
+    image.partition_count -= len(topic.partitions)
+    if _collides(topic.name):
+        names = image._by_metric_name[_metric_name(topic.name)]
+        names.remove(topic.name)
+        if not names:
+            del image._by_metric_name[_metric_name(topic.name)]
     for state in topic.partitions:
         delta.note(topic.name, state.key, state, None)
     if image.configs.pop((ConfigResourceType.TOPIC, topic.name), None) is not None:
@@ -177,6 +202,7 @@ def _add_partition(image: Image, record: PartitionRecord, delta: Delta) -> None:
         last_known_elr=record.last_known_elr or (),
     )
     delta.note(topic.name, state.key, None, state)
+    image.partition_count += 1
     # A snapshot may have the partitions in any order.
     insort(topic.partitions, state, key=attrgetter("partition"))
 

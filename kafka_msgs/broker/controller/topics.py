@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
@@ -15,6 +16,7 @@ from kafka_msgs.broker.controller.image import Image, TopicState
 from kafka_msgs.broker.controller.internal_topics import INTERNAL_TOPICS
 from kafka_msgs.broker.controller.placement import place_replicas
 from kafka_msgs.broker.controller.settings import TOPIC, settings_of
+from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
@@ -34,7 +36,9 @@ __all__ = [
     "NewTopic",
     "add_partitions",
     "auto_create",
+    "automatic_topic",
     "check_new_name",
+    "check_not_reserved",
     "check_topic_configs",
     "check_topic_name",
     "create_topic",
@@ -78,8 +82,16 @@ def check_new_name(image: Image, name: str) -> None:
     _check_collision(image, name)
 
 
+def check_not_reserved(name: str) -> None:
+    """Raise ``RefusedError`` with INVALID_REQUEST for the topic of the metadata log, which nobody may create."""
+    if name == METADATA_TOPIC:
+        message = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+
+
 def topic_records(cluster: Cluster, new: NewTopic) -> list[MetadataRecord]:
     """Return the records that create a topic whose name was checked. Raises ``RefusedError``."""
+    check_not_reserved(new.name)
     configs = check_topic_configs(new.configs)
     replicas = _assigned(cluster, new) if new.assignments else _placed(cluster, new)
     topic_id = cluster.new_id()
@@ -125,29 +137,23 @@ def add_partitions(
     return [_partition(cluster.image, topic.id, present + number, each) for number, each in enumerate(replicas)]
 
 
-def auto_create(cluster: Cluster, name: str) -> ErrorCode:
-    """Create a topic that a client asked for. Return the error that the client gets this time.
-
-    Kafka creates it in the background and answers UNKNOWN_TOPIC_OR_PARTITION or, for a name that is not allowed,
-    INVALID_TOPIC_EXCEPTION. The client asks again.
-    """
+def automatic_topic(cluster: Cluster, name: str) -> NewTopic:
+    """Return how a topic is created that is not described: an internal one, or one with the defaults."""
     internal = INTERNAL_TOPICS.get(name)
     if internal is None:
-        new = NewTopic(name=name)
-    else:
-        settings = cluster.settings
-        new = NewTopic(
-            name=name,
-            num_partitions=internal.partitions(settings),
-            replication_factor=internal.replication_factor(settings),
-            configs=internal.configs(settings),
-        )
-    try:
-        cluster.commit(create_topic(cluster, new))
-    except RefusedError as error:
-        if error.error in (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_REPLICATION_FACTOR):
-            return ErrorCode(error.error)
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return NewTopic(name=name)
+    return NewTopic(
+        name=name,
+        num_partitions=internal.partitions(cluster.settings),
+        replication_factor=internal.replication_factor(cluster.settings),
+        configs=internal.configs(cluster.settings),
+    )
+
+
+def auto_create(cluster: Cluster, name: str) -> None:
+    """Create the topic of a coordinator, as brokers do by themselves. If it cannot be created, it stays missing."""
+    with suppress(RefusedError):
+        cluster.commit(create_topic(cluster, automatic_topic(cluster, name)))
 
 
 def check_topic_name(name: str) -> None:
@@ -200,12 +206,8 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
 
 def _check_collision(image: Image, name: str) -> None:
     """Refuse a name that differs from an existing one only in dots and underscores: metrics could not tell them."""
-    if "." not in name and "_" not in name:
-        return
-    plain = name.replace(".", "_")
-    for other in image.topics:
-        if other.replace(".", "_") == plain:
-            raise _invalid_topic(f"Topic '{name}' collides with existing topic: {other}")
+    for other in image.colliding_names(name):
+        raise _invalid_topic(f"Topic '{name}' collides with existing topic: {other}")
 
 
 def _assigned(cluster: Cluster, new: NewTopic) -> list[tuple[int, ...]]:
@@ -245,7 +247,7 @@ def _placed(cluster: Cluster, new: NewTopic) -> list[tuple[int, ...]]:
 
 def _place(cluster: Cluster, partitions: int, factor: int) -> list[tuple[int, ...]]:
     brokers = [cluster.image.brokers[each] for each in sorted(cluster.image.brokers)]
-    first = sum(len(topic.partitions) for topic in cluster.image.topics.values())
+    first = cluster.image.partition_count
     return place_replicas(brokers, partitions=partitions, replication_factor=factor, first=first)
 
 

@@ -11,6 +11,7 @@ from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicS
 from kafka_msgs.broker.controller.internal_topics import is_internal
 from kafka_msgs.broker.controller.topics import why_missing
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
+from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
 from kafka_msgs.enums import AclOperation, ResourceType, UpgradeType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
@@ -36,7 +37,6 @@ __all__ = ["HANDLERS"]
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
-_METADATA: Final = "__cluster_metadata"
 _FIRST_WITHOUT_RESULTS: Final = 2
 _NO_ERROR: Final = "NONE"
 """The text of a result without an error, which Kafka has here."""
@@ -89,7 +89,7 @@ def _describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> No
     names = [each for each in sorted(asked or call.cluster.image.topics) if each >= first]
     seen = {name: call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names}
     topics, following = _page(call, [name for name in names if seen[name]])
-    hidden = [_unknown(call, name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in names if asked and not seen[name]]
+    hidden = [_unknown(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in names if asked and not seen[name]]
     call.answer(DescribeTopicPartitionsResponse(topics=(*topics, *hidden), next_cursor=following))
 
 
@@ -106,7 +106,8 @@ def _page(
             return topics, Cursor(topic_name=name, partition_index=0)
         topic = call.cluster.image.topics.get(name)
         if topic is None:
-            topics.append(_unknown(call, name, why_missing(name)))
+            operations = call.operations(ResourceType.TOPIC, name)
+            topics.append(_unknown(name, why_missing(name), topic_authorized_operations=operations))
             continue
         start = cursor.partition_index if cursor and name == cursor.topic_name else 0
         chosen = topic.partitions[start : start + left]
@@ -117,15 +118,8 @@ def _page(
     return topics, None
 
 
-def _unknown(
-    call: Call[DescribeTopicPartitionsRequest], name: str, error: ErrorCode
-) -> DescribeTopicPartitionsResponseTopic:
-    return DescribeTopicPartitionsResponseTopic(
-        error_code=error,
-        name=name,
-        is_internal=is_internal(name),
-        topic_authorized_operations=call.operations(ResourceType.TOPIC, name),
-    )
+def _unknown(name: str, error: ErrorCode, **facts: Any) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=error, name=name, is_internal=is_internal(name), **facts)
 
 
 def _described(
@@ -227,7 +221,7 @@ def _describe_quorum(call: Call[DescribeQuorumRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE)
     topics = []
     asked = [(topic.topic_name, each.partition_index) for topic in call.request.topics for each in topic.partitions]
-    known = asked == [(_METADATA, 0)] and len(call.request.topics) == 1
+    known = asked == [(METADATA_TOPIC, 0)] and len(call.request.topics) == 1
     for topic in call.request.topics:
         partitions = tuple(_quorum(call, each.partition_index, known=known) for each in topic.partitions)
         topics.append(quorum.TopicData(topic_name=topic.topic_name, partitions=partitions))

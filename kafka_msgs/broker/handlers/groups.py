@@ -54,9 +54,11 @@ def require_group(call: Call[Any], group_id: str, operation: AclOperation = AclO
         raise RefusedError(error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
 
-def require_topics(call: Call[Any], names: Sequence[str] | None) -> None:
-    """Raise ``RefusedError`` with TOPIC_AUTHORIZATION_FAILED if the client may not see one of the topics."""
-    if not all(call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names or ()):
+def require_topics(
+    call: Call[Any], names: Sequence[str] | None, operation: AclOperation = AclOperation.DESCRIBE
+) -> None:
+    """Raise ``RefusedError`` with TOPIC_AUTHORIZATION_FAILED unless the client may do this to all of the topics."""
+    if not all(call.allows(operation, ResourceType.TOPIC, name) for name in names or ()):
         raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
@@ -118,13 +120,15 @@ def _list(call: Call[ListGroupsRequest]) -> None:
 class Described:
     """An api about several groups: the fields of the request and of the response that list them.
 
-    ``operation`` is what the client must be allowed to do. ``topics`` gives the topics that an element of the response
+    ``operation`` is what the client must be allowed to do, and ``stricter`` that with a profile of
+    ``stricter_permissions``. ``topics`` gives the topics that an element of the response
     shows. An element with a topic that the client may not see is replaced by an error with the text ``hidden``.
     """
 
     groups: str
     results: str
     operation: AclOperation = AclOperation.DESCRIBE
+    stricter: AclOperation | None = None
     topics: Callable[[Any], Iterator[str]] | None = None
     hidden: str = "The group has described topic(s) that the client is not authorized to describe."
 
@@ -135,7 +139,9 @@ def describe(api: Described) -> Callable[[Call[Any]], None]:
     def run(call: Call[Any]) -> None:
         request = call.request
         names: tuple[str, ...] = getattr(request, api.groups)
-        may = {name: call.allows(api.operation, ResourceType.GROUP, name) for name in names}
+        strict = call.cluster.config.profile.streams.stricter_permissions
+        operation = api.stricter if strict and api.stricter is not None else api.operation
+        may = {name: call.allows(operation, ResourceType.GROUP, name) for name in names}
         allowed = tuple(name for name in names if may[name])
         refused = tuple(name for name in names if not may[name])
         forbidden = ()

@@ -37,8 +37,9 @@ class Led:
     log: PartitionLog
 
 
-def find_topic(call: Call[Any], name: str, topic_id: UUID | None, operation: AclOperation) -> TopicState:
-    """Return the topic of a name or an id. ``topic_id`` is None where a request has names.
+def find_topic(call: Call[Any], name: str, topic_id: UUID | None, operation: AclOperation | None) -> TopicState:
+    """Return the topic of a name or an id. ``topic_id`` is None where a request has names. ``operation`` is what the
+    client must be allowed to do with it, or None.
 
     Raises ``RefusedError`` with TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION. A client
     learns of no topic that it may not use.
@@ -47,7 +48,7 @@ def find_topic(call: Call[Any], name: str, topic_id: UUID | None, operation: Acl
     topic = image.topics.get(name) if topic_id is None else image.topics_by_id.get(topic_id)
     if topic is None and topic_id is not None:
         raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID)
-    if not call.allows(operation, ResourceType.TOPIC, topic.name if topic else name):
+    if operation is not None and not call.allows(operation, ResourceType.TOPIC, topic.name if topic else name):
         raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
         raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -128,7 +128,8 @@ def _describe_producers(call: Call[DescribeProducersRequest]) -> None:
 def _producers(call: Call[DescribeProducersRequest], topic: str, partition: int) -> PartitionResponse:
     try:
         check_topic_name(topic)
-        log = led_partition(call, find_topic(call, topic, None, AclOperation.READ), partition).log
+        found = find_topic(call, topic, None, AclOperation.READ)
+        log = led_partition(call, found, partition, or_followed=True).log
     except RefusedError as error:
         return PartitionResponse(
             partition_index=partition,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from attrs import evolve
@@ -10,7 +10,8 @@ from attrs import evolve
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
 from kafka_msgs.broker.controller.internal_topics import is_internal
-from kafka_msgs.broker.controller.topics import auto_create, why_missing
+from kafka_msgs.broker.controller.topics import automatic_topic, why_missing
+from kafka_msgs.broker.handlers.topic_creation import create_forwarded
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
@@ -27,6 +28,8 @@ __all__ = ["HANDLERS"]
 
 _FIRST_WITH_EMPTY_MEANING_NONE: Final = 1
 _FIRST_WITH_IDS: Final = 12
+_SHOWN: Final = (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_REPLICATION_FACTOR)
+"""The errors of an auto-creation that a client gets to see."""
 
 
 def _metadata(call: Call[MetadataRequest]) -> None:
@@ -74,7 +77,30 @@ def _topics(call: Call[MetadataRequest]) -> Iterator[MetadataResponseTopic]:
     elif any(each.name is None for each in wanted):
         raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     else:
-        yield from (_by_name(call, name) for name in dict.fromkeys(each.name or "" for each in wanted))
+        names = dict.fromkeys(each.name or "" for each in wanted)
+        created = _auto_create(call, names)
+        yield from (_by_name(call, name, created.get(name)) for name in names)
+
+
+def _auto_create(call: Call[MetadataRequest], names: Iterable[str]) -> dict[str, ErrorCode]:
+    """Create the topics that are missing, in one request to the controller. Return the error of each for this time.
+
+    Kafka creates them in the background and answers UNKNOWN_TOPIC_OR_PARTITION or, for a name that is not allowed,
+    INVALID_TOPIC_EXCEPTION. The client asks again.
+    """
+    cluster = call.cluster
+    if not (call.request.allow_auto_topic_creation and cluster.settings.flag("auto.create.topics.enable")):
+        return {}
+    missing = [name for name in names if name not in cluster.image.topics and _may_create(call, name)]
+    errors = create_forwarded(call, [automatic_topic(cluster, name) for name in missing])
+    shown = {name: ErrorCode(error.error) for name, error in errors.items() if error.error in _SHOWN}
+    return dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | shown
+
+
+def _may_create(call: Call[MetadataRequest], name: str) -> bool:
+    return call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) and (
+        call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)
+    )
 
 
 def _by_id(call: Call[MetadataRequest], wanted: MetadataRequestTopic) -> MetadataResponseTopic:
@@ -86,17 +112,18 @@ def _by_id(call: Call[MetadataRequest], wanted: MetadataRequestTopic) -> Metadat
     return _found(call, topic)
 
 
-def _by_name(call: Call[MetadataRequest], name: str) -> MetadataResponseTopic:
+def _by_name(call: Call[MetadataRequest], name: str, creation: ErrorCode | None) -> MetadataResponseTopic:
+    """Return a topic. ``creation`` is the answer of the auto-creation, or None if the topic was not created now."""
     topic = call.cluster.image.topics.get(name)
+    if creation is not None:
+        return _unknown(call, creation, name)
     if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
         return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
     if topic is not None:
         return _found(call, topic)
     if not (call.request.allow_auto_topic_creation and call.cluster.settings.flag("auto.create.topics.enable")):
         return _unknown(call, why_missing(name), name)
-    if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
-        return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
-    return _unknown(call, auto_create(call.cluster, name), name)
+    return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
 
 
 def _unknown(call: Call[MetadataRequest], error: ErrorCode, name: str) -> MetadataResponseTopic:

@@ -44,7 +44,12 @@ _NEWER_TIMESTAMPS: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
 
 
 def _on_led(
-    call: Call[Any], topic: str, partition: int, epoch: int, operation: AclOperation, use: Callable[[PartitionLog], T]
+    call: Call[Any],
+    topic: str,
+    partition: int,
+    epoch: int,
+    operation: AclOperation | None,
+    use: Callable[[PartitionLog], T],
 ) -> T | ErrorCode:
     """Return what ``use`` gives for the log of a partition that this broker leads, or the error."""
     try:
@@ -93,7 +98,8 @@ def _listed(
         topic,
         asked.partition_index,
         asked.current_leader_epoch,
-        AclOperation.DESCRIBE,
+        # Brokers ask for all topics, consumers for those that they may describe (KIP-320).
+        None if call.allows_cluster(AclOperation.CLUSTER_ACTION) else AclOperation.DESCRIBE,
         lambda log: log.offset_for_timestamp(asked.timestamp, isolation),
     )
     if isinstance(found, ErrorCode):
@@ -131,7 +137,8 @@ def _epoch_end(call: Call[OffsetForLeaderEpochRequest], topic: str, asked: Offse
         topic,
         asked.partition,
         asked.current_leader_epoch,
-        AclOperation.DESCRIBE,
+        # Brokers ask for all topics, consumers for those that they may describe (KIP-320).
+        None if call.allows_cluster(AclOperation.CLUSTER_ACTION) else AclOperation.DESCRIBE,
         lambda log: log.end_offset_for_epoch(asked.leader_epoch),
     )
     if isinstance(end, ErrorCode):

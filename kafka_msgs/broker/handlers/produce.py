@@ -40,6 +40,10 @@ _ALL: Final = -1
 _NONE: Final = 0
 _INTERNAL_ALLOWED: Final = "__admin_client"
 _FIRST_WITH_ABORTABLE_ERRORS: Final = 11
+_COORDINATOR_ERRORS: Final = frozenset(
+    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+)
+"""Errors of the transaction coordinator that old producers do not retry. Kafka gives NOT_ENOUGH_REPLICAS instead."""
 _FIRST_THAT_ADDS_PARTITIONS: Final = 12
 _FIRST_WITH_LEADERS: Final = 10
 _FIRST_WITH_IDS: Final = 13
@@ -246,15 +250,21 @@ def _guard(call: Call[ProduceRequest], log: PartitionLog, records: Buffer) -> Gu
     header = header_at(records, 0, 0, len(records))
     if header is None or not header.is_transactional or not header.has_producer:
         return None
-    return join(
-        call.cluster,
-        log,
-        transactional_id,
-        (header.producer_id, header.producer_epoch),
-        header.base_sequence,
-        adds=call.version >= _FIRST_THAT_ADDS_PARTITIONS,
-        abortable=call.version >= _FIRST_WITH_ABORTABLE_ERRORS,
-    )
+    try:
+        return join(
+            call.cluster,
+            log,
+            transactional_id,
+            (header.producer_id, header.producer_epoch),
+            header.base_sequence,
+            adds=call.version >= _FIRST_THAT_ADDS_PARTITIONS,
+            abortable=call.version >= _FIRST_WITH_ABORTABLE_ERRORS,
+        )
+    except RefusedError as error:
+        if error.error not in _COORDINATOR_ERRORS:
+            raise
+        reason = "Unable to verify the partition has been added to the transaction. Underlying error: "
+        raise RefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS, message=reason + error.error.name) from None
 
 
 def _failed(

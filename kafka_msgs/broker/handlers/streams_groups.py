@@ -9,8 +9,9 @@ from attrs import evolve
 
 from kafka_msgs.broker.call import Call, Handler
 from kafka_msgs.broker.controller.internal_topics import is_internal
-from kafka_msgs.broker.controller.topics import NewTopic, check_topic_name, create_topic
+from kafka_msgs.broker.controller.topics import check_topic_name
 from kafka_msgs.broker.handlers.groups import Described, describe, require_group, require_topics
+from kafka_msgs.broker.handlers.topic_creation import create_forwarded, requested_topic
 from kafka_msgs.broker.hosting.groups import GroupHost
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -18,7 +19,6 @@ from kafka_msgs.errors import RefusedError
 from kafka_msgs.groups.outcome import Answer
 from kafka_msgs.groups.streams.internal_topics import StatusCode
 from kafka_msgs.message import Response
-from kafka_msgs.messages.create_topics_request import CreatableTopic
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_describe_response import DescribedGroup
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
@@ -42,7 +42,8 @@ def _heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> None:
             _refuse(f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited.")
         if invalid := [name for name in names if not _is_topic_name(name)]:
             _refuse(f"Topic names {','.join(invalid)} are not valid topic names.")
-        require_topics(call, names)
+        strict = call.cluster.config.profile.streams.stricter_permissions
+        require_topics(call, names, AclOperation.DESCRIBE_CONFIGS if strict else AclOperation.DESCRIBE)
     host = GroupHost.on(call.cluster, call.session.broker_id)
     host.ask(call, request, lambda answer: call.answer(_with_topics(call, answer)))
 
@@ -59,29 +60,17 @@ def _with_topics(call: Call[Any], answer: Answer) -> Response:
         refused = [name for name in names if not call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)]
         if refused:
             return _with_detail(answer.response, f"Unauthorized to CREATE on topics {', '.join(refused)}.")
-    failures = [failure for each in answer.creates if (failure := _create(call, each)) is not None]
+    failures = [
+        f"{name} ({error.message})"
+        for name, error in create_forwarded(call, [requested_topic(each) for each in answer.creates]).items()
+        if error.error is not ErrorCode.TOPIC_ALREADY_EXISTS
+    ]
     if not failures:
         return answer.response
     GroupHost.on(call.cluster, call.session.broker_id).creation_failed(call.request.group_id, ", ".join(failures))
     shown = ", ".join(failures[:_MOST_SHOWN])
     more = f" and {len(failures) - _MOST_SHOWN} more" if len(failures) > _MOST_SHOWN else ""
     return _with_detail(answer.response, f"Creation failed: {shown}{more}.")
-
-
-def _create(call: Call[Any], topic: CreatableTopic) -> str | None:
-    """Create a topic. Return its name and why it failed, or None."""
-    new = NewTopic(
-        name=topic.name,
-        num_partitions=topic.num_partitions,
-        replication_factor=topic.replication_factor,
-        configs={each.name: each.value for each in topic.configs},
-    )
-    try:
-        call.cluster.commit(create_topic(call.cluster, new))
-    except RefusedError as error:
-        if error.error is not ErrorCode.TOPIC_ALREADY_EXISTS:
-            return f"{topic.name} ({error.message})"
-    return None
 
 
 def _with_detail(response: Any, detail: str) -> Response:
@@ -136,6 +125,7 @@ HANDLERS: Final = (
             Described(
                 groups="group_ids",
                 results="groups",
+                stricter=AclOperation.READ,
                 topics=_described_topics,
                 hidden="The described group uses topics that the client is not authorized to describe.",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import filterfalse
 from typing import Any, Final
 
@@ -14,18 +14,17 @@ from kafka_msgs.broker.controller.topics import (
     MAX_PARTITIONS,
     NewTopic,
     add_partitions,
-    check_new_name,
     delete_topic,
-    topic_records,
 )
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
+from kafka_msgs.broker.handlers.topic_creation import TopicCreation, create_topics, requested_topic
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RefusedError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from kafka_msgs.messages.create_partitions_response import CreatePartitionsResponse, CreatePartitionsTopicResult
-from kafka_msgs.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kafka_msgs.messages.create_topics_request import CreateTopicsRequest
 from kafka_msgs.messages.create_topics_response import (
     CreatableTopicConfigs,
     CreatableTopicResult,
@@ -39,97 +38,39 @@ from kafka_msgs.schema import ZERO_UUID
 
 __all__ = ["HANDLERS"]
 
-_CLUSTER_METADATA: Final = "__cluster_metadata"
-_FIRST_STRICT: Final = {CreateTopicsRequest: 6, DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
+_FIRST_STRICT: Final = {DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
 """The first version of each api that is refused if the client has used up its ``controller_mutation_rate``."""
 
 
 def _create_topics(call: Call[CreateTopicsRequest]) -> None:
     request = call.request
-    counts = Counter(each.name for each in request.topics)
-    unique = {each.name: each for each in request.topics}
-    errors = {name: _forbidden(call, name, counts[name]) for name in unique}
-    if sum(_size(call, each) for each in unique.values() if errors[each.name] is None) > MAX_PARTITIONS:
-        message = "Excessively large number of partitions per request."
-        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
-    # As in Kafka, the names are checked before any topic is created.
-    errors = {name: error or _wrong_name(call, name) for name, error in errors.items()}
-    results = tuple(_created(call, each, errors[each.name]) for each in unique.values())
-    call.answer(CreateTopicsResponse(topics=results))
+    topics = [requested_topic(each) for each in request.topics]
+    creations = create_topics(call, topics, version=call.version, validate_only=request.validate_only)
+    call.answer(CreateTopicsResponse(topics=tuple(_created(call, each) for each in creations)))
 
 
-def _created(
-    call: Call[CreateTopicsRequest], asked: CreatableTopic, wrong: RefusedError | None
-) -> CreatableTopicResult:
-    try:
-        if wrong is not None:
-            raise wrong
-        records = topic_records(
-            call.cluster,
-            NewTopic(
-                name=asked.name,
-                num_partitions=asked.num_partitions,
-                replication_factor=asked.replication_factor,
-                assignments=[(each.partition_index, each.broker_ids) for each in asked.assignments],
-                configs={each.name: each.value for each in asked.configs},
-            ),
-        )
-        _charge(call, sum(isinstance(each, PartitionRecord) for each in records))
-    except RefusedError as error:
-        return CreatableTopicResult(
-            name=asked.name,
-            error_code=error.error,
-            error_message=error.message,
-            configs=() if call.version > 4 else None,
-        )
-    if not call.request.validate_only:
-        call.cluster.commit(records)
-    return _success(call, asked, records)
+def _created(call: Call[CreateTopicsRequest], creation: TopicCreation) -> CreatableTopicResult:
+    if creation.error is None:
+        return _success(call, creation.topic, creation.records)
+    return CreatableTopicResult(
+        name=creation.topic.name,
+        error_code=creation.error.error,
+        error_message=creation.error.message,
+        configs=() if call.version > 4 else None,
+    )
 
 
 def _charge(call: Call[Any], partitions: int) -> None:
     call.charge_mutations(partitions, strict=call.version >= _FIRST_STRICT[type(call.request)])
 
 
-def _size(call: Call[CreateTopicsRequest], asked: CreatableTopic) -> int:
-    """Return how many partitions a new topic would have."""
-    if asked.assignments:
-        return len(asked.assignments)
-    return (
-        call.cluster.settings.number("num.partitions") if asked.num_partitions == -1 else max(0, asked.num_partitions)
-    )
-
-
-def _forbidden(call: Call[CreateTopicsRequest], name: str, times: int) -> RefusedError | None:
-    """Return why the client may not create a topic that the request has so many ``times``, or None."""
-    if times > 1:
-        return RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
-    if name == _CLUSTER_METADATA:
-        message = f"Creation of internal topic {_CLUSTER_METADATA} is prohibited."
-        return RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
-    if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
-        return RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    return None
-
-
-def _wrong_name(call: Call[CreateTopicsRequest], name: str) -> RefusedError | None:
-    """Return why no topic can be created with a name, or None."""
-    try:
-        check_new_name(call.cluster.image, name)
-    except RefusedError as error:
-        return error
-    return None
-
-
-def _success(
-    call: Call[CreateTopicsRequest], asked: CreatableTopic, records: list[MetadataRecord]
-) -> CreatableTopicResult:
+def _success(call: Call[CreateTopicsRequest], new: NewTopic, records: Sequence[MetadataRecord]) -> CreatableTopicResult:
     topic = next(each for each in records if isinstance(each, TopicRecord))
     facts: dict[str, Any] = {"name": topic.name, "topic_id": topic.topic_id, "error_message": None}
     if not call.allows(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
         return CreatableTopicResult(**facts, topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, configs=None)
     partitions = [each for each in records if isinstance(each, PartitionRecord)]
-    own = {each.name: each.value or "" for each in asked.configs}
+    own = {name: value or "" for name, value in new.configs.items()}
     return CreatableTopicResult(
         **facts,
         num_partitions=len(partitions),
@@ -170,6 +111,7 @@ def _deleted(
 ) -> DeletableTopicResult:
     name, topic_id = wanted.name, wanted.topic_id
     try:
+        name = _shown_name(call, wanted)
         topic = _topic_to_delete(call, wanted, keys)
         name, topic_id = topic.name, topic.id
         _charge(call, len(topic.partitions))
@@ -177,6 +119,19 @@ def _deleted(
         return DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.error, error_message=error.message)
     call.cluster.commit(delete_topic(topic))
     return DeletableTopicResult(name=name, topic_id=topic_id)
+
+
+def _shown_name(call: Call[DeleteTopicsRequest], wanted: DeleteTopicState) -> str | None:
+    """Return the name in an answer: that of the request, or that of an id if the client may know it."""
+    topic = call.cluster.image.topics_by_id.get(wanted.topic_id)
+    if wanted.name is not None or topic is None or not _may_delete(call, AclOperation.DESCRIBE, topic.name):
+        return wanted.name
+    return topic.name
+
+
+def _may_delete(call: Call[DeleteTopicsRequest], operation: AclOperation, name: str) -> bool:
+    """Whether the client may do this to a topic, or may delete all that the cluster has."""
+    return call.allows_cluster(AclOperation.DELETE) or call.allows(operation, ResourceType.TOPIC, name)
 
 
 def _topic_to_delete(
@@ -192,11 +147,10 @@ def _topic_to_delete(
         raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=f"Duplicate topic {'id' if by_id else 'name'}.")
     topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics.get(wanted.name or "")
     name = topic.name if topic else wanted.name
-    if name is not None:
-        if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
-            raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        if not call.allows(AclOperation.DELETE, ResourceType.TOPIC, name):
-            raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if name is not None and not _may_delete(call, AclOperation.DESCRIBE, name):
+        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if topic is not None and not _may_delete(call, AclOperation.DELETE, topic.name):
+        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         raise RefusedError(error=error, message=ERROR_TEXTS[error])

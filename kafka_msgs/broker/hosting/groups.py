@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -80,10 +80,18 @@ class GroupHost:
     def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
         """Load a partition that this broker leads."""
         self._logs[partition] = (log, epoch)
-        now = self._cluster.now
-        if self.coordinator.elect(partition, epoch, now=now):
-            self.coordinator.load(partition, read_state(log))
-            self._settle(self.coordinator.loaded(partition, log.log_end_offset, now=now))
+        if self.coordinator.elect(partition, epoch, now=self._cluster.now):
+            self._cluster.long_work.begin(self._load(partition, log, epoch))
+
+    def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
+        """Load a partition, a record at a time. It ends when another broker leads the partition."""
+        for record in read_state(log):
+            if self._logs.get(partition) != (log, epoch):
+                return
+            self.coordinator.load(partition, (record,))
+            yield
+        if self._logs.get(partition) == (log, epoch):
+            self._settle(self.coordinator.loaded(partition, log.log_end_offset, now=self._cluster.now))
 
     def resign(self, partition: int, epoch: int | None) -> None:
         """Forget a partition that another broker leads."""
@@ -178,7 +186,8 @@ class GroupHost:
 
     def _show_topics(self, put: list[TopicState], deleted: list[str]) -> None:
         image = self.coordinator.image.changed(put=map(self._topic, put), delete=deleted)
-        self._settle(self.coordinator.set_image(image, now=self._cluster.now))
+        names = (*deleted, *(topic.name for topic in put))
+        self._settle(self.coordinator.set_image(image, now=self._cluster.now, names=names))
 
     def creation_failed(self, group_id: str, reason: str) -> None:
         """Tell the coordinator that topics which a group needs could not be created."""

@@ -5,6 +5,7 @@ In Kafka these are ``ShareCoordinatorService`` and ``DefaultStatePersister``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -66,13 +67,21 @@ class ShareStateHost:
         """Load a partition that this broker leads."""
         self._logs[partition] = (log, epoch)
         self.coordinator.elect(partition, epoch)
+        self._cluster.long_work.begin(self._load(partition, log, epoch))
+        if len(self._logs) == 1:
+            self._plan()
+
+    def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
+        """Load a partition, a batch at a time. It ends when another broker leads the partition."""
         for batch in (each for each in read_all(log) if isinstance(each, RecordBatch)):
+            if self._logs.get(partition) != (log, epoch):
+                return
             records = decode_batches(log.topic, [batch])
             states = (each for each in records if not isinstance(each, TransactionEnd))
             self.coordinator.load(partition, states, batch.base_offset)
-        self.coordinator.loaded(partition)
-        if len(self._logs) == 1:
-            self._plan()
+            yield
+        if self._logs.get(partition) == (log, epoch):
+            self.coordinator.loaded(partition)
 
     def resign(self, partition: int, epoch: int | None) -> None:
         """Forget a partition that another broker leads."""

@@ -6,7 +6,7 @@ partition of ``__consumer_offsets`` gets its marker through the group coordinato
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -94,12 +94,20 @@ class TransactionHost:
     def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
         """Load a partition that this broker leads."""
         self._logs[partition] = (log, epoch)
-        now = self._cluster.now
-        self.coordinator.elect(partition, epoch, now=now)
-        records = (each for each in read_state(log) if not isinstance(each, TransactionEnd))
-        self.coordinator.load(partition, records)
-        self.coordinator.loaded(partition, now=now)
-        self.settle()
+        self.coordinator.elect(partition, epoch, now=self._cluster.now)
+        self._cluster.long_work.begin(self._load(partition, log, epoch))
+
+    def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
+        """Load a partition, a record at a time. It ends when another broker leads the partition."""
+        for record in read_state(log):
+            if self._logs.get(partition) != (log, epoch):
+                return
+            if not isinstance(record, TransactionEnd):
+                self.coordinator.load(partition, (record,))
+            yield
+        if self._logs.get(partition) == (log, epoch):
+            self.coordinator.loaded(partition, now=self._cluster.now)
+            self.settle()
 
     def resign(self, partition: int, epoch: int | None) -> None:
         """Forget a partition that another broker leads."""

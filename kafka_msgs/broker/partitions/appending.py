@@ -43,8 +43,10 @@ def placed(batches: list[Incoming], how: Append, end_offset: int) -> tuple[list[
     if len(batches) > 1:
         raise RefusedError(error=ErrorCode.INVALID_RECORD, message="Compressed outer record has more than one batch")
     check_header(batches[0], how.origin)
-    check_records(batches[0], how.config, how.place, how.now)
-    header, data = stored_form(batches[0], how.config, end_offset, how.leader_epoch, how.now)
+    batch, latest = batches[0], batches[0].header.max_timestamp
+    if how.origin is Origin.CLIENT:
+        latest = check_records(batch, how.config, how.place, how.now)
+    header, data = stored_form(batch, how.config, end_offset, how.leader_epoch, how.now, latest)
     if header.size > how.config.max_message_bytes:
         reason = f"Message batch size is {header.size} bytes which exceeds {how.config.max_message_bytes}"
         raise RefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=reason)

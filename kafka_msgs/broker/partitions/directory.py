@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition
 from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
@@ -45,6 +45,8 @@ _DISPENSABLE: Final = (RECOVERY_POINTS, LOG_STARTS)
 _CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 _DELETED: Final = "-delete"
 _STRAY: Final = "-stray"
+_MAX_NAME_LENGTH: Final = 255
+"""The longest name that a file system takes for a directory, in characters (Kafka's ``LocalLog``)."""
 
 Place = tuple[str, int]
 """A partition: the name of its topic, and its number."""
@@ -102,12 +104,15 @@ class LogDirectoryStore:
     def make(self, topic: str, topic_id: UUID, partition: int) -> Path:
         """Return the directory of a partition, which is made if it is new; raises ``OSError`` and ``LogFileError``.
 
-        One of an older topic of the same name gets another name, as in Kafka.
+        One of an older topic of the same name gets another name, as in Kafka. Raises ``LogFileError`` if that one is
+        open.
         """
         path = self.path / f"{topic}-{partition}"
         if path.exists() and not self.has(topic, topic_id, partition) and (path / PARTITION_METADATA).exists():
-            older = read_partition_metadata(path / PARTITION_METADATA).topic_id
-            path.rename(self.path / f"{path.name}.{older.hex}{_STRAY}")
+            if (topic, partition) in self._partitions:
+                reason = "the log of another topic with this name is open"
+                raise LogFileError(file=str(path), position=0, skipped=0, reason=reason)
+            self._put_aside((topic, partition), _STRAY)
         path.mkdir(exist_ok=True)
         if not (path / PARTITION_METADATA).exists():
             self.files.replace(path / PARTITION_METADATA, format_partition_metadata(topic_id))
@@ -126,9 +131,17 @@ class LogDirectoryStore:
         self._partitions.pop(place, None)
         for name in CHECKPOINTS:
             self._offsets[name].pop(place, None)
-        path = self.path / f"{place[0]}-{place[1]}"
-        gone = path.rename(self.path / f"{path.name}.{0:032x}{_DELETED}")
-        shutil.rmtree(gone)
+        shutil.rmtree(self._put_aside(place, _DELETED))
+
+    def _put_aside(self, place: Place, suffix: str) -> Path:
+        """Give the directory of a partition a unique name that ends with ``suffix``; raises ``OSError``.
+
+        A long topic name is cut, as in Kafka's ``LocalLog.logDirNameWithSuffixCappedLength``.
+        """
+        topic, partition = place
+        ending = f"-{partition}.{uuid4().hex}{suffix}"
+        name = topic[: _MAX_NAME_LENGTH - len(ending)] + ending
+        return (self.path / f"{topic}-{partition}").rename(self.path / name)
 
     def write_checkpoints(self) -> None:
         """Write the checkpoint files with what the partitions last gave. Raises ``OSError``."""

@@ -55,6 +55,11 @@ class DirectoryPartition:
     _starts_at_segment: bool = True
     _deleted: list[tuple[int, FileSegment]] = field(factory=list)
 
+    @property
+    def durable(self) -> bool:
+        """Whether each append is flushed before it is acknowledged."""
+        return self.files.durable
+
     def load(self) -> Stored:
         """Return what is there; raises ``OSError`` and ``LogFileError``."""
         for directory in self.files.directories:

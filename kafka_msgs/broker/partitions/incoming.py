@@ -1,31 +1,38 @@
 """Batches that a partition is asked to append: their checks, and the bytes that are stored.
 
-A batch passes opaque: its header is checked, its checksum is compared, and a copy gets the offset, the leader epoch and
-perhaps the time of the log. The records are looked at only if one of these needs it:
+The header of a batch is checked, its checksum is compared, and a copy gets the offset, the leader epoch and the latest
+timestamp of its records, or the time of the log. The records of clients are walked through, which checks their number
+and their sizes and gives their timestamps. They are made only if one of these needs it:
 
 * the topic is compacted: each record needs a key;
-* the timestamps of the header are not within the limits of the topic, or the topic limits how old records may be;
-* the topic asks for a codec that the batch does not have: the batch is written again.
+* timestamps are not within the limits of the topic;
+* the topic asks for a codec that the batch does not have: the batch is written again, as one whose compressed records
+  do not count their offsets from 0 on.
 
-So, unlike Kafka, records that contradict their header (their number, their sizes, their latest timestamp) are not
-noticed. The order of the checks, the error codes and the texts that clients see are those of Kafka's ``LogValidator``,
+The order of the checks, the error codes and the texts that clients see are those of Kafka's ``LogValidator``,
 ``UnifiedLog`` and ``ProduceRequest``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from attrs import frozen
 from crc32c import crc32c
 
-from kafka_msgs.broker.partitions.config import FOREVER, TopicConfig
+from kafka_msgs.broker.partitions.config import TopicConfig
 from kafka_msgs.broker.partitions.headers import Header, header_at, is_sound
 from kafka_msgs.broker.partitions.producers import Marker, Origin
 from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RecordError, RefusedError, RefusedRecordsError
+from kafka_msgs.errors import (
+    CompressionError,
+    DecompressedSizeError,
+    RecordError,
+    RefusedError,
+    RefusedRecordsError,
+)
 from kafka_msgs.layouts import (
     CRC_FROM,
     HEADER,
@@ -46,9 +53,14 @@ from kafka_msgs.records import (
     read_batches,
 )
 
+T = TypeVar("T")
+
 __all__ = ["Incoming", "check_produced", "marker_of", "read_incoming"]
 
-_UNCHECKED: Final = ReadOptions(check_crc=False)
+_MAX_DECOMPRESSED: Final = 128 * 2**20
+"""How many bytes the records of a compressed batch may have. Kafka, which never holds them all, has no limit."""
+
+_UNCHECKED: Final = ReadOptions(check_crc=False, max_decompressed=_MAX_DECOMPRESSED)
 _SMALLEST: Final = 14
 _SHOWN_ERRORS: Final = 3
 _ZSTD_FROM: Final = 7
@@ -62,9 +74,22 @@ class Incoming:
     data: memoryview
 
     def records(self) -> list[Record]:
-        """Return the records. Raises ``RefusedError`` with INVALID_RECORD if they cannot be read."""
+        """Return the records; raises as ``read``."""
+        return self.read(RecordBatch.records)
+
+    def read(self, part: Callable[[RecordBatch], list[T]]) -> list[T]:
+        """Return a part of each record.
+
+        Raises ``RefusedError`` with INVALID_RECORD if they cannot be read, with UNKNOWN_SERVER_ERROR if they cannot be
+        decompressed, as Kafka does, and with MESSAGE_TOO_LARGE if there are too many bytes of them.
+        """
         try:
-            return next(read_batches(self.data, _UNCHECKED)).records()
+            batch = next(read_batches(self.data, _UNCHECKED))
+            return part(batch) if isinstance(batch, RecordBatch) else []
+        except DecompressedSizeError as error:
+            raise RefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=str(error)) from None
+        except CompressionError as error:
+            raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=str(error)) from None
         except RecordError as error:
             raise _invalid(str(error)) from None
 
@@ -172,14 +197,20 @@ def check_header(batch: Incoming, origin: Origin) -> None:
         raise _invalid(reason)
 
 
-def check_records(batch: Incoming, config: TopicConfig, place: str, now: int) -> None:
-    """Check the records of a batch, if the topic or the header needs it.
+def check_records(batch: Incoming, config: TopicConfig, place: str, now: int) -> int:
+    """Check the records of a batch, and return their latest timestamp.
 
     ``place`` is the topic and the partition, for the texts. ``now`` is in milliseconds since the epoch. Raises
-    ``RefusedRecordsError`` with INVALID_RECORD or INVALID_TIMESTAMP, and ``RefusedError`` with INVALID_RECORD.
+    ``RefusedRecordsError`` with INVALID_RECORD or INVALID_TIMESTAMP, and ``RefusedError`` as ``Incoming.read``.
     """
-    if not (config.compacts or _has_doubtful_times(batch.header, config, now)):
-        return
+    times = batch.read(RecordBatch.timestamps)
+    latest = max(times, default=NO_TIMESTAMP)
+    if config.compacts or _has_doubtful_times(batch.header, times, config, now):
+        _check_each(batch, config, place, now)
+    return max(latest, NO_TIMESTAMP)
+
+
+def _check_each(batch: Incoming, config: TopicConfig, place: str, now: int) -> None:
     errors, bad_time = [], False
     for index, record in enumerate(batch.records()):
         if config.compacts and record.key is None:
@@ -192,12 +223,11 @@ def check_records(batch: Incoming, config: TopicConfig, place: str, now: int) ->
         raise _refused_records(errors, bad_time=bad_time)
 
 
-def _has_doubtful_times(header: Header, config: TopicConfig, now: int) -> bool:
-    if config.broker_time:
+def _has_doubtful_times(header: Header, times: Sequence[int], config: TopicConfig, now: int) -> bool:
+    if config.broker_time or header.has_broker_time:
         return header.has_broker_time
-    latest = max(header.base_timestamp, header.max_timestamp)
-    limited = config.message_timestamp_before_max_ms != FOREVER
-    return limited or latest - now > config.message_timestamp_after_max_ms
+    before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+    return now - min(times, default=now) > before or max(times, default=now) - now > after
 
 
 def _time_error(header: Header, config: TopicConfig, record: Record, now: int) -> str | None:
@@ -227,15 +257,18 @@ def _refused_records(errors: list[tuple[int, str]], *, bad_time: bool) -> Refuse
     return RefusedRecordsError(error=error, message=message, record_errors=tuple(errors))
 
 
-def stored_form(batch: Incoming, config: TopicConfig, offset: int, leader_epoch: int, now: int) -> tuple[Header, bytes]:
+def stored_form(
+    batch: Incoming, config: TopicConfig, offset: int, leader_epoch: int, now: int, latest: int
+) -> tuple[Header, bytes]:
     """Return a batch as the log keeps it: its header at position 0, and its bytes.
 
-    Raises ``RefusedError`` with INVALID_RECORD if the topic asks for another codec and the records cannot be read.
+    ``latest`` is the latest timestamp of its records. Raises ``RefusedError`` as ``Incoming.read`` if the batch must be
+    written again and the records cannot be read.
     """
     target = _codec(batch.header, config)
-    if target != batch.header.codec:
+    if target != batch.header.codec or _counts_wrongly(batch):
         batch = _with_codec(batch, config, target)
-    header, time = batch.header, now if config.broker_time else batch.header.max_timestamp
+    header, time = batch.header, now if config.broker_time else latest
     attributes = header.attributes & ~LOG_APPEND_TIME | (LOG_APPEND_TIME if config.broker_time else 0)
     fields = [offset, header.length, leader_epoch, 2, header.crc, attributes, *header[7:]]
     fields[8] = time
@@ -243,6 +276,14 @@ def stored_form(batch: Incoming, config: TopicConfig, offset: int, leader_epoch:
         head = HEADER.pack(*fields)
         fields[4] = crc32c(batch.data[HEADER_SIZE:], crc32c(head[CRC_FROM:]))
     return Header(0, *fields), b"".join((HEADER.pack(*fields), batch.data[HEADER_SIZE:]))
+
+
+def _counts_wrongly(batch: Incoming) -> bool:
+    """Whether the offsets of compressed records do not count from 0 on, as some old clients write them."""
+    header = batch.header
+    if header.codec == 0 or header.is_control:
+        return False
+    return batch.read(RecordBatch.offsets) != list(range(header.base_offset, header.base_offset + header.records))
 
 
 def _codec(header: Header, config: TopicConfig) -> int:

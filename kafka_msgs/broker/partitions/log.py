@@ -178,7 +178,7 @@ class PartitionLog:
             if isinstance(prepared, WrittenBatch):
                 offsets = prepared.first_offset, prepared.last_offset
                 return Appended(*offsets, prepared.timestamp, self.log_start_offset, duplicate=True)
-            self.segments.active.append(data, headers, how.now)
+            self.segments.append(data, headers, how.now)
         except OSError as error:
             raise RefusedError(error=ErrorCode.KAFKA_STORAGE_ERROR, message=str(error)) from error
         self._written(headers[-1].last_offset + 1, prepared)

@@ -1,12 +1,16 @@
 """Partitions that are kept in memory.
 
-Batches are kept as the pieces in which they were appended, so that a read of complete batches copies nothing.
+Batches are copied into blocks of memory, and reads return views of them. A block that retention or a deletion removes
+goes back to the system, however the batches were mixed with other memory.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from mmap import mmap
+from operator import attrgetter
+from typing import Final
 
 from attrs import define, field
 
@@ -19,40 +23,68 @@ from kafka_msgs.log.writing.indexes import Indexes
 __all__ = ["MemoryPartition"]
 
 
+_FIRST_BLOCK: Final = 2**12
+_LAST_BLOCK: Final = 2**20
+_MAPPED: Final = 2**17
+"""From this size on a block is mapped, so that its memory goes back to the system as a whole."""
+
+
+def _new_block(size: int) -> memoryview:
+    return memoryview(mmap(-1, size) if size >= _MAPPED else bytearray(size))
+
+
+@define
+class _Block:
+    """Memory for batches. ``start`` is the position of its first byte in the segment, ``size`` how much is used."""
+
+    start: int
+    memory: memoryview
+    size: int = 0
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.size
+
+
 @define(eq=False)
 class _MemorySegment:
-    """The pieces of a segment. ``starts`` has the position of each."""
+    """The blocks of a segment. The first ones are small, because most partitions of tests are."""
 
     base_offset: int
     size: int = 0
     modified: int | None = None
-    _pieces: list[Buffer] = field(factory=list)
-    _starts: list[int] = field(factory=list)
+    _blocks: list[_Block] = field(factory=list)
 
     def append(self, data: Buffer) -> None:
-        self._pieces.append(data)
-        self._starts.append(self.size)
-        self.size += len(data)
+        size = len(data)
+        block = self._blocks[-1] if self._blocks else None
+        if block is None or block.size + size > len(block.memory):
+            wanted = _FIRST_BLOCK if block is None else min(2 * len(block.memory), _LAST_BLOCK)
+            block = _Block(self.size, _new_block(max(wanted, size)))
+            self._blocks.append(block)
+        block.memory[block.size : block.size + size] = data
+        block.size += size
+        self.size += size
 
     def read(self, start: int, stop: int) -> list[Buffer]:
         stop = min(stop, self.size)
         if start >= stop:
             return []
-        first = bisect_right(self._starts, start) - 1
-        after = bisect_right(self._starts, stop - 1)
-        found = self._pieces[first:after]
-        rest = self._starts[after - 1] + len(found[-1]) - stop
-        if rest:
-            found[-1] = memoryview(found[-1])[: len(found[-1]) - rest]
-        if skip := start - self._starts[first]:
-            found[0] = memoryview(found[0])[skip:]
-        return found
+        first = bisect_right(self._blocks, start, key=attrgetter("start")) - 1
+        after = bisect_right(self._blocks, stop - 1, key=attrgetter("start"))
+        return [
+            each.memory[max(start - each.start, 0) : min(stop, each.stop) - each.start]
+            for each in self._blocks[first:after]
+        ]
 
     def truncate(self, size: int) -> None:
-        kept = self.read(0, size)
-        self._pieces, self._starts, self.size = [], [], 0
-        for piece in kept:
-            self.append(piece)
+        """Keep only the first ``size`` bytes. What readers of the rest still have is not written over."""
+        self._blocks = [each for each in self._blocks if each.start < size]
+        self.size = size
+        if self._blocks:
+            last = self._blocks[-1]
+            last.size = size - last.start
+            last.memory = last.memory[: last.size]
 
     def load_indexes(self, interval: int) -> Indexes | None:
         """Return None. A partition in memory is never opened again."""
@@ -68,6 +100,8 @@ class _MemorySegment:
 @define(eq=False)
 class MemoryPartition:
     """A partition that ends with the process. It is a ``PartitionStore``."""
+
+    durable = False
 
     _snapshots: dict[int, list[ProducerState]] = field(factory=dict)
 

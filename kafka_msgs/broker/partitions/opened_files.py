@@ -21,13 +21,13 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os
 class OpenedFiles:
     """At most ``limit`` open files, by path. All methods raise ``OSError``.
 
-    ``durable`` lets files survive a crash of the machine when they are flushed or replaced, which takes time. Without
-    it they survive the end of the process.
+    With ``durable`` appends and small files survive a crash of the machine, which takes time. Without it they survive
+    the end of the process. What is flushed survives both.
     """
 
     def __init__(self, limit: int = 128, *, durable: bool = False) -> None:
         self._limit = limit
-        self._durable = durable
+        self.durable = durable
         self._files: OrderedDict[Path, int] = OrderedDict()
 
     def _descriptor(self, path: Path) -> int:
@@ -62,13 +62,12 @@ class OpenedFiles:
         os.ftruncate(self._descriptor(path), size)
 
     def flush(self, path: Path) -> None:
-        """Let the content survive a crash of the machine, if that is wanted."""
-        if self._durable:
-            os.fsync(self._descriptor(path))
+        """Let the content survive a crash of the machine."""
+        os.fsync(self._descriptor(path))
 
     def replace(self, path: Path, content: bytes) -> None:
         """Give a small file a new content, in one step."""
-        replace_file(path, content, durable=self._durable)
+        replace_file(path, content, durable=self.durable)
 
     def close(self, path: Path) -> None:
         """Close a file, if it is open."""

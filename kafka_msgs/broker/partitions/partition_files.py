@@ -23,6 +23,11 @@ class PartitionFiles:
         self.directories: list[Path] = list(directories)
 
     @property
+    def durable(self) -> bool:
+        """Whether each append must survive a crash of the machine."""
+        return self._opened.durable
+
+    @property
     def first(self) -> Path:
         """The directory that is read."""
         return self.directories[0]
@@ -53,7 +58,7 @@ class PartitionFiles:
             self._opened.truncate(path, size)
 
     def flush(self, name: str) -> None:
-        """Let the content survive a crash of the machine, if that is wanted."""
+        """Let the content survive a crash of the machine."""
         for path in self._paths(name):
             self._opened.flush(path)
 

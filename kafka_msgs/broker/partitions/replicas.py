@@ -8,6 +8,7 @@ leader is right, and the others become copies of it.
 from __future__ import annotations
 
 import filecmp
+import os
 import shutil
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -133,4 +134,7 @@ def _copy(source: Path, target: Path) -> None:
     for each in target.iterdir():
         each.unlink()
     for name in _files(source):
-        shutil.copyfile(source / name, target / name)
+        with (source / name).open("rb") as whole, (target / name).open("wb") as copy:
+            shutil.copyfileobj(whole, copy)
+            copy.flush()
+            os.fsync(copy.fileno())

@@ -12,9 +12,11 @@ from operator import attrgetter
 
 from attrs import define, field
 
+from kafka_msgs.broker.partitions.headers import Header
 from kafka_msgs.broker.partitions.producers import Producers
 from kafka_msgs.broker.partitions.segment import Segment
 from kafka_msgs.broker.partitions.stores import PartitionStore
+from kafka_msgs.codec import Buffer
 from kafka_msgs.log.writing.indexes import Indexes
 
 __all__ = ["Segments"]
@@ -69,13 +71,19 @@ class Segments:
         return segment
 
     def roll(self, base_offset: int, now: int) -> None:
-        """Begin a new active segment. An empty active segment that starts there already is used again."""
+        """Begin a new active segment. An empty active segment that starts there already is used again.
+
+        Only what a durable store has is flushed here. Otherwise the recovery point stays where it is.
+        """
         last = self.active
         if last.base_offset == base_offset and not last.size:
             last.indexes = Indexes(base_offset, self.index_interval)
             return
         last.indexes.add_latest_time()
-        self.flush()
+        if self.store.durable:
+            self.flush()
+        else:
+            last.store.save_indexes(last.indexes)
         self.begin(base_offset, now)
 
     def remove(self, segments: Sequence[Segment], now: int, delay_ms: int) -> None:
@@ -119,11 +127,27 @@ class Segments:
         if producers.end_offset > max(self.store.snapshots(), default=log_start_offset):
             self.store.save_snapshot(producers.end_offset, producers.states.values())
 
+    def append(self, data: Buffer, headers: Sequence[Header], now: int) -> None:
+        """Add complete batches to the active segment. A durable store has flushed them afterwards; raises ``OSError``.
+
+        If the flush fails, the batches are removed again.
+        """
+        active = self.active
+        size = active.size
+        active.append(data, headers, now)
+        if self.store.durable:
+            try:
+                active.store.flush()
+            except OSError:
+                active.store.truncate(size)
+                raise
+
     def flush(self) -> None:
-        """Let everything survive a crash of the machine."""
+        """Let everything survive a crash of the machine; raises ``OSError``."""
         for segment in self.from_offset(self.recovery_point):
             segment.store.save_indexes(segment.indexes)
-            segment.store.flush()
+            if self.recovery_point < self.end_offset:
+                segment.store.flush()
         self.recovery_point = self.end_offset
 
     def checkpoint(self, log_start_offset: int, high_watermark: int, clean_offset: int) -> None:

@@ -41,7 +41,7 @@ class SegmentStore(Bytes, Protocol):
         """Keep the indexes."""
 
     def flush(self) -> None:
-        """Let the bytes survive a crash of the machine."""
+        """Let the bytes survive a crash of the machine. Raises ``OSError``."""
 
 
 @frozen
@@ -63,6 +63,10 @@ class Stored:
 
 class PartitionStore(Protocol):
     """The place of one partition."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether each append is flushed before it is acknowledged."""
 
     def load(self) -> Stored:
         """Return what is there. Work that a crash interrupted is finished or undone first."""

@@ -15,7 +15,7 @@ from kafka_msgs.errors import MissingExtraError, RefusedError
 if TYPE_CHECKING:
     from scramp import ScramMechanism
 
-__all__ = ["begin_exchange"]
+__all__ = ["RefusedExchange", "begin_exchange"]
 
 _PLAIN_PARTS: Final = 3
 
@@ -31,6 +31,19 @@ def begin_exchange(mechanism: str, credentials: Credentials) -> Exchange:
 
 def _failed(message: str) -> RefusedError:
     return RefusedError(error=ErrorCode.SASL_AUTHENTICATION_FAILED, message=message)
+
+
+class RefusedExchange:
+    """A login that fails with its first token."""
+
+    user: str | None = None
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def step(self, token: bytes) -> bytes:
+        """Raise ``RefusedError``."""
+        raise _failed(self._message)
 
 
 class _Plain:

@@ -179,13 +179,13 @@ class ShareCoordinator:
 
     def forget_topics(self, topic_ids: Collection[UUID]) -> None:
         """Forget the state of the share partitions of deleted topics."""
-        for shard in self._shards.values():
+        for shard in self._loaded().values():
             for key in [each for each in shard.states if each.topic_id in topic_ids]:
                 self._write(shard, key, _snapshot(key, None))
 
     def snapshot_cold(self, interval_ms: int, *, now: int) -> None:
         """Write snapshots of all share partitions whose latest is older than that, so that old records may go."""
-        for shard in self._shards.values():
+        for shard in self._loaded().values():
             states = shard.states.values()
             if all(each.value.create_timestamp != each.value.write_timestamp for each in states):
                 continue
@@ -197,7 +197,7 @@ class ShareCoordinator:
 
     def needed_from(self) -> Iterator[tuple[int, int]]:
         """Yield each partition with share partitions, and the offset before which its records are not needed."""
-        for partition, shard in self._shards.items():
+        for partition, shard in self._loaded().items():
             if shard.states:
                 yield partition, min(each.snapshot_at for each in shard.states.values())
 
@@ -225,6 +225,9 @@ class ShareCoordinator:
             del self._shards[partition]
 
     # Parts
+
+    def _loaded(self) -> dict[int, _Shard]:
+        return {partition: shard for partition, shard in self._shards.items() if not shard.loading}
 
     def _shard(self, key: ShareKey) -> _Shard:
         shard = self._shards.get(self.partition_for(key))

@@ -253,7 +253,7 @@ class TransactionCoordinator:
             self._expire(now)
 
     def _abort_late(self, now: int) -> None:
-        for shard in self._shards.values():
+        for shard in self._loaded().values():
             for transaction in [each for each in shard.transactions.values() if each.timed_out(now)]:
                 try:
                     self._fence(shard, transaction, now)
@@ -262,7 +262,7 @@ class TransactionCoordinator:
 
     def _expire(self, now: int) -> None:
         latest = now - self.config.transactional_id_expiration_ms
-        for partition, shard in self._shards.items():
+        for partition, shard in self._loaded().items():
             unused = [each for each in shard.transactions.values() if each.status.at_rest and each.updated_ms <= latest]
             for transaction in unused:
                 key = TransactionLogKey(transactional_id=transaction.transactional_id)
@@ -311,6 +311,9 @@ class TransactionCoordinator:
             del self._shards[partition]
 
     # Parts
+
+    def _loaded(self) -> dict[int, _Shard]:
+        return {partition: shard for partition, shard in self._shards.items() if not shard.loading}
 
     def _shard(self, transactional_id: str) -> _Shard:
         shard = self._shards.get(self.partition_for(transactional_id))

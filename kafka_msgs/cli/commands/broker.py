@@ -6,23 +6,31 @@ The broker is imported when it is started. The list of commands does not wait fo
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
+import ssl
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from attrs import evolve
 
+from kafka_msgs.cli.render.exchanges import printable
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Response
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker import BrokerConfig
+    from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig
     from kafka_msgs.broker.call import Call
+    from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker.config import ListenerConfig
 
 __all__ = ["broker_command"]
 
 _PROFILES: Final = ("shipped", "page")
 _LAST_PORT: Final = 65535
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -31,6 +39,58 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
         if not (name.strip() and sign):
             raise click.BadParameter(f"{name!r} does not read NAME=VALUE")
     return {name.strip(): text for name, _, text in pairs}
+
+
+def _listener(text: str, advertised: dict[str, tuple[str, int]], tls: ssl.SSLContext | None) -> ListenerConfig:
+    """Return the listener of ``NAME=HOST:PORT`` or ``NAME:PROTOCOL=HOST:PORT``, as Kafka's ``listeners`` has them."""
+    from kafka_msgs.broker import ListenerConfig
+
+    name, protocol, host, port = _listener_parts(text)
+    shown_host, shown_port = advertised.get(name, (None, 0))
+    return ListenerConfig(
+        name=name,
+        protocol=protocol,
+        host=host,
+        port=port,
+        advertised_host=shown_host,
+        advertised_port=shown_port,
+        tls=tls if protocol.endswith("SSL") else None,
+    )
+
+
+def _listener_parts(text: str) -> tuple[str, str, str, int]:
+    head, sign, address = text.partition("=")
+    name, _, protocol = head.partition(":")
+    host, _, port = address.rpartition(":")
+    if not (name and sign and host and port.isdecimal()):
+        raise click.BadParameter(f"{text!r} does not read NAME[:PROTOCOL]=HOST:PORT")
+    return name, protocol or name, host.strip("[]"), int(port)
+
+
+def _topic(text: str) -> tuple[str, int]:
+    name, sign, partitions = text.partition(":")
+    if not name or (sign and not partitions.isdecimal()):
+        raise click.BadParameter(f"{text!r} does not read NAME[:PARTITIONS]")
+    return name, int(partitions or 1)
+
+
+def _server_tls(certificate: Path | None, key: Path | None, authority: Path | None) -> ssl.SSLContext | None:
+    """Return the server's side of TLS. With an authority, clients must have certificates of it."""
+    if certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    if authority is not None:
+        context.load_verify_locations(authority)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _properties(path: Path | None) -> dict[str, str]:
+    """Return the settings of a file of Kafka's properties."""
+    from kafka_msgs.client.servers import read_properties
+
+    return {} if path is None else read_properties(path)
 
 
 @click.command("broker")
@@ -48,6 +108,11 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep all data here, in Kafka's own files. Without it, everything is in memory.",
 )
+@click.option(
+    "--durable",
+    is_flag=True,
+    help="Acknowledge records when they are on the disk, so that power may fail; needs --dir.",
+)
 @click.option("--as-release", metavar="RELEASE", help="Offer the versions of this Kafka release only, such as 3.7.")
 @click.option(
     "--config",
@@ -64,35 +129,83 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     show_default=True,
     help="Groups as the release has them, or as the documents of Kafka describe them.",
 )
+@click.option(
+    "--listener",
+    "listeners",
+    metavar="NAME[:PROTOCOL]=HOST:PORT",
+    multiple=True,
+    help="A listener instead of --port. May be given several times. The protocol is the name, unless it is there.",
+)
+@click.option(
+    "--advertised",
+    metavar="NAME=HOST:PORT",
+    multiple=True,
+    help="Where clients of a listener are sent, such as the host of a container. May be given several times.",
+)
+@click.option("--topic", "topics", metavar="NAME[:PARTITIONS]", multiple=True, help="Create this topic at the start.")
+@click.option(
+    "--sasl-user",
+    "users",
+    metavar="NAME=PASSWORD",
+    multiple=True,
+    callback=_settings,
+    help="A user of listeners with SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. May be given several times.",
+)
+@click.option("--tls-cert", type=_FILE, help="The certificate of listeners with TLS, as PEM.")
+@click.option("--tls-key", type=_FILE, help="Its key, if it is not in the same file.")
+@click.option("--tls-ca", type=_FILE, help="Require certificates of this authority from clients.")
+@click.option("--authorizer", is_flag=True, help="Decide by ACLs what clients may do.")
+@click.option("--super-user", "super_users", metavar="PRINCIPAL", multiple=True, help="Such as User:admin.")
+@click.option("--config-file", type=_FILE, help="A file of Kafka's properties with settings of the brokers.")
+@click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON when the brokers are ready.")
 @click.option("--verbose", is_flag=True, help="Show each request with its outcome.")
 def broker_command(
     brokers: int,
     port: int,
     directory: Path | None,
+    durable: bool,
     as_release: str | None,
     configs: dict[str, str],
     profile: str,
+    listeners: tuple[str, ...],
+    advertised: tuple[str, ...],
+    topics: tuple[str, ...],
+    users: dict[str, str],
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_ca: Path | None,
+    authorizer: bool,
+    super_users: tuple[str, ...],
+    config_file: Path | None,
+    as_json: bool,
     verbose: bool,
 ) -> None:
     """Run an embedded broker until Ctrl-C. Its address is the one line on standard output.
 
     Any Kafka client can use it for tests. It is not for data that you want to keep.
     """
-    from kafka_msgs.broker import BrokerConfig, ListenerConfig
+    from kafka_msgs.broker import BrokerConfig
     from kafka_msgs.groups.profiles import PAGE, SHIPPED
 
+    tls = _server_tls(tls_cert, tls_key, tls_ca)
+    shown = {name: (host, number) for name, _, host, number in map(_listener_parts, advertised)}
     config = BrokerConfig(
         brokers=brokers,
-        listeners=(ListenerConfig(port=port),),
+        listeners=tuple(_listener(each, shown, tls) for each in listeners)
+        or (evolve(_listener(f"PLAINTEXT=127.0.0.1:{port}", shown, None), host=None),),
         directory=directory,
+        durable=durable,
         release=as_release,
-        configs=configs,
+        configs={**_properties(config_file), **configs},
+        users=users,
+        authorizer=authorizer,
+        super_users=super_users,
         profile=dict(zip(_PROFILES, (SHIPPED, PAGE), strict=True))[profile],
     )
-    asyncio.run(_run(config, verbose=verbose))
+    asyncio.run(_run(config, list(map(_topic, topics)), as_json=as_json, verbose=verbose))
 
 
-async def _run(config: BrokerConfig, *, verbose: bool) -> None:
+async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: bool, verbose: bool) -> None:
     from kafka_msgs.broker import AsyncEmbeddedBroker
 
     stop = asyncio.Event()
@@ -102,10 +215,28 @@ async def _run(config: BrokerConfig, *, verbose: bool) -> None:
     async with AsyncEmbeddedBroker(config) as broker:
         if verbose:
             broker.run(lambda cluster: cluster.observers.append(_show))
-        click.echo(broker.bootstrap_servers)
+        for name, partitions in topics:
+            broker.run(partial(_create, name, partitions))
+        click.echo(_ready(broker) if as_json else broker.bootstrap_servers)
         await stop.wait()
         for problem in broker.problems:
             click.echo(f"problem of the broker: {problem!r}", err=True)
+
+
+def _create(name: str, partitions: int, cluster: Cluster) -> None:
+    """Create a topic, unless the directory has it already."""
+    from kafka_msgs.broker.controller.topics import NewTopic, create_topic
+
+    if name not in cluster.image.topics:
+        cluster.commit(create_topic(cluster, NewTopic(name=name, num_partitions=partitions)))
+
+
+def _ready(broker: AsyncEmbeddedBroker) -> str:
+    """Return the addresses of all listeners as one line of JSON."""
+    addresses = {each.name: broker.bootstrap_of(each.name) for each in broker.config.listeners}
+    cluster_id = broker.run(lambda cluster: cluster.cluster_id)
+    facts = {"bootstrap_servers": broker.bootstrap_servers, "listeners": addresses, "cluster_id": cluster_id}
+    return json.dumps({"ready": True, **facts})
 
 
 def _show(call: Call[Any], response: Response | None) -> None:
@@ -113,5 +244,5 @@ def _show(call: Call[Any], response: Response | None) -> None:
     took = call.cluster.now - call.received_at
     error = ErrorCode(getattr(response, "error_code", 0))
     outcome = "no response" if response is None else error.name if error else "ok"
-    client = call.client_id or "-"
+    client = printable(call.client_id or "-")
     click.echo(f"broker {call.session.broker_id}  {client}  {name} v{call.version}  {took} ms  {outcome}", err=True)

@@ -14,7 +14,7 @@ from kafka_msgs.cli.render.embedded import readable_json
 from kafka_msgs.cli.render.rows import Row
 from kafka_msgs.cli.render.times import iso_of_us
 
-__all__ = ["exchange_facts", "fault_facts", "item_row", "item_text", "message_facts"]
+__all__ = ["exchange_facts", "fault_facts", "item_row", "item_text", "message_facts", "printable"]
 
 
 def item_row(item: Item, *, bodies: bool) -> Row:
@@ -71,7 +71,7 @@ def fault_facts(fault: CaptureFault) -> dict[str, Any]:
 def item_text(item: Item) -> str:
     """Return an exchange or a fault as one line: time, client, api and version, latency, sizes, and what was wrong."""
     if isinstance(item, CaptureFault):
-        return _printable(f"{_clock(item.at)}  {item.kind.value}: {item}")
+        return printable(f"{_clock(item.at)}  {item.kind.value}: {item}")
     response = item.response
     latency = "no answer" if item.latency_us is None else f"{item.latency_us / 1000:.3f} ms"
     sizes = f"{item.request.size} > {'-' if response is None else response.size} B"
@@ -80,13 +80,13 @@ def item_text(item: Item) -> str:
     api = f"{item.api or item.api_key} v{item.version}"
     who = f"{item.connection.number:>4}  {item.client_id or '-'}"
     line = f"{_clock(item.request.at)} {who:<24} {api:<28} {latency:>12}  {sizes}"
-    return _printable("  ".join((line, *wrong)))
+    return printable("  ".join((line, *wrong)))
 
 
 def _clock(at: int | None) -> str:
     return (iso_of_us(at) or "")[11:26]
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return text in which nothing can be taken for a command to the terminal."""
     return text if text.isprintable() else json.dumps(text)[1:-1]

@@ -1,0 +1,136 @@
+"""The one way in which clients create topics, whichever request wants them: with the same checks, bounds and quotas.
+
+CreateTopics, the auto-creation of Metadata and the internal topics of Streams groups come here. In Kafka all of them
+are CreateTopics requests to the controller (``ControllerApis`` and ``ReplicationControlManager``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from attrs import frozen
+
+from kafka_msgs.broker.call import Call
+from kafka_msgs.broker.controller.topics import (
+    MAX_PARTITIONS,
+    NewTopic,
+    check_new_name,
+    check_not_reserved,
+    topic_records,
+)
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.messages.create_topics_request import CreatableTopic
+from kafka_msgs.messages.partition_record import PartitionRecord
+
+__all__ = ["TopicCreation", "create_forwarded", "create_topics", "requested_topic"]
+
+_STRICT_VERSION: Final = 6
+"""The first version of CreateTopics that is refused if the client has used up its ``controller_mutation_rate``."""
+
+
+@frozen
+class TopicCreation:
+    """What became of one topic: its metadata records, or the error."""
+
+    topic: NewTopic
+    records: Sequence[MetadataRecord] = ()
+    error: RefusedError | None = None
+
+
+def requested_topic(topic: CreatableTopic) -> NewTopic:
+    """Return a topic of a CreateTopics request as the controller takes it."""
+    return NewTopic(
+        name=topic.name,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=[(each.partition_index, each.broker_ids) for each in topic.assignments],
+        configs={each.name: each.value for each in topic.configs},
+    )
+
+
+def create_topics(
+    call: Call[Any],
+    topics: Sequence[NewTopic],
+    *,
+    version: int,
+    validate_only: bool = False,
+    forwarded: bool = False,
+) -> list[TopicCreation]:
+    """Create topics for a client, as CreateTopics of a version does. Return the outcome of each distinct name.
+
+    ``forwarded`` is True for a broker that sends the request on behalf of a client: the time that the client would have
+    to wait for its quota is not in the answer. Raises ``RefusedError`` with POLICY_VIOLATION for too many partitions.
+    """
+    counts = Counter(each.name for each in topics)
+    unique = {each.name: each for each in topics}
+    errors = {name: _forbidden(call, name, counts[name]) for name in unique}
+    if sum(_partitions(call, each) for each in unique.values() if errors[each.name] is None) > MAX_PARTITIONS:
+        message = "Excessively large number of partitions per request."
+        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+    # As in Kafka, the names are checked before any topic is created.
+    errors = {name: error or _wrong_name(call, name) for name, error in errors.items()}
+    creations = []
+    for name, topic in unique.items():
+        creation = _records(call, topic, errors[name], strict=version >= _STRICT_VERSION, forwarded=forwarded)
+        if creation.error is None and not validate_only:
+            call.cluster.commit(creation.records)
+        creations.append(creation)
+    return creations
+
+
+def create_forwarded(call: Call[Any], topics: Sequence[NewTopic]) -> dict[str, RefusedError]:
+    """Create topics that a client needs. Return the errors by name."""
+    try:
+        creations = create_topics(call, topics, version=_STRICT_VERSION, forwarded=True)
+    except RefusedError as error:
+        return {each.name: error for each in topics}
+    return {each.topic.name: each.error for each in creations if each.error is not None}
+
+
+def _records(
+    call: Call[Any], topic: NewTopic, error: RefusedError | None, *, strict: bool, forwarded: bool
+) -> TopicCreation:
+    if error is not None:
+        return TopicCreation(topic, error=error)
+    try:
+        records = topic_records(call.cluster, topic)
+        partitions = sum(isinstance(each, PartitionRecord) for each in records)
+        call.charge_mutations(partitions, strict=strict, forwarded=forwarded)
+    except RefusedError as refused:
+        return TopicCreation(topic, error=refused)
+    return TopicCreation(topic, records)
+
+
+def _partitions(call: Call[Any], topic: NewTopic) -> int:
+    """Return how many partitions a new topic would have."""
+    if topic.assignments:
+        return len(topic.assignments)
+    default = call.cluster.settings.number("num.partitions")
+    return default if topic.num_partitions == -1 else max(0, topic.num_partitions)
+
+
+def _forbidden(call: Call[Any], name: str, times: int) -> RefusedError | None:
+    """Return why the client may not create a topic that the request has so many ``times``, or None."""
+    if times > 1:
+        return RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
+    try:
+        check_not_reserved(name)
+    except RefusedError as error:
+        return error
+    if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
+        return RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return None
+
+
+def _wrong_name(call: Call[Any], name: str) -> RefusedError | None:
+    """Return why no topic can be created with a name, or None."""
+    try:
+        check_new_name(call.cluster.image, name)
+    except RefusedError as error:
+        return error
+    return None
