@@ -11,7 +11,7 @@ import inspect
 import socket
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_msgs.client.driver import Driver
@@ -38,14 +38,20 @@ class AsyncNetwork(Driver):
     def __init__(self) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
-        self.now: Callable[[], float] = self._loop.time
+        self.wall: Callable[[], float] = self._loop.time
         """The time in seconds of the event loop's clock."""
+        self._held: float | None = None
+        self._looking = False
         self._connections: set[_Connection] = set()
         self._awaited: set[asyncio.Task[None]] = set()
         self._turn_comes = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
         self._closed = False
+
+    def now(self) -> float:
+        """Return the time in seconds; for logic, that of the turn."""
+        return self._loop.time() if self._held is None else self._held
 
     def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
         """Begin to make a connection. asyncio resolves host names in its own threads. A closed network makes none."""
@@ -113,12 +119,27 @@ class AsyncNetwork(Driver):
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        self._turn_comes = True
+        moment, first = self._loop.time(), self._schedule.next_moment
+        if first is not None and first <= moment:
+            # The loop may have stood still: it reads the sockets, in two turns, before anybody is late.
+            if not self._looking:
+                self._looking = True
+                self._loop.call_soon(self._loop.call_soon, self._pass, moment)
+            moment = nextafter(first, -inf)
+        self._advance(moment)
+
+    def _pass(self, moment: float) -> None:
+        self._looking = False
+        self._advance(moment)
+
+    def _advance(self, moment: float) -> None:
+        self._turn_comes, self._held = True, moment
         try:
-            self._schedule.advance(self.now())
+            self._schedule.advance(moment)
         finally:
-            self._turn_comes = False
-        self._set_timer()
+            self._turn_comes, self._held = False, None
+        if not self._looking:
+            self._set_timer()
 
     def _set_timer(self) -> None:
         """See that a turn comes at the next moment. A timer that rings too early stays: most waits end early."""
@@ -232,6 +253,7 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None and self._out:
             out, self._out = self._out, []
             self._transport.write(out[0] if len(out) == 1 else b"".join(out))
+            self._stream.sent()  # type: ignore[attr-defined]
 
     def _failed(self, error: Exception) -> ConnectionFailedError:
         return ConnectionFailedError(address=str(self._address), step=self._step, reason=reason_of(error))

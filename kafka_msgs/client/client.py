@@ -14,6 +14,7 @@ from kafka_msgs.client.contexts import AsyncContext, BlockingContext
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.servers import Servers, settings_of
 from kafka_msgs.client.waiting import Steps
+from kafka_msgs.errors import OptionError
 from kafka_msgs.message import Request, Response
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ class Client(BlockingContext):
     """
 
     def __init__(self, servers: Servers, **options: Unpack[ClientOptions]) -> None:
-        from kafka_msgs.client.blocking import BlockingNetwork
-
-        self.network: BlockingNetwork = BlockingNetwork()
-        self.core = ClientCore(settings_of(servers, options)[0], self.network)
+        self.network: Any = _network()
+        config, others = settings_of(servers, options)
+        if others:
+            raise OptionError(source="client", option=next(iter(others)), value=None, reason="there is no such setting")
+        self.core = ClientCore(config, self.network)
 
     def call(
         self,
@@ -66,8 +68,39 @@ class Client(BlockingContext):
 
     def close(self) -> None:
         """Close every connection."""
-        self.core.close()
+        if self.is_threaded:
+            if self.network._thread is not None and not self.network._forked:
+                self.network.run(_closing(self.core))
+        else:
+            self.core.close()
         self.network.close()
+
+    @property
+    def is_threaded(self) -> bool:
+        """Whether an I/O thread does the work."""
+        return hasattr(self.network, "post")
+
+
+def _closing(core: ClientCore) -> Steps[None]:
+    core.close()
+    yield from ()
+
+
+def _network() -> Any:
+    import os
+
+    mode = os.environ.get("KM_MODE", "thread")
+    if mode == "inline":
+        from kafka_msgs.client.blocking import BlockingNetwork
+
+        return BlockingNetwork()
+    if mode == "aiothread":
+        from kafka_msgs.client.aio_thread import AsyncioThread
+
+        return AsyncioThread()
+    from kafka_msgs.client.io_thread import SelectThread
+
+    return SelectThread()
 
 
 class AsyncClient(AsyncContext):
@@ -83,7 +116,10 @@ class AsyncClient(AsyncContext):
         from kafka_msgs.client.aio import AsyncNetwork
 
         self.network: AsyncNetwork = AsyncNetwork()
-        self.core = ClientCore(settings_of(servers, options)[0], self.network)
+        config, others = settings_of(servers, options)
+        if others:
+            raise OptionError(source="client", option=next(iter(others)), value=None, reason="there is no such setting")
+        self.core = ClientCore(config, self.network)
 
     def call(
         self,

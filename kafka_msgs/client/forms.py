@@ -56,11 +56,16 @@ class BlockingForm(Form[Client], BlockingContext):
     _client_class = Client
 
     def _run(self, steps: Steps[T]) -> T:
+        if self.client.is_threaded:
+            return self.client.network.run(steps, serves=True)  # type: ignore[no-any-return]
         return self.client.run(steps)
+
+    def _do(self, function: Callable[[], T]) -> T:
+        return self._run(_calling(function)) if self.client.is_threaded else function()
 
     def _run_last(self, steps: Steps[T]) -> T:
         try:
-            return self.client.run(steps)
+            return self._run(steps)
         finally:
             if self._owns_client:
                 self.client.close()
@@ -73,6 +78,9 @@ class AsyncForm(Form[AsyncClient], AsyncContext):
 
     def _run(self, steps: Steps[T]) -> Coroutine[Any, Any, T]:
         return self.client.run(steps)
+
+    def _do(self, function: Callable[[], T]) -> T:
+        return function()
 
     async def _run_last(self, steps: Steps[T]) -> T:
         try:
@@ -130,6 +138,11 @@ class LastOperation(Operation[P, T]):
 
     def __call__(self, form: BlockingForm | AsyncForm, /, *args: P.args, **kwargs: P.kwargs) -> Any:
         return form._run_last(self._logic(form, *args, **kwargs))
+
+
+def _calling(function: Callable[[], T]) -> Steps[T]:
+    yield from ()
+    return function()
 
 
 def _parameters(signature: inspect.Signature) -> list[inspect.Parameter]:

@@ -162,6 +162,8 @@ class SocketTransport:
         except OSError as error:
             self._end(self._failed("request", error))
             return
+        if not self._out:
+            self._stream.sent()  # type: ignore[attr-defined]
         self._watcher.watch(sock.fileno(), self, select.POLLIN | select.POLLOUT if self._out else select.POLLIN)
 
     def _failed(self, step: str, error: Exception) -> ConnectionFailedError:

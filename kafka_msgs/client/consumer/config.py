@@ -97,7 +97,7 @@ class ConsumerConfig:
     fetch_max_bytes: int = field(default=50 << 20, validator=_at_least(1))
     partition_max_bytes: int = field(default=1 << 20, validator=_at_least(1))
     buffer_max_bytes: int = field(default=50 << 20, validator=_at_least(1))
-    max_records: int = field(default=10_000, validator=_at_least(1))
+    max_records: int = field(default=500, validator=_at_least(1))
     check_crc: bool = True
 
     @assignors.validator
