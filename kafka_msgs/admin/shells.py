@@ -32,7 +32,6 @@ from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.forms import AsyncForm, BlockingForm, Form, LastOperation, Operation
 from kafka_msgs.client.servers import Servers
 from kafka_msgs.client.waiting import Steps
-from kafka_msgs.errors import OptionError
 
 __all__ = ["Admin", "AsyncAdmin"]
 
@@ -56,9 +55,7 @@ class Operations(Form[C]):
     """The operations of administration."""
 
     def __init__(self, servers: Servers | C, **options: Unpack[ClientOptions]) -> None:
-        others = self._take_client(servers, options, lambda _: {})
-        if others:
-            raise OptionError(source="admin", option=next(iter(others)), value=None, reason="there is no such setting")
+        self._take_client(servers, options)
 
     @LastOperation
     def close(self) -> Steps[None]:

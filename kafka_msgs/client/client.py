@@ -14,7 +14,6 @@ from kafka_msgs.client.contexts import AsyncContext, BlockingContext
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.servers import Servers, settings_of
 from kafka_msgs.client.waiting import Steps
-from kafka_msgs.errors import OptionError
 from kafka_msgs.message import Request, Response
 
 if TYPE_CHECKING:
@@ -40,10 +39,8 @@ class Client(BlockingContext):
     """
 
     def __init__(self, servers: Servers, **options: Unpack[ClientOptions]) -> None:
+        config, _ = settings_of(servers, options)
         self.network: Any = _network()
-        config, others = settings_of(servers, options)
-        if others:
-            raise OptionError(source="client", option=next(iter(others)), value=None, reason="there is no such setting")
         self.core = ClientCore(config, self.network)
 
     def call(
@@ -115,10 +112,8 @@ class AsyncClient(AsyncContext):
     def __init__(self, servers: Servers, **options: Unpack[ClientOptions]) -> None:
         from kafka_msgs.client.aio import AsyncNetwork
 
+        config, _ = settings_of(servers, options)
         self.network: AsyncNetwork = AsyncNetwork()
-        config, others = settings_of(servers, options)
-        if others:
-            raise OptionError(source="client", option=next(iter(others)), value=None, reason="there is no such setting")
         self.core = ClientCore(config, self.network)
 
     def call(

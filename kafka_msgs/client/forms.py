@@ -17,7 +17,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from kafka_msgs.client.client import AsyncClient, Client
 from kafka_msgs.client.contexts import AsyncContext, BlockingContext
-from kafka_msgs.client.servers import settings_of
+from kafka_msgs.client.servers import CLIENT, Keywords, check_keywords, settings_of
 from kafka_msgs.client.waiting import Steps
 
 __all__ = ["AsyncForm", "BlockingForm", "Form", "LastOperation", "Operation"]
@@ -35,19 +35,21 @@ class Form(Generic[C]):
     _owns_client: bool
 
     def _take_client(
-        self, servers: Any, settings: Mapping[str, Any], read: Callable[[Mapping[str, str]], dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Take over the client that is given (``C`` or ``Servers``), or make one; return the settings of the form.
+        self, servers: Any, settings: Mapping[str, Any], keywords: Keywords = CLIENT
+    ) -> Any:
+        """Take over the client that is given (``C`` or ``Servers``), or make one; return the config of the form.
 
-        ``read`` takes those out of Kafka's properties.
+        Raises ``OptionError`` for an unknown keyword, and for a keyword of a client beside a given client.
         """
         self._owns_client = not isinstance(servers, self._client_class)
         if isinstance(servers, self._client_class):
+            check_keywords(settings, keywords, keywords.names)
             self.client = servers
-            return dict(settings)
-        config, found = settings_of(servers, settings, read)
+            return keywords.config and keywords.config(**settings)
+        config, found = settings_of(servers, settings, keywords)
+        own = keywords.config and keywords.config(**found)
         self.client = self._client_class(config)
-        return found
+        return own
 
 
 class BlockingForm(Form[Client], BlockingContext):

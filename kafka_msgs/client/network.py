@@ -7,6 +7,7 @@ and ``poll``, ``aio`` on asyncio. Nothing here waits.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -21,6 +22,7 @@ __all__ = ["Address", "Network", "Stream", "Transport", "reason_of"]
 
 T = TypeVar("T")
 _HIGHEST_PORT = 2**16 - 1
+_NOT_IN_HOSTS = re.compile(r"[\s/@,\[\]]")
 
 
 class Address(NamedTuple):
@@ -33,8 +35,13 @@ class Address(NamedTuple):
     def parse(cls, text: str) -> Address:
         """Return the address in a text such as ``localhost:9092`` or ``[::1]:9092``. Raises ``OptionError``."""
         host, colon, port = text.strip().rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _HIGHEST_PORT:
+        if "://" in text:
+            reason = "expected HOST:PORT without a protocol; set security.protocol or tls instead"
+            raise OptionError(source="client", option="bootstrap_servers", value=text, reason=reason)
+        is_literal = host.startswith("[") and host.endswith("]")
+        host = host[1:-1] if is_literal else host
+        malformed = not host or _NOT_IN_HOSTS.search(host) or (":" in host) != is_literal
+        if not colon or malformed or not port.isascii() or not port.isdigit() or int(port) > _HIGHEST_PORT:
             reason = "expected HOST:PORT, such as localhost:9092 or [::1]:9092"
             raise OptionError(source="client", option="bootstrap_servers", value=text, reason=reason)
         return cls(host, int(port))

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, Unpack
 
 from kafka_msgs.client.client import AsyncClient, Client
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings, consumer_settings
+from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerSettings
 from kafka_msgs.client.consumer.core import ConsumerCore
 from kafka_msgs.client.consumer.offsets import CommittedOffset
 from kafka_msgs.client.consumer.partitions import ResetTo
@@ -34,7 +34,7 @@ class ConsumerMethods(Form[C]):
     """Whether work goes on between the polls."""
 
     def __init__(self, servers: Servers | C, **settings: Unpack[ConsumerSettings]) -> None:
-        self.config = ConsumerConfig(**self._take_client(servers, settings, consumer_settings))
+        self.config: ConsumerConfig = self._take_client(servers, settings, CONSUMER)
         self.core = ConsumerCore(self.client.core, self.config, background=self._background or getattr(self.client, "is_threaded", False))
 
     def subscribe(

@@ -15,7 +15,7 @@ from kafka_msgs.client.client import AsyncClient, Client
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.forms import AsyncForm, BlockingForm, Form, LastOperation, Operation
 from kafka_msgs.client.producer.batch import ProducerBatch
-from kafka_msgs.client.producer.config import ProducerConfig, ProducerSettings, producer_settings
+from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerSettings
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import AsyncDelivery, Delivery
 from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, offsets_of
@@ -46,7 +46,7 @@ class ProducerMethods(Form[C]):
     def __init__(
         self, servers: Servers | C, *, partitioner: Partitioner | None = None, **settings: Unpack[ProducerSettings]
     ) -> None:
-        self.config = ProducerConfig(**self._take_client(servers, settings, producer_settings))
+        self.config: ProducerConfig = self._take_client(servers, settings, PRODUCER)
         self.core = ProducerCore(self.client.core, self.config, partitioner=partitioner)
         self.core.accumulator.owner = self
         self._add = self.core.add
