@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from typing import Any
 
 from kafka_msgs.client.aio import AsyncNetwork
 from kafka_msgs.client.io_thread import IOThread

@@ -18,7 +18,6 @@ from kafka_msgs.message import Request, Response
 
 if TYPE_CHECKING:
     from kafka_msgs.client.aio import AsyncNetwork
-    from kafka_msgs.client.blocking import BlockingNetwork
 
 __all__ = ["AsyncClient", "Client"]
 

@@ -34,9 +34,7 @@ class Form(Generic[C]):
     _client_class: type[C]
     _owns_client: bool
 
-    def _take_client(
-        self, servers: Any, settings: Mapping[str, Any], keywords: Keywords = CLIENT
-    ) -> Any:
+    def _take_client(self, servers: Any, settings: Mapping[str, Any], keywords: Keywords = CLIENT) -> Any:
         """Take over the client that is given (``C`` or ``Servers``), or make one; return the config of the form.
 
         Raises ``OptionError`` for an unknown keyword, and for a keyword of a client beside a given client.

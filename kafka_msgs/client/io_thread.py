@@ -7,7 +7,6 @@ logic is ever interrupted in the middle. The thread starts with the first call, 
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import socket
@@ -21,6 +20,7 @@ from typing import Any, Generic, TypeVar
 from attrs import define
 
 from kafka_msgs.client.blocking import BlockingNetwork
+from kafka_msgs.client.helper_threads import call_in_thread
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.errors import ClientError
@@ -177,19 +177,11 @@ class IOThread:
 
     def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
         """Call a function of the user in a helper thread: it may block."""
-        pending: Pending[Any] = Pending()
+        return self.offload(function, *arguments)
 
-        def work() -> None:
-            try:
-                value = function(*arguments)
-            except BaseException as error:
-                failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
-                self.post(lambda: pending.fail(failure))
-            else:
-                self.post(lambda: pending.resolve(value))
-
-        threading.Thread(target=work, name="kafka-msgs-helper", daemon=True).start()
-        return pending
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function that blocks in a helper thread."""
+        return call_in_thread(function, arguments, self.post)
 
     def call_user(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call a callback of the user now. Its exceptions are logged."""

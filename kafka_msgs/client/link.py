@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client.config import ClientConfig
-from kafka_msgs.client.network import Address, Network, Transport
-from kafka_msgs.client.waiting import Pending, Steps, Wait, wait_for
+from kafka_msgs.client.dial import Dialer
+from kafka_msgs.client.network import Address, Endpoint, Network, Transport
+from kafka_msgs.client.waiting import Pending, Steps, Wait
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import (
@@ -42,8 +44,6 @@ _SOFTWARE: Final = "kafka-msgs"
 RENEW_AT: Final = 0.85
 """The share of a session's lifetime after which the client authenticates again (KIP-368)."""
 _OLDEST: Final = 0
-_FIRST_QUESTION: Final = 4
-"""The version of the first ApiVersions request. Version 5 is for those who name the node that they expect."""
 
 
 class Link:
@@ -53,6 +53,8 @@ class Link:
         self.address = address
         self.node = node
         self.alive = True
+        self.ready = False
+        """Whether the connection has been made ready for requests."""
         self.broken: Exception | None = None
         self.api_versions: ApiVersionsResponse | None = None
         self.renew_at: float | None = None
@@ -62,7 +64,8 @@ class Link:
         self._versions: dict[type[Request[Any]], VersionRange] = {}
         self._offered: dict[int, VersionRange] = {}
         self._connection = ClientConnection(client_id=config.client_id, max_frame_size=config.max_frame_size)
-        self._opened: Pending[None] = Pending()
+        self.opening: Pending[None] = Pending()
+        """Done when the connection is made, or when it has failed."""
         self._transport: Transport | None = None
         self._limit = config.max_in_flight
         self._request_timeout = config.request_timeout
@@ -76,25 +79,46 @@ class Link:
 
     @classmethod
     def open(
-        cls, network: Network, address: Address, config: ClientConfig, *, node: int | None, deadline: float
+        cls,
+        network: Network,
+        address: Address,
+        config: ClientConfig,
+        *,
+        node: int | None,
+        deadline: float,
+        dialer: Dialer | None = None,
     ) -> Steps[Link]:
         """Connect, agree on versions, and authenticate. Raises ``ConnectionFailedError`` and ``AuthenticationError``.
 
         If the caller goes away, the connection is closed.
         """
-        link = cls(address, config, node)
-        link.clock = getattr(network, "wall", network.now)
-        link._transport = network.connect(address, link, config.tls)
-        ready = False
+        dialer = dialer or Dialer(network, config, Random())
+        step = "connect"
+        link: Link | None = None
         try:
-            yield from link._make_ready(network, config, deadline)
-            ready = True
-        except DeadlineError as error:
-            reason = "the time is over"
-            raise ConnectionFailedError(address=str(address), step=link._step, reason=reason) from error
+            link = yield from dialer.dial(address, lambda each: cls._start(network, each, config, node), deadline)
+            yield from link._make_ready(network, config, dialer, deadline)
+        except (DeadlineError, ConnectionFailedError) as error:
+            failure = error
+            if isinstance(error, DeadlineError):
+                step = step if link is None else link._step
+                failure = ConnectionFailedError(address=str(address), step=step, reason=_overdue(error))
+                failure.__cause__ = error
+            dialer.failed(address, failure)
+            raise failure from failure.__cause__
         finally:
-            if not ready:
+            if link is not None and not link.ready:
                 link.close()
+        dialer.succeeded(address)
+        return link
+
+    @classmethod
+    def _start(cls, network: Network, endpoint: Endpoint, config: ClientConfig, node: int | None) -> Link:
+        """Begin a connection to one IP address."""
+        link = cls(endpoint.address, config, node)
+        link.clock = getattr(network, "wall", network.now)
+        link.moved_at = link.clock()
+        link._transport = network.connect(endpoint, link, config.tls)
         return link
 
     def ask(
@@ -251,7 +275,7 @@ class Link:
     def opened(self) -> None:
         """Called by the network."""
         self._step = "negotiate"
-        self._opened.resolve(None)
+        self.opening.resolve(None)
 
     def sent(self) -> None:
         """Called by the network: everything that was written is on its way."""
@@ -267,28 +291,40 @@ class Link:
         """Called by the network."""
         self._end(error)
 
-    def _make_ready(self, network: Network, config: ClientConfig, deadline: float) -> Steps[None]:
-        yield from wait_for(self._opened, deadline, f"a connection to {self.address}")
-        self.learn_versions((yield from self._ask_versions(deadline)))
+    def _make_ready(self, network: Network, config: ClientConfig, dialer: Dialer, deadline: float) -> Steps[None]:
+        self.learn_versions((yield from self._ask_versions(dialer, deadline)))
         if config.credentials is not None:
+            dialer.warn_of_credentials(self.address)
             self._step = "authenticate"
             lifetime = yield from self.authenticate(config.credentials, network, deadline)
             self.renew_at = None if lifetime is None else network.now() + lifetime * RENEW_AT
         self._step = "request"
+        self.ready = True
 
-    def _ask_versions(self, deadline: float) -> Steps[ApiVersionsResponse]:
+    def _ask_versions(self, dialer: Dialer, deadline: float) -> Steps[ApiVersionsResponse]:
         """Ask for the versions of the broker; if it does not know the version of the question, ask in an older one."""
         from kafka_msgs import __version__
 
         request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
-        version = _FIRST_QUESTION
-        answer = yield from self.ask(request, version, deadline=deadline)
+        version = dialer.versions_question(self.address)
+        try:
+            answer = yield from self.ask(request, version, deadline=deadline)
+        except ConnectionFailedError as error:
+            if error.retriable:
+                dialer.step_down(self.address)
+            raise
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             offered = (each.max_version for each in answer.api_keys if each.api_key == ApiKey.API_VERSIONS)
             version = min(version, next(offered, _OLDEST))
             answer = yield from self.ask(request, version, deadline=deadline)
         if answer.error_code:
-            reason = f"ApiVersions: {ErrorCode(answer.error_code).name}"
+            error = ErrorCode(answer.error_code)
+            reason = f"ApiVersions: {error.name}"
+            raise ConnectionFailedError(
+                address=str(self.address), step="negotiate", reason=reason, retriable=error.retriable
+            )
+        if not answer.api_keys:
+            reason = "ApiVersions: the broker offers no api"
             raise ConnectionFailedError(address=str(self.address), step="negotiate", reason=reason)
         return answer
 
@@ -352,7 +388,10 @@ class Link:
 
     def _break(self, error: Exception) -> None:
         """The broker sent what it must not send: close the connection."""
-        failure = ConnectionFailedError(address=str(self.address), step=self._step, reason=str(error))
+        final = self._step == "negotiate"
+        failure = ConnectionFailedError(
+            address=str(self.address), step=self._step, reason=str(error), retriable=not final
+        )
         failure.__cause__ = error
         if self._transport is not None:
             self._transport.close()
@@ -364,7 +403,7 @@ class Link:
             return
         self.alive = False
         self.broken = error
-        self._opened.fail(self._failure())
+        self.opening.fail(self._failure())
         for each in self._connection.close():
             each.tag[0].fail(self._failure())
         self._give_turn()
@@ -372,5 +411,16 @@ class Link:
     def _failure(self) -> Exception:
         """Return the error of a request that cannot be answered any more."""
         if isinstance(self.broken, ConnectionFailedError):
-            return ConnectionFailedError(address=str(self.address), step=self.broken.step, reason=self.broken.reason)
+            broken = self.broken
+            step, reason = broken.step, broken.reason
+            if step == "request" and not self.ready:
+                step = self._step
+            return ConnectionFailedError(
+                address=str(self.address), step=step, reason=reason, retriable=broken.retriable
+            )
         return ConnectionFailedError(address=str(self.address), step=self._step, reason="the connection was closed")
+
+
+def _overdue(error: DeadlineError) -> str:
+    """Return the reason of a connection that was not ready in time, with its last failure."""
+    return "the time is over" if error.cause is None else f"the time is over; the last failure was: {error.cause}"

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps
-from kafka_msgs.errors import OptionError
+from kafka_msgs.errors import ConnectionFailedError, OptionError
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["Address", "Network", "Stream", "Transport", "reason_of"]
+__all__ = ["Address", "Endpoint", "Network", "Stream", "Transport", "connection_failure", "reason_of"]
 
 T = TypeVar("T")
 _HIGHEST_PORT = 2**16 - 1
@@ -48,6 +48,18 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Endpoint(NamedTuple):
+    """One IP address of a host, and the address that it was resolved from."""
+
+    address: Address
+    family: int = 0
+    sockaddr: Any = None
+    """The socket address, in the form of ``socket.getaddrinfo``."""
+
+    def __str__(self) -> str:
+        return str(self.sockaddr[0] if self.sockaddr else self.address)
 
 
 class Stream(Protocol):
@@ -90,8 +102,16 @@ class Network(Protocol):
         """Return the time in seconds of a clock that never goes back."""
         ...
 
-    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+        """Resolve a host name, without holding up anything. The result may be an ``OSError``."""
+        ...
+
+    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
         """Begin to make a connection, and return at once. The stream hears when it is opened or has failed."""
+        ...
+
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function that blocks, and return its result. Where possible, it runs in a helper thread."""
         ...
 
     def spawn(self, steps: Steps[T]) -> Task[T]:
@@ -104,6 +124,20 @@ class Network(Protocol):
         The driver of asyncio awaits the result if it is awaitable. An exception of the function becomes the error.
         """
         ...
+
+
+def connection_failure(address: Address, step: str, error: Exception) -> ConnectionFailedError:
+    """Return the failure of a connection. Certificates that either side refuses, and bytes that are not TLS, are final.
+
+    A connection that ends during the handshake is not: load balancers and brokers that stop do that, too.
+    """
+    name = getattr(error, "reason", None)
+    final = isinstance(name, str) and not _PASSING_TLS.search(name)
+    return ConnectionFailedError(address=str(address), step=step, reason=reason_of(error), retriable=not final)
+
+
+_PASSING_TLS = re.compile("EOF|SYSCALL|RESET|INTERNAL_ERROR|CLOSE_NOTIFY")
+"""Names of OpenSSL's reasons for the end of a connection, and for errors inside of a broker."""
 
 
 def reason_of(error: Exception) -> str:

@@ -12,7 +12,18 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from attrs import frozen
 
-__all__ = ["IGNORED", "REPLACED", "SETTINGS", "UNSUPPORTED", "Role", "Setting", "Unit", "find_setting", "is_ignored", "known_names"]
+__all__ = [
+    "IGNORED",
+    "REPLACED",
+    "SETTINGS",
+    "UNSUPPORTED",
+    "Role",
+    "Setting",
+    "Unit",
+    "find_setting",
+    "is_ignored",
+    "known_names",
+]
 
 Role: TypeAlias = Literal["client", "consumer", "producer"]
 """The config class that a keyword belongs to: ``ClientConfig``, ``ConsumerConfig`` or ``ProducerConfig``."""
@@ -152,9 +163,7 @@ SETTINGS: Final = (
     Setting("fetch.min.bytes", _BYTES, consumer="fetch_min_bytes"),
     Setting("fetch.max.wait.ms", _MS, consumer="fetch_max_wait", aliases=("fetch.wait.max.ms",)),
     Setting("fetch.max.bytes", _BYTES, consumer="fetch_max_bytes"),
-    Setting(
-        "max.partition.fetch.bytes", _BYTES, consumer="partition_max_bytes", aliases=("fetch.message.max.bytes",)
-    ),
+    Setting("max.partition.fetch.bytes", _BYTES, consumer="partition_max_bytes", aliases=("fetch.message.max.bytes",)),
     Setting("queued.max.messages.kbytes", _KB, consumer="buffer_max_bytes"),
     Setting("max.poll.records", _COUNT, consumer="max_records"),
     Setting("check.crcs", _BOOL, consumer="check_crc"),
@@ -169,9 +178,7 @@ SETTINGS: Final = (
     Setting("buffer.memory", _BYTES, producer="buffer_memory"),
     Setting("queue.buffering.max.kbytes", _KB, producer="buffer_memory"),
     Setting("max.request.size", _BYTES, producer="max_request_size", aliases=("message.max.bytes",)),
-    Setting(
-        "max.in.flight.requests.per.connection", _COUNT, producer="max_in_flight", aliases=("max.in.flight",)
-    ),
+    Setting("max.in.flight.requests.per.connection", _COUNT, producer="max_in_flight", aliases=("max.in.flight",)),
     Setting("enable.idempotence", _BOOL, producer="idempotence"),
     Setting("transactional.id", _TEXT, producer="transactional_id"),
     Setting("transaction.timeout.ms", _MS, producer="transaction_timeout"),
@@ -191,12 +198,7 @@ REPLACED: Final[Mapping[str, str]] = {
 """Properties of other clients that are refused, and what replaces them."""
 
 UNSUPPORTED: Final = frozenset(
-    "interceptor.classes partitioner partitioner.class partitioner.ignore.keys retries message.send.max.retries "
-    "ssl.cipher.suites ssl.ciphers ssl.curves.list ssl.sigalgs.list ssl.crl.location ssl.crlfile ssl.providers "
-    "ssl.enabled.protocols ssl.protocol ssl.engine.factory.class ssl.engine.location ssl.engine.id "
-    "sasl.client.callback.handler.class sasl.login.callback.handler.class sasl.login.class topic.blacklist "
-    "plugin.library.paths ssl.ca.certificate.stores consume.callback.max.messages transaction.two.phase.commit.enable "
-    "message_cb consume_cb offset_commit_cb rebalance_cb msg_order_cmp dr_cb dr_msg_cb".split()
+    ["interceptor.classes", "partitioner", "partitioner.class", "partitioner.ignore.keys", "retries", "message.send.max.retries", "ssl.cipher.suites", "ssl.ciphers", "ssl.curves.list", "ssl.sigalgs.list", "ssl.crl.location", "ssl.crlfile", "ssl.providers", "ssl.enabled.protocols", "ssl.protocol", "ssl.engine.factory.class", "ssl.engine.location", "ssl.engine.id", "sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class", "topic.blacklist", "plugin.library.paths", "ssl.ca.certificate.stores", "consume.callback.max.messages", "transaction.two.phase.commit.enable", "message_cb", "consume_cb", "offset_commit_cb", "rebalance_cb", "msg_order_cmp", "dr_cb", "dr_msg_cb"]
 )
 """Properties that change the behaviour of other clients and that have no effect here: a warning names them."""
 

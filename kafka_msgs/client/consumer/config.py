@@ -21,7 +21,7 @@ __all__ = [
     "OffsetReset",
     "OffsetsStorage",
     "consumer_settings",
-    ]
+]
 
 GroupProtocol: TypeAlias = Literal["classic", "consumer"]
 """The protocol of the group: the one with JoinGroup and SyncGroup, or that of KIP-848."""

@@ -43,6 +43,7 @@ def monotonic_of(network: Any) -> float:
     now: float = network.now()
     return now
 
+
 _AT_ONCE: Final = 0.0
 _SHORTEST: Final = 0.0005
 """How long, in seconds, a poll waits at least if it has nothing, so that many short polls get on, too."""

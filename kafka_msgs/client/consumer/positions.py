@@ -39,7 +39,9 @@ class Positions:
 
     def handled(self, names: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, int | CommittedOffset]:
         """Return the positions before which the user is done with every record."""
-        found = (self._state.partitions.get(name) for name in (self._state.partitions.names if names is None else names))
+        found = (
+            self._state.partitions.get(name) for name in (self._state.partitions.names if names is None else names)
+        )
         return {each.name: each.handled for each in found if each is not None and each.handled is not None}
 
     def commit(self, offsets: Offsets | None, deadline: float) -> Steps[None]:
@@ -127,7 +129,9 @@ class Positions:
         self._state.changed.give()
         self._state.arrived.give()
 
-    def _look_up(self, times: dict[TopicPartition, int], versions: dict[TopicPartition, int], deadline: float) -> Steps[None]:
+    def _look_up(
+        self, times: dict[TopicPartition, int], versions: dict[TopicPartition, int], deadline: float
+    ) -> Steps[None]:
         """Set positions by time. Where no record is as late as that, the position is the end."""
         committed = self._config.isolation_level == "read_committed"
         while times:

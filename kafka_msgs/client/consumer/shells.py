@@ -35,7 +35,9 @@ class ConsumerMethods(Form[C]):
 
     def __init__(self, servers: Servers | C, **settings: Unpack[ConsumerSettings]) -> None:
         self.config: ConsumerConfig = self._take_client(servers, settings, CONSUMER)
-        self.core = ConsumerCore(self.client.core, self.config, background=self._background or getattr(self.client, "is_threaded", False))
+        self.core = ConsumerCore(
+            self.client.core, self.config, background=self._background or getattr(self.client, "is_threaded", False)
+        )
 
     def subscribe(
         self,
@@ -59,9 +61,7 @@ class ConsumerMethods(Form[C]):
         """
         names = (topics,) if isinstance(topics, str) else topics
         self._do(
-            lambda: self.core.subscribe(
-                names, pattern, on_assigned=on_assigned, on_revoked=on_revoked, on_lost=on_lost
-            )
+            lambda: self.core.subscribe(names, pattern, on_assigned=on_assigned, on_revoked=on_revoked, on_lost=on_lost)
         )
 
     @Operation

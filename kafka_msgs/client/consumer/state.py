@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from threading import RLock
 from collections.abc import Callable, Mapping
+from threading import RLock
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen

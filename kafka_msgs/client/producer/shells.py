@@ -34,6 +34,7 @@ def _refuse_after_fork(*arguments: Any) -> Any:
 
     raise ForkedError()
 
+
 C = TypeVar("C", Client, AsyncClient)
 
 
