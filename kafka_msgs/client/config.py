@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, get_args
 
 from attrs import Attribute, field, frozen
-from attrs.validators import optional
 
 from kafka_msgs.client.network import Address
 from kafka_msgs.errors import OptionError
@@ -37,10 +36,15 @@ def _addresses(servers: str | Sequence[str] | Sequence[Address]) -> tuple[Addres
     return found
 
 
-def _is_time(instance: object, attribute: Attribute[float], value: float) -> None:
+def _is_time(instance: object, attribute: Attribute[Any], value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
         reason = "expected a number of seconds above 0"
         raise OptionError(source="client", option=attribute.name, value=value, reason=reason)
+
+
+def _is_time_or_none(instance: object, attribute: Attribute[Any], value: Any) -> None:
+    if value is not None:
+        _is_time(instance, attribute, value)
 
 
 def _is_count(instance: object, attribute: Attribute[int], value: int) -> None:
@@ -87,7 +91,7 @@ class ClientConfig:
     longest_backoff: float = field(default=1.0, validator=_is_time)
     reconnect_backoff: float = field(default=0.05, validator=_is_time)
     reconnect_backoff_max: float = field(default=1.0, validator=_is_time)
-    connection_max_idle: float | None = field(default=540.0, validator=optional(_is_time))
+    connection_max_idle: float | None = field(default=540.0, validator=_is_time_or_none)
     dns_lookup: DnsLookup = field(default="use_all_dns_ips", validator=_is_lookup)
     metadata_age: float = field(default=300.0, validator=_is_time)
     max_frame_size: int = field(default=MAX_FRAME_SIZE, validator=_is_count)

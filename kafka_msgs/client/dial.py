@@ -81,7 +81,7 @@ class Dialer:
         if record.not_before > self._network.now():
             yield from sleep_until(min(record.not_before, deadline))
         endpoints = yield from self._resolve(address, record, deadline)
-        if record.worked in endpoints:
+        if record.worked is not None and record.worked in endpoints:
             endpoints = [record.worked, *(each for each in endpoints if each != record.worked)]
         seconds = max(_MIN_ATTEMPT, self._config.connect_timeout / len(endpoints))
         race = _Race(self._network, start, endpoints, seconds)

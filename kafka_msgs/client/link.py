@@ -93,19 +93,18 @@ class Link:
         If the caller goes away, the connection is closed.
         """
         dialer = dialer or Dialer(network, config, Random())
-        step = "connect"
         link: Link | None = None
         try:
             link = yield from dialer.dial(address, lambda each: cls._start(network, each, config, node), deadline)
             yield from link._make_ready(network, config, dialer, deadline)
-        except (DeadlineError, ConnectionFailedError) as error:
-            failure = error
-            if isinstance(error, DeadlineError):
-                step = step if link is None else link._step
-                failure = ConnectionFailedError(address=str(address), step=step, reason=_overdue(error))
-                failure.__cause__ = error
+        except DeadlineError as error:
+            step = "connect" if link is None else link._step
+            failure = ConnectionFailedError(address=str(address), step=step, reason=_overdue(error))
             dialer.failed(address, failure)
-            raise failure from failure.__cause__
+            raise failure from error
+        except ConnectionFailedError as error:
+            dialer.failed(address, error)
+            raise
         finally:
             if link is not None and not link.ready:
                 link.close()
@@ -318,10 +317,10 @@ class Link:
             version = min(version, next(offered, _OLDEST))
             answer = yield from self.ask(request, version, deadline=deadline)
         if answer.error_code:
-            error = ErrorCode(answer.error_code)
-            reason = f"ApiVersions: {error.name}"
+            code = ErrorCode(answer.error_code)
+            reason = f"ApiVersions: {code.name}"
             raise ConnectionFailedError(
-                address=str(self.address), step="negotiate", reason=reason, retriable=error.retriable
+                address=str(self.address), step="negotiate", reason=reason, retriable=code.retriable
             )
         if not answer.api_keys:
             reason = "ApiVersions: the broker offers no api"

@@ -197,42 +197,45 @@ REPLACED: Final[Mapping[str, str]] = {
 }
 """Properties of other clients that are refused, and what replaces them."""
 
-UNSUPPORTED: Final = frozenset(
-    ["interceptor.classes", "partitioner", "partitioner.class", "partitioner.ignore.keys", "retries", "message.send.max.retries", "ssl.cipher.suites", "ssl.ciphers", "ssl.curves.list", "ssl.sigalgs.list", "ssl.crl.location", "ssl.crlfile", "ssl.providers", "ssl.enabled.protocols", "ssl.protocol", "ssl.engine.factory.class", "ssl.engine.location", "ssl.engine.id", "sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class", "topic.blacklist", "plugin.library.paths", "ssl.ca.certificate.stores", "consume.callback.max.messages", "transaction.two.phase.commit.enable", "message_cb", "consume_cb", "offset_commit_cb", "rebalance_cb", "msg_order_cmp", "dr_cb", "dr_msg_cb"]
-)
+_UNSUPPORTED: Final = """
+consume.callback.max.messages consume_cb dr_cb dr_msg_cb interceptor.classes message.send.max.retries message_cb
+msg_order_cmp offset_commit_cb partitioner partitioner.class partitioner.ignore.keys plugin.library.paths
+rebalance_cb retries sasl.client.callback.handler.class sasl.login.callback.handler.class sasl.login.class
+ssl.ca.certificate.stores ssl.cipher.suites ssl.ciphers ssl.crl.location ssl.crlfile ssl.curves.list
+ssl.enabled.protocols ssl.engine.factory.class ssl.engine.id ssl.engine.location ssl.protocol ssl.providers
+ssl.sigalgs.list topic.blacklist transaction.two.phase.commit.enable
+"""
+UNSUPPORTED: Final = frozenset(_UNSUPPORTED.split())
 """Properties that change the behaviour of other clients and that have no effect here: a warning names them."""
 
-IGNORED: Final = frozenset(
-    # Kafka's
-    "allow.auto.create.topics auto.include.jmx.reporter bootstrap.controllers config.providers enable.metrics.push "
-    "exclude.internal.topics internal.throw.on.fetch.stable.offset.unsupported key.deserializer key.serializer "
-    "metadata.max.idle.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy metric.reporters "
-    "metrics.num.samples metrics.recording.level metrics.sample.window.ms partitioner.adaptive.partitioning.enable "
-    "partitioner.availability.timeout.ms receive.buffer.bytes security.providers send.buffer.bytes "
-    "share.acknowledgement.mode share.acquire.mode socket.connection.setup.timeout.max.ms ssl.keymanager.algorithm "
-    "ssl.provider ssl.secure.random.implementation ssl.trustmanager.algorithm value.deserializer value.serializer "
-    # librdkafka's
-    "allow.auto.create.topics api.version.fallback.ms api.version.request api.version.request.timeout.ms "
-    "background_event_cb batch.num.messages broker.address.family broker.address.ttl broker.version.fallback "
-    "builtin.features client.software.name client.software.version closesocket_cb connect_cb coordinator.query.interval.ms "
-    "debug default_topic_conf delivery.report.only.error enable.auto.offset.store enable.gapless.guarantee "
-    "enable.partition.eof enable.random.seed enabled_events error_cb fetch.error.backoff.ms fetch.queue.backoff.ms "
-    "group.protocol.type internal.termination.signal log_cb log_level log.connection.close log.queue log.thread.name "
-    "message.copy.max.bytes on_delivery opaque open_cb auto.commit.enable offset.store.method offset.store.path "
-    "offset.store.sync.interval.ms produce.offset.report queue.buffering.backpressure.threshold "
-    "queue.buffering.max.messages queued.min.messages queuing.strategy resolve_cb reconnect.backoff.jitter.ms "
-    "socket.blocking.max.ms socket.keepalive.enable socket.max.fails socket.nagle.disable "
-    "socket.receive.buffer.bytes socket.send.buffer.bytes socket_cb statistics.interval.ms stats_cb "
-    "sticky.partitioning.linger.ms throttle_cb topic.metadata.propagation.max.ms topic.metadata.refresh.fast.cnt "
-    "topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.sparse logger "
-    # kafka-python's and aiokafka's
-    "api_version api_version_auto_timeout_ms consumer_timeout_ms default_offset_commit_callback kafka_client loop "
-    "metrics_enabled selector socket_options sock_chunk_bytes sock_chunk_buffer_count ssl_ciphers "
-    "state_change_callback wakeup_timeout_ms bootstrap_timeout_ms enable_incremental_fetch_sessions metric_group_prefix "
-    "enable.sparse.connections enable.sasl.oauthbearer.unsecure.jwt enable_sasl_queue test.mock.num.brokers "
-    "test.mock.broker.rtt metadata.request.timeout.ms".split()
-)
-"""Known properties of clients that have no meaning here. They are logged at DEBUG."""
+_IGNORED: Final = """
+allow.auto.create.topics api.version.fallback.ms api.version.request api.version.request.timeout.ms api_version
+api_version_auto_timeout_ms auto.commit.enable auto.include.jmx.reporter background_event_cb batch.num.messages
+bootstrap.controllers bootstrap_timeout_ms broker.address.family broker.address.ttl broker.version.fallback
+builtin.features client.software.name client.software.version closesocket_cb config.providers connect_cb
+consumer_timeout_ms coordinator.query.interval.ms debug default_offset_commit_callback default_topic_conf
+delivery.report.only.error enable.auto.offset.store enable.gapless.guarantee enable.metrics.push
+enable.partition.eof enable.random.seed enable.sasl.oauthbearer.unsecure.jwt enable.sparse.connections
+enable_incremental_fetch_sessions enable_sasl_queue enabled_events error_cb exclude.internal.topics
+fetch.error.backoff.ms fetch.queue.backoff.ms group.protocol.type internal.termination.signal
+internal.throw.on.fetch.stable.offset.unsupported kafka_client key.deserializer key.serializer log.connection.close
+log.queue log.thread.name log_cb log_level logger loop message.copy.max.bytes metadata.max.idle.ms
+metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy metadata.request.timeout.ms metric.reporters
+metric_group_prefix metrics.num.samples metrics.recording.level metrics.sample.window.ms metrics_enabled
+offset.store.method offset.store.path offset.store.sync.interval.ms on_delivery opaque open_cb
+partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms produce.offset.report
+queue.buffering.backpressure.threshold queue.buffering.max.messages queued.min.messages queuing.strategy
+receive.buffer.bytes reconnect.backoff.jitter.ms resolve_cb security.providers selector send.buffer.bytes
+share.acknowledgement.mode share.acquire.mode sock_chunk_buffer_count sock_chunk_bytes socket.blocking.max.ms
+socket.connection.setup.timeout.max.ms socket.keepalive.enable socket.max.fails socket.nagle.disable
+socket.receive.buffer.bytes socket.send.buffer.bytes socket_cb socket_options ssl.keymanager.algorithm ssl.provider
+ssl.secure.random.implementation ssl.trustmanager.algorithm ssl_ciphers state_change_callback statistics.interval.ms
+stats_cb sticky.partitioning.linger.ms test.mock.broker.rtt test.mock.num.brokers throttle_cb
+topic.metadata.propagation.max.ms topic.metadata.refresh.fast.cnt topic.metadata.refresh.fast.interval.ms
+topic.metadata.refresh.sparse value.deserializer value.serializer wakeup_timeout_ms
+"""
+IGNORED: Final = frozenset(_IGNORED.split())
+"""Known properties of Kafka, librdkafka, kafka-python and aiokafka without meaning here. They are logged at DEBUG."""
 
 _IGNORED_PREFIXES: Final = ("sasl.kerberos.", "sasl.login.", "sasl.oauthbearer.", "metrics.", "https.ca.")
 

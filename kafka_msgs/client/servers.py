@@ -113,7 +113,9 @@ def resolve_names(
     """
     texts: dict[str, str] = {}
     given: dict[str, str] = {}
-    unknown, unsupported, ignored = [], [], []
+    unknown: list[str] = []
+    unsupported: list[str] = []
+    ignored: list[str] = []
     for name, value in properties.items():
         setting = find_setting(name)
         dotted = name.replace("_", ".")

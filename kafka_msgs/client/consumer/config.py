@@ -65,8 +65,8 @@ class ConsumerConfig:
     ``group_protocol``, ``assignors`` (classic groups: names of ``ASSIGNORS``, the preferred one first),
     ``remote_assignor`` (KIP-848: ``uniform``, ``range``, or None for the broker's default), ``session_timeout``,
     ``heartbeat_frequency`` (heartbeats per session timeout, more than 1), ``max_poll_interval`` (how long the consumer
-    stays in the group without a ``poll``), ``rebalance_timeout`` (how long a rebalance waits for this member; by default
-    ``max_poll_interval``, as in Kafka), ``client_rack``.
+    stays in the group without a ``poll``), ``rebalance_timeout`` (how long a rebalance waits for this member;
+    ``max_poll_interval`` by default, as in Kafka), ``client_rack``.
 
     Offsets: ``offsets_storage`` says who keeps the positions, Kafka or the user. ``auto_commit`` commits the positions
     every ``auto_commit_interval``, before partitions are given up, and at the end. ``auto_offset_reset`` says where a
