@@ -231,6 +231,9 @@ class _Connection(asyncio.Protocol):
             self.making = None
 
     async def _connect(self) -> socket.socket:
+        if self._endpoint.connected is not None:
+            self._endpoint.connected.setblocking(False)
+            return self._endpoint.connected
         made = socket.socket(self._endpoint.family, socket.SOCK_STREAM)
         try:
             made.setblocking(False)

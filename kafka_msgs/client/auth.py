@@ -8,6 +8,7 @@ Each kind of credentials makes the tokens of its mechanism; one body of logic ex
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
+from inspect import isawaitable, iscoroutine
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from attrs import field, frozen
@@ -117,20 +118,27 @@ class Scram:
 
 @frozen
 class OAuthBearer:
-    """A token of an authority (RFC 7628). ``token`` is called for each exchange and returns it.
+    """A token of an authority (RFC 7628). ``token`` is called for each exchange, in a helper thread, and returns it.
 
     In the async form of the client ``token`` may be a coroutine function. ``extensions`` are sent with the token
     (KIP-342).
     """
 
     token: Callable[[], str | Awaitable[str]] = field(repr=False)
-    extensions: Mapping[str, str] = field(factory=dict)
+    extensions: Mapping[str, str] = field(factory=dict, repr=False)
     mechanism: str = field(default="OAUTHBEARER", init=False)
 
     def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
         """Begin an exchange."""
-        token = yield from wait_for(network.perform(self.token), deadline, "a token of the authority")
-        return self._tokens(str(token))
+        token = yield from wait_for(network.offload(self.token), deadline, "a token of the authority")
+        if isawaitable(token):
+            token = yield from wait_for(network.perform(lambda: token), deadline, "a token of the authority")
+        if not isinstance(token, str):
+            if iscoroutine(token):
+                token.close()
+            reason = f"the function returned a {type(token).__name__}, expected a str"
+            raise OptionError(source="client", option="token", value=None, reason=reason)
+        return self._tokens(token)
 
     def _tokens(self, token: str) -> Tokens:
         pairs = "".join(f"{name}={value}\x01" for name, value in self.extensions.items())

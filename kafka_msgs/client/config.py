@@ -53,6 +53,13 @@ def _is_count(instance: object, attribute: Attribute[int], value: int) -> None:
         raise OptionError(source="client", option=attribute.name, value=value, reason=reason)
 
 
+def _is_proxy(instance: object, attribute: Attribute[Any], value: str | None) -> None:
+    if value is not None:
+        from kafka_msgs.client.proxy import check_proxy
+
+        check_proxy(value)
+
+
 def _is_lookup(instance: object, attribute: Attribute[str], value: str) -> None:
     if value not in get_args(DnsLookup):
         reason = f"expected one of {', '.join(get_args(DnsLookup))}"
@@ -79,7 +86,8 @@ class ClientConfig:
     a client connect to any number of addresses.
     ``max_in_flight``: how many requests may wait for answers on one connection. A further call waits for its turn.
     ``tls``: the context of encrypted connections, or None. It verifies certificates and host names unless you change
-    it. ``credentials``: who the client is (SASL), or None.
+    it. ``credentials``: who the client is (SASL), or None. ``proxy``: the URL of a SOCKS proxy, such as
+    ``socks5://user:password@host:1080``, or None (extra ``socks``).
     """
 
     bootstrap_servers: tuple[Address, ...] = field(converter=_addresses)
@@ -99,6 +107,7 @@ class ClientConfig:
     max_in_flight: int = field(default=1000, validator=_is_count)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     credentials: Credentials | None = field(default=None, repr=False)
+    proxy: str | None = field(default=None, repr=False, validator=_is_proxy)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, object], *, timeout: float | None = None) -> ClientConfig:
@@ -137,3 +146,4 @@ class ClientOptions(TypedDict, total=False):
     max_in_flight: int
     tls: ssl.SSLContext | None
     credentials: Credentials | None
+    proxy: str | None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from ipaddress import ip_address
 from random import Random
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -16,7 +15,7 @@ from attrs import define
 
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.dns import is_unknown_host
-from kafka_msgs.client.network import Address, Endpoint, Network, connection_failure
+from kafka_msgs.client.network import Address, Endpoint, Network, connection_failure, is_loopback
 from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until, wait_for
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError
 
@@ -144,7 +143,7 @@ class Dialer:
 
     def warn_of_credentials(self, address: Address) -> None:
         """Warn once of credentials that travel without encryption to another machine."""
-        if self._config.tls is None and not self._warned and not _is_loopback(address.host):
+        if self._config.tls is None and not self._warned and not is_loopback(address.host):
             self._warned = True
             log.warning("%s: credentials without TLS to another machine (set security.protocol=SASL_SSL)", address)
 
@@ -155,6 +154,8 @@ class Dialer:
 
     def _resolve(self, address: Address, record: _Record, deadline: float) -> Steps[Sequence[Endpoint]]:
         """Resolve a host name. Callers share one look-up, so that slow DNS holds one thread per name."""
+        if self._config.proxy is not None:
+            return [(yield from self._through_proxy(self._config.proxy, address, deadline))]
         if record.resolving is None:
             record.resolving = self._network.resolve(address)
         resolving = record.resolving
@@ -174,6 +175,22 @@ class Dialer:
         if not endpoints:
             raise ConnectionFailedError(address=str(address), step="resolve", reason="the host name has no address")
         return endpoints
+
+    def _through_proxy(self, url: str, address: Address, deadline: float) -> Steps[Endpoint]:
+        """Connect through a proxy, which resolves the name. A socket that comes too late is closed."""
+        from kafka_msgs.client.proxy import connect_through
+
+        connecting = self._network.offload(connect_through, url, address, self._config.connect_timeout)
+        try:
+            endpoint: Endpoint = yield from wait_for(connecting, deadline, f"a connection to {address}")
+        except DeadlineError:
+            raise
+        except OSError as error:
+            raise connection_failure(address, "connect", error) from None
+        finally:
+            if not connecting.done:
+                connecting.on_done(lambda: _close(connecting))
+        return endpoint
 
     def _is_of_user(self, address: Address) -> bool:
         """Return whether an unknown name is probably a mistake of the user: it has not worked yet."""
@@ -247,8 +264,6 @@ class _Race(Generic[A]):
         return None
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+def _close(connecting: Pending[Endpoint]) -> None:
+    if connecting.error is None and (connected := connecting.result().connected) is not None:
+        connected.close()

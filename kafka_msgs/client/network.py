@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kafka_msgs.client.schedule import Task
@@ -16,9 +17,10 @@ from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.errors import ConnectionFailedError, OptionError
 
 if TYPE_CHECKING:
+    import socket
     import ssl
 
-__all__ = ["Address", "Endpoint", "Network", "Stream", "Transport", "connection_failure", "reason_of"]
+__all__ = ["Address", "Endpoint", "Network", "Stream", "Transport", "connection_failure", "is_loopback", "reason_of"]
 
 T = TypeVar("T")
 _HIGHEST_PORT = 2**16 - 1
@@ -57,6 +59,8 @@ class Endpoint(NamedTuple):
     family: int = 0
     sockaddr: Any = None
     """The socket address, in the form of ``socket.getaddrinfo``."""
+    connected: socket.socket | None = None
+    """A socket that is connected already: through a proxy."""
 
     def __str__(self) -> str:
         return str(self.sockaddr[0] if self.sockaddr else self.address)
@@ -124,6 +128,14 @@ class Network(Protocol):
         The driver of asyncio awaits the result if it is awaitable. An exception of the function becomes the error.
         """
         ...
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, as far as its name or address tells."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def connection_failure(address: Address, step: str, error: Exception) -> ConnectionFailedError:

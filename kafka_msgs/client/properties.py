@@ -29,6 +29,7 @@ _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _JAAS: Final = "sasl.jaas.config"
 _MECHANISM: Final = "sasl.mechanism"
 _TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
+_CLIENT: Final = "sasl.oauthbearer.client.credentials.client"
 _HOUR: Final = 3600
 
 _OPTION: Final = re.compile(r"""\s*([\w.\-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"']+)""")
@@ -136,13 +137,14 @@ def _unquoted(text: str) -> str:
 
 
 def _token(properties: Mapping[str, str]) -> Callable[[], str]:
-    """Return what gives the token: a file, or an unsecured token that is made here (for tests)."""
+    """Return what gives the token: an endpoint, a file, or an unsecured token that is made here (for tests)."""
     url = properties.get(_TOKEN_URL)
+    if url is not None and urlsplit(url).scheme in ("http", "https"):
+        return _client_credentials(url, properties)
     if url is not None:
         place = urlsplit(url)
         if place.scheme != "file":
-            reason = "only file: is supported here; give a function for the token in Python"
-            raise _refusal(_TOKEN_URL, None, reason)
+            raise _refusal(_TOKEN_URL, None, "expected a URL of the scheme https or file")
         return lambda: _read(_TOKEN_URL, unquote(place.path)).strip()
     claims = {
         name.removeprefix("unsecuredLoginStringClaim_"): value
@@ -154,11 +156,25 @@ def _token(properties: Mapping[str, str]) -> Callable[[], str]:
     return lambda: _unsecured_token(claims)
 
 
+def _client_credentials(url: str, properties: Mapping[str, str]) -> Callable[[], str]:
+    """Return the function that requests tokens: settings of Kafka 4.1 and of librdkafka, or of the login module."""
+    from kafka_msgs.client.oidc import ClientCredentials
+
+    login = _login_options(properties) if _JAAS in properties else {}
+    user = properties.get(f"{_CLIENT}.id", login.get("clientId"))
+    secret = properties.get(f"{_CLIENT}.secret", login.get("clientSecret"))
+    if not user or not secret:
+        raise _refusal(f"{_CLIENT}.id", None, f"{_CLIENT}.id and {_CLIENT}.secret are needed for the token endpoint")
+    return ClientCredentials(url, user, secret, properties.get("sasl.oauthbearer.scope", login.get("scope")))
+
+
 def _extensions(properties: Mapping[str, str]) -> dict[str, str]:
+    given = properties.get("sasl.oauthbearer.extensions", "")
+    pairs = dict(each.split("=", 1) for each in given.split(",") if "=" in each)
     if _JAAS not in properties:
-        return {}
+        return pairs
     options = _login_options(properties)
-    return {
+    return pairs | {
         name.removeprefix("extension_").removeprefix("unsecuredLoginExtension_"): value
         for name, value in options.items()
         if name.startswith(("extension_", "unsecuredLoginExtension_"))

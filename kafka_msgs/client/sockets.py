@@ -49,6 +49,11 @@ class SocketTransport:
 
     def start(self) -> None:
         """Begin to connect."""
+        if self._endpoint.connected is not None:
+            self._socket = self._endpoint.connected
+            self._socket.setblocking(False)
+            self._watcher.watch(self._socket.fileno(), self, select.POLLOUT)
+            return
         try:
             self._socket = socket.socket(self._endpoint.family, socket.SOCK_STREAM)
             self._socket.setblocking(False)
