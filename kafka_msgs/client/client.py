@@ -62,6 +62,10 @@ class Client(BlockingContext):
         """Run a piece of logic over the connections of this client, and return its value."""
         return self.network.run(steps)
 
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
+        return self.core.metrics()
+
     def close(self) -> None:
         """Close every connection."""
         if self.is_threaded:
@@ -131,6 +135,10 @@ class AsyncClient(AsyncContext):
     async def run(self, steps: Steps[T]) -> T:
         """Run a piece of logic over the connections of this client, and return its value."""
         return await self.network.run(steps)
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
+        return self.core.metrics()
 
     async def close(self) -> None:
         """Close every connection."""

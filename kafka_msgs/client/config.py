@@ -87,7 +87,8 @@ class ClientConfig:
     ``max_in_flight``: how many requests may wait for answers on one connection. A further call waits for its turn.
     ``tls``: the context of encrypted connections, or None. It verifies certificates and host names unless you change
     it. ``credentials``: who the client is (SASL), or None. ``proxy``: the URL of a SOCKS proxy, such as
-    ``socks5://user:password@host:1080``, or None (extra ``socks``).
+    ``socks5://user:password@host:1080``, or None (extra ``socks``). ``hooks``: objects with methods of
+    ``ClientHooks``.
     """
 
     bootstrap_servers: tuple[Address, ...] = field(converter=_addresses)
@@ -107,6 +108,7 @@ class ClientConfig:
     max_in_flight: int = field(default=1000, validator=_is_count)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     credentials: Credentials | None = field(default=None, repr=False)
+    hooks: tuple[Any, ...] = field(default=(), converter=tuple, repr=False)
     proxy: str | None = field(default=None, repr=False, validator=_is_proxy)
 
     @classmethod
@@ -147,3 +149,4 @@ class ClientOptions(TypedDict, total=False):
     tls: ssl.SSLContext | None
     credentials: Credentials | None
     proxy: str | None
+    hooks: Sequence[Any]

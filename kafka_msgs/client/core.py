@@ -47,6 +47,10 @@ class ClientCore:
         """The newest metadata."""
         return self.directory.cluster
 
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the client by Kafka's names, such as ``request-latency-avg``."""
+        return self.directory.metrics.snapshot()
+
     def deadline(self, timeout: float | None) -> float:
         """Return the moment ``timeout`` seconds from now. None stands for the time-out of the configuration."""
         return self.network.now() + (self.config.timeout if timeout is None else timeout)
@@ -145,6 +149,7 @@ class ClientCore:
         throttled: int = getattr(answer, "throttle_time_ms", 0)
         if throttled > 0:
             link.quiet_until = self.network.now() + throttled / _MS
+            self.directory.hooks.call("throttled", str(link.address), link.node, throttled / _MS)
         return answer
 
 

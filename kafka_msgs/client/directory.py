@@ -6,6 +6,7 @@ starts from the bootstrap addresses, and goes back to them when no known broker 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from random import Random
 from typing import Final, TypeVar
@@ -16,7 +17,9 @@ from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.dial import Dialer
 from kafka_msgs.client.dns import resolve_canonical_names
 from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.hooks import HookCaller
 from kafka_msgs.client.link import RENEW_AT, Link
+from kafka_msgs.client.metrics import ClientMetrics
 from kafka_msgs.client.network import Address, Network
 from kafka_msgs.client.routes import CoordinatorKind, Item
 from kafka_msgs.client.schedule import Task
@@ -30,6 +33,7 @@ from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataReques
 __all__ = ["Directory"]
 
 T = TypeVar("T")
+log: Final = logging.getLogger("kafka_msgs.client.metadata")
 
 GENERAL: Final = "general"
 _MANY_KEYS: Final = 4
@@ -50,6 +54,8 @@ class Directory:
         self.random = random
         self.cluster = Cluster(config.max_brokers)
         self.dialer = Dialer(network, config, random)
+        self.metrics = ClientMetrics(network.now)
+        self.hooks = HookCaller((self.metrics, *config.hooks))
         self._links: dict[tuple[int, str], Link] = {}
         self._first: Link | None = None
         self._made: list[Link] = []
@@ -172,6 +178,7 @@ class Directory:
                 trials.failed(broker_error(response.error_code, api="Metadata"), final=False)
             yield from trials.pause()
         self.cluster.learn(response)
+        log.debug("metadata of %d topics from %s", len(response.topics), link.address)
         answered = {each.name for each in response.topics}
         for name in wanted:
             if isinstance(name, str) and name not in answered:
@@ -269,7 +276,7 @@ class Directory:
     def _make(self, address: Address, node: int | None, deadline: float) -> Steps[Link]:
         """Make a connection, and keep it in mind until ``close``: those who wait for it may be gone by then."""
         link = yield from Link.open(
-            self.network, address, self.config, node=node, deadline=deadline, dialer=self.dialer
+            self.network, address, self.config, node=node, deadline=deadline, dialer=self.dialer, hooks=self.hooks
         )
         self._made = [*(each for each in self._made if each.alive), link]
         return link

@@ -6,6 +6,7 @@ the versions (KIP-35, KIP-511), and proves who the client is. Requests may follo
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from random import Random
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.dial import Dialer
+from kafka_msgs.client.hooks import NO_HOOKS, HookCaller
 from kafka_msgs.client.network import Address, Endpoint, Network, Transport
 from kafka_msgs.client.waiting import Pending, Steps, Wait
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
@@ -44,6 +46,19 @@ _SOFTWARE: Final = "kafka-msgs"
 RENEW_AT: Final = 0.85
 """The share of a session's lifetime after which the client authenticates again (KIP-368)."""
 _OLDEST: Final = 0
+_SIZE_LENGTH: Final = 4
+
+log: Final = logging.getLogger("kafka_msgs.client.connection")
+
+
+class _Timing:
+    """When a request was written, and when it left: its bytes were handed to the system."""
+
+    __slots__ = ("begin", "left")
+
+    def __init__(self, begin: float) -> None:
+        self.begin = begin
+        self.left: float | None = None
 
 
 class Link:
@@ -73,6 +88,10 @@ class Link:
         self._abandoned: deque[tuple[Pending[Any], float]] = deque()
         """The requests that nobody waits for any more, and until when the broker should have answered them."""
         self._step = "connect"
+        self._opening_since = 0.0
+        self.hooks = NO_HOOKS
+        self._unsent: list[_Timing] = []
+        """The times of requests that are not with the system yet."""
         self.clock: Callable[[], float] = lambda: 0.0
         self.moved_at = 0.0
         """When bytes were last given to the system, or came from it. A broker is late from then on only."""
@@ -87,6 +106,7 @@ class Link:
         node: int | None,
         deadline: float,
         dialer: Dialer | None = None,
+        hooks: HookCaller = NO_HOOKS,
     ) -> Steps[Link]:
         """Connect, agree on versions, and authenticate. Raises ``ConnectionFailedError`` and ``AuthenticationError``.
 
@@ -95,7 +115,9 @@ class Link:
         dialer = dialer or Dialer(network, config, Random())
         link: Link | None = None
         try:
-            link = yield from dialer.dial(address, lambda each: cls._start(network, each, config, node), deadline)
+            link = yield from dialer.dial(
+                address, lambda each: cls._start(network, each, config, node, hooks), deadline
+            )
             yield from link._make_ready(network, config, dialer, deadline)
         except DeadlineError as error:
             step = "connect" if link is None else link._step
@@ -112,11 +134,14 @@ class Link:
         return link
 
     @classmethod
-    def _start(cls, network: Network, endpoint: Endpoint, config: ClientConfig, node: int | None) -> Link:
+    def _start(
+        cls, network: Network, config: ClientConfig, node: int | None, hooks: HookCaller, endpoint: Endpoint
+    ) -> Link:
         """Begin a connection to one IP address."""
         link = cls(endpoint.address, config, node)
+        link.hooks = hooks
         link.clock = getattr(network, "wall", network.now)
-        link.moved_at = link.clock()
+        link.moved_at = link._opening_since = link.clock()
         link._transport = network.connect(endpoint, link, config.tls)
         return link
 
@@ -203,7 +228,13 @@ class Link:
             raise RequestLimitError(address=str(self.address), limit=self._limit)
         if version is None:
             version = self.version_of(type(request))
-        self._transport.write(self._connection.send(request, version, tag=(pending, type(request)), options=options))
+        timing = _Timing(self.clock())
+        data = self._connection.send(request, version, tag=(pending, type(request), timing), options=options)
+        self._unsent.append(timing)
+        self._transport.write(data)
+        if self.hooks.has("request_sent"):
+            api = request.INFO.name.removesuffix("Request")
+            self.hooks.call("request_sent", str(self.address), self.node, api, version, len(data))
         if not self._connection.in_flight:
             self._pull()
         return pending
@@ -216,7 +247,7 @@ class Link:
         if not self.alive or self._transport is None:
             pending.fail(self._failure())
             return pending
-        self._transport.write(self._connection.send_token(token, tag=(pending, None)))
+        self._transport.write(self._connection.send_token(token, tag=(pending, None, None)))
         return pending
 
     def authenticate(self, credentials: Credentials, network: Network, deadline: float) -> Steps[float | None]:
@@ -278,7 +309,10 @@ class Link:
 
     def sent(self) -> None:
         """Called by the network: everything that was written is on its way."""
-        self.moved_at = self.clock()
+        self.moved_at = now = self.clock()
+        for each in self._unsent:
+            each.left = now
+        self._unsent.clear()
 
     def received(self, data: bytes) -> None:
         """Called by the network."""
@@ -299,6 +333,8 @@ class Link:
             self.renew_at = None if lifetime is None else network.now() + lifetime * RENEW_AT
         self._step = "request"
         self.ready = True
+        log.debug("%s: connected", self.address)
+        self.hooks.call("connected", str(self.address), self.node, self.clock() - self._opening_since)
 
     def _ask_versions(self, dialer: Dialer, deadline: float) -> Steps[ApiVersionsResponse]:
         """Ask for the versions of the broker; if it does not know the version of the question, ask in an older one."""
@@ -342,6 +378,8 @@ class Link:
                 self._break(error)
                 return
             if isinstance(event, ResponseReceived):
+                if self.hooks.has("response_received"):
+                    self._report(event)
                 event.tag[0].resolve_with(event.message)
                 if self._queue:
                     self._give_turn()
@@ -353,6 +391,14 @@ class Link:
                 self._unanswered(event)
             elif isinstance(event, ConnectionClosed):
                 return
+
+    def _report(self, event: ResponseReceived) -> None:
+        """Call the hooks for a response."""
+        _, cls, timing = event.tag
+        left = timing.begin if timing.left is None else timing.left
+        api, queued, waited = cls.INFO.name.removesuffix("Request"), left - timing.begin, self.clock() - left
+        size = len(event.payload) + _SIZE_LENGTH
+        self.hooks.call("response_received", str(self.address), self.node, api, event.version, size, queued, waited)
 
     def _turn(self) -> Pending[None]:
         """Return what is done when it is somebody's turn to send, or when the connection ends; the first one first.
@@ -379,7 +425,7 @@ class Link:
                     return
 
     def _unanswered(self, event: Unanswered) -> None:
-        pending, cls = event.tag
+        pending, cls, _ = event.tag
         if event.expected and cls is not None:
             pending.resolve(cls.response_class()())
         else:
@@ -402,6 +448,9 @@ class Link:
             return
         self.alive = False
         self.broken = error
+        if self.ready:
+            log.debug("%s: the connection ended: %s", self.address, error or "closed")
+            self.hooks.call("disconnected", str(self.address), self.node, error)
         self.opening.fail(self._failure())
         for each in self._connection.close():
             each.tag[0].fail(self._failure())
