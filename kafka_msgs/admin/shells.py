@@ -55,7 +55,7 @@ class Operations(Form[C]):
     """The operations of administration."""
 
     def __init__(self, servers: Servers | C, **options: Unpack[ClientOptions]) -> None:
-        self._take_client(servers, options, lambda _: {})
+        self._take_client(servers, options)
 
     @LastOperation
     def close(self) -> Steps[None]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from math import inf
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_msgs.client.driver import Driver
-from kafka_msgs.client.network import Address, Stream, Transport, reason_of
+from kafka_msgs.client.helper_threads import call_in_thread
+from kafka_msgs.client.network import Endpoint, Stream, Transport, connection_failure
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.errors import ConnectionFailedError
@@ -38,8 +39,10 @@ class AsyncNetwork(Driver):
     def __init__(self) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
-        self.now: Callable[[], float] = self._loop.time
+        self.wall: Callable[[], float] = self._loop.time
         """The time in seconds of the event loop's clock."""
+        self._held: float | None = None
+        self._looking = False
         self._connections: set[_Connection] = set()
         self._awaited: set[asyncio.Task[None]] = set()
         self._turn_comes = False
@@ -47,11 +50,21 @@ class AsyncNetwork(Driver):
         self._timer_at = inf
         self._closed = False
 
-    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
-        """Begin to make a connection. asyncio resolves host names in its own threads. A closed network makes none."""
-        connection = _Connection(self._loop, address, stream, self._connections)
+    def now(self) -> float:
+        """Return the time in seconds; for logic, that of the turn."""
+        return self._loop.time() if self._held is None else self._held
+
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function that blocks in a helper thread."""
+        return call_in_thread(function, arguments, self._loop.call_soon_threadsafe)
+
+    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+        """Begin to make a connection to one address of a host. A closed network makes none."""
+        connection = _Connection(self._loop, endpoint, stream, self._connections)
         if self._closed:
-            refusal = ConnectionFailedError(address=str(address), step="connect", reason="the client was closed")
+            refusal = ConnectionFailedError(
+                address=str(endpoint.address), step="connect", reason="the client was closed"
+            )
             self._loop.call_soon(stream.closed, refusal)
         else:
             connection.start(tls)
@@ -113,12 +126,27 @@ class AsyncNetwork(Driver):
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        self._turn_comes = True
+        moment, first = self._loop.time(), self._schedule.next_moment
+        if first is not None and first <= moment:
+            # The loop may have stood still: it reads the sockets, in two turns, before anybody is late.
+            if not self._looking:
+                self._looking = True
+                self._loop.call_soon(self._loop.call_soon, self._pass, moment)
+            moment = nextafter(first, -inf)
+        self._advance(moment)
+
+    def _pass(self, moment: float) -> None:
+        self._looking = False
+        self._advance(moment)
+
+    def _advance(self, moment: float) -> None:
+        self._turn_comes, self._held = True, moment
         try:
-            self._schedule.advance(self.now())
+            self._schedule.advance(moment)
         finally:
-            self._turn_comes = False
-        self._set_timer()
+            self._turn_comes, self._held = False, None
+        if not self._looking:
+            self._set_timer()
 
     def _set_timer(self) -> None:
         """See that a turn comes at the next moment. A timer that rings too early stays: most waits end early."""
@@ -137,20 +165,20 @@ class _Connection(asyncio.Protocol):
     """One connection: the protocol of asyncio on one side, the stream of the logic on the other."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, address: Address, stream: Stream, connections: set[_Connection]
+        self, loop: asyncio.AbstractEventLoop, endpoint: Endpoint, stream: Stream, connections: set[_Connection]
     ) -> None:
         self._loop = loop
-        self._address = address
+        self._endpoint = endpoint
         self._stream = stream
         self._connections = connections
         self._transport: asyncio.Transport | None = None
         self.making: asyncio.Task[None] | None = None
         self._out: list[bytes] = []
         self._flushing = False
-        self._step = "resolve"
+        self._step = "connect"
 
     def start(self, tls: ssl.SSLContext | None) -> None:
-        """Begin to resolve and to connect."""
+        """Begin to connect."""
         self._connections.add(self)
         self.making = self._loop.create_task(self._make(tls))
 
@@ -190,13 +218,11 @@ class _Connection(asyncio.Protocol):
             self._end(None if exc is None else self._failed(exc))
 
     async def _make(self, tls: ssl.SSLContext | None) -> None:
-        host, port = self._address
+        address = self._endpoint.address
         try:
-            places = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            self._step = "connect"
-            connected = await self._connect(places)
+            connected = await self._connect()
             self._step = "connect" if tls is None else "tls"
-            options: dict[str, Any] = {} if tls is None else {"ssl": tls, "server_hostname": host}
+            options: dict[str, Any] = {} if tls is None else {"ssl": tls, "server_hostname": address.host}
             await self._loop.create_connection(lambda: self, sock=connected, **options)
             self._step = "request"
         except Exception as error:
@@ -204,24 +230,19 @@ class _Connection(asyncio.Protocol):
         finally:
             self.making = None
 
-    async def _connect(self, places: Sequence[Any]) -> socket.socket:
-        """Try the addresses of the host one after the other; return the socket of the first that answers."""
-        failure: OSError = OSError("the host name has no address")
-        for family, kind, protocol, _, place in places:
-            made = socket.socket(family, kind, protocol)
+    async def _connect(self) -> socket.socket:
+        if self._endpoint.connected is not None:
+            self._endpoint.connected.setblocking(False)
+            return self._endpoint.connected
+        made = socket.socket(self._endpoint.family, socket.SOCK_STREAM)
+        try:
             made.setblocking(False)
-            try:
-                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                await self._loop.sock_connect(made, place)
-            except OSError as error:
-                made.close()
-                failure = error
-            except BaseException:
-                made.close()
-                raise
-            else:
-                return made
-        raise failure
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.sock_connect(made, self._endpoint.sockaddr)
+        except BaseException:
+            made.close()
+            raise
+        return made
 
     def _flush_later(self) -> None:
         self._flushing = True
@@ -232,9 +253,10 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None and self._out:
             out, self._out = self._out, []
             self._transport.write(out[0] if len(out) == 1 else b"".join(out))
+            self._stream.sent()  # type: ignore[attr-defined]
 
     def _failed(self, error: Exception) -> ConnectionFailedError:
-        return ConnectionFailedError(address=str(self._address), step=self._step, reason=reason_of(error))
+        return connection_failure(self._endpoint.address, self._step, error)
 
     def _end(self, error: Exception | None) -> None:
         if self in self._connections:

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.client.driver import WaitingDriver
-from kafka_msgs.client.network import Address, Stream, Transport
+from kafka_msgs.client.network import Endpoint, Stream, Transport
 from kafka_msgs.client.sockets import SocketTransport, TlsTransport
 
 if TYPE_CHECKING:
@@ -35,13 +35,15 @@ class BlockingNetwork(WaitingDriver):
         """Return the time in seconds of the system's monotonic clock."""
         return time.monotonic()
 
-    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
-        """Begin to make a connection. Resolving a host name blocks: the system offers no other way.
+    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+        """Begin to make a connection to one address of a host.
 
         With ``tls`` the connection is encrypted, and the certificate must be valid as the context says. A failure that
         is known at once reaches the stream before this function returns.
         """
-        transport = SocketTransport(self, address, stream) if tls is None else TlsTransport(self, address, stream, tls)
+        transport = (
+            SocketTransport(self, endpoint, stream) if tls is None else TlsTransport(self, endpoint, stream, tls)
+        )
         transport.start()
         return transport
 

@@ -18,7 +18,6 @@ from kafka_msgs.message import Request, Response
 
 if TYPE_CHECKING:
     from kafka_msgs.client.aio import AsyncNetwork
-    from kafka_msgs.client.blocking import BlockingNetwork
 
 __all__ = ["AsyncClient", "Client"]
 
@@ -39,10 +38,9 @@ class Client(BlockingContext):
     """
 
     def __init__(self, servers: Servers, **options: Unpack[ClientOptions]) -> None:
-        from kafka_msgs.client.blocking import BlockingNetwork
-
-        self.network: BlockingNetwork = BlockingNetwork()
-        self.core = ClientCore(settings_of(servers, options)[0], self.network)
+        config, _ = settings_of(servers, options)
+        self.network: Any = _network()
+        self.core = ClientCore(config, self.network)
 
     def call(
         self,
@@ -64,10 +62,45 @@ class Client(BlockingContext):
         """Run a piece of logic over the connections of this client, and return its value."""
         return self.network.run(steps)
 
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
+        return self.core.metrics()
+
     def close(self) -> None:
         """Close every connection."""
-        self.core.close()
+        if self.is_threaded:
+            if self.network._thread is not None and not self.network._forked:
+                self.network.run(_closing(self.core))
+        else:
+            self.core.close()
         self.network.close()
+
+    @property
+    def is_threaded(self) -> bool:
+        """Whether an I/O thread does the work."""
+        return hasattr(self.network, "post")
+
+
+def _closing(core: ClientCore) -> Steps[None]:
+    core.close()
+    yield from ()
+
+
+def _network() -> Any:
+    import os
+
+    mode = os.environ.get("KM_MODE", "thread")
+    if mode == "inline":
+        from kafka_msgs.client.blocking import BlockingNetwork
+
+        return BlockingNetwork()
+    if mode == "aiothread":
+        from kafka_msgs.client.aio_thread import AsyncioThread
+
+        return AsyncioThread()
+    from kafka_msgs.client.io_thread import SelectThread
+
+    return SelectThread()
 
 
 class AsyncClient(AsyncContext):
@@ -82,8 +115,9 @@ class AsyncClient(AsyncContext):
     def __init__(self, servers: Servers, **options: Unpack[ClientOptions]) -> None:
         from kafka_msgs.client.aio import AsyncNetwork
 
+        config, _ = settings_of(servers, options)
         self.network: AsyncNetwork = AsyncNetwork()
-        self.core = ClientCore(settings_of(servers, options)[0], self.network)
+        self.core = ClientCore(config, self.network)
 
     def call(
         self,
@@ -101,6 +135,10 @@ class AsyncClient(AsyncContext):
     async def run(self, steps: Steps[T]) -> T:
         """Run a piece of logic over the connections of this client, and return its value."""
         return await self.network.run(steps)
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
+        return self.core.metrics()
 
     async def close(self) -> None:
         """Close every connection."""

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from kafka_msgs.client import routes
 from kafka_msgs.client.cluster import Cluster
 from kafka_msgs.client.config import ClientConfig
-from kafka_msgs.client.directory import PERMANENT, Directory
+from kafka_msgs.client.directory import Directory
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.link import Link
 from kafka_msgs.client.network import Network
@@ -46,6 +46,10 @@ class ClientCore:
     def cluster(self) -> Cluster:
         """The newest metadata."""
         return self.directory.cluster
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the client by Kafka's names, such as ``request-latency-avg``."""
+        return self.directory.metrics.snapshot()
 
     def deadline(self, timeout: float | None) -> float:
         """Return the moment ``timeout`` seconds from now. None stands for the time-out of the configuration."""
@@ -96,6 +100,23 @@ class ClientCore:
         """Return a connection to a broker that is ready for requests. See ``Directory.link``."""
         return self.directory.link(node, purpose=purpose, deadline=deadline)
 
+    def coordinator_link(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Steps[Link]:
+        """Return a connection to a coordinator, after as many attempts as it takes.
+
+        Raises ``BrokerError`` if no broker names the coordinator, ``AuthenticationError`` and ``DeadlineError``.
+        """
+        trials = self.directory.trials(deadline)
+        while True:
+            node = yield from self.directory.coordinator(key, kind, deadline=deadline)
+            try:
+                return (yield from self.directory.link(node, deadline=deadline))
+            except ConnectionFailedError as error:
+                trials.failed(error, final=self.directory.dialer.is_final(error))
+            except DeadlineError as error:
+                raise trials.late(error) from None
+            self.directory.forget_coordinator(key, kind)
+            yield from trials.pause()
+
     def coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Steps[int]:
         """Return the id of the broker that coordinates a group or a transaction. See ``Directory.coordinator``."""
         return self.directory.coordinator(key, kind, deadline=deadline)
@@ -128,6 +149,7 @@ class ClientCore:
         throttled: int = getattr(answer, "throttle_time_ms", 0)
         if throttled > 0:
             link.quiet_until = self.network.now() + throttled / _MS
+            self.directory.hooks.call("throttled", str(link.address), link.node, throttled / _MS)
         return answer
 
 
@@ -277,7 +299,7 @@ class _Asking:
 
     def _repeatable(self, request: Request[Any], error: ConnectionFailedError) -> bool:
         """Whether a request may be sent again after a connection failed."""
-        if not self._retry or error.step in PERMANENT:
+        if not self._retry or self._directory.dialer.is_final(error):
             return False
         return error.step != "request" or request.INFO.api_key not in routes.NOT_REPEATED
 

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from kafka_msgs.client.client import AsyncClient, Client
 from kafka_msgs.client.contexts import AsyncContext, BlockingContext
-from kafka_msgs.client.servers import settings_of
+from kafka_msgs.client.servers import CLIENT, Keywords, check_keywords, settings_of
 from kafka_msgs.client.waiting import Steps
 
 __all__ = ["AsyncForm", "BlockingForm", "Form", "LastOperation", "Operation"]
@@ -34,20 +34,20 @@ class Form(Generic[C]):
     _client_class: type[C]
     _owns_client: bool
 
-    def _take_client(
-        self, servers: Any, settings: Mapping[str, Any], read: Callable[[Mapping[str, str]], dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Take over the client that is given (``C`` or ``Servers``), or make one; return the settings of the form.
+    def _take_client(self, servers: Any, settings: Mapping[str, Any], keywords: Keywords = CLIENT) -> Any:
+        """Take over the client that is given (``C`` or ``Servers``), or make one; return the config of the form.
 
-        ``read`` takes those out of Kafka's properties.
+        Raises ``OptionError`` for an unknown keyword, and for a keyword of a client beside a given client.
         """
         self._owns_client = not isinstance(servers, self._client_class)
         if isinstance(servers, self._client_class):
+            check_keywords(settings, keywords, keywords.names)
             self.client = servers
-            return dict(settings)
-        config, found = settings_of(servers, settings, read)
+            return keywords.config and keywords.config(**settings)
+        config, found = settings_of(servers, settings, keywords)
+        own = keywords.config and keywords.config(**found)
         self.client = self._client_class(config)
-        return found
+        return own
 
 
 class BlockingForm(Form[Client], BlockingContext):
@@ -56,11 +56,16 @@ class BlockingForm(Form[Client], BlockingContext):
     _client_class = Client
 
     def _run(self, steps: Steps[T]) -> T:
+        if self.client.is_threaded:
+            return self.client.network.run(steps, serves=True)  # type: ignore[no-any-return]
         return self.client.run(steps)
+
+    def _do(self, function: Callable[[], T]) -> T:
+        return self._run(_calling(function)) if self.client.is_threaded else function()
 
     def _run_last(self, steps: Steps[T]) -> T:
         try:
-            return self.client.run(steps)
+            return self._run(steps)
         finally:
             if self._owns_client:
                 self.client.close()
@@ -73,6 +78,9 @@ class AsyncForm(Form[AsyncClient], AsyncContext):
 
     def _run(self, steps: Steps[T]) -> Coroutine[Any, Any, T]:
         return self.client.run(steps)
+
+    def _do(self, function: Callable[[], T]) -> T:
+        return function()
 
     async def _run_last(self, steps: Steps[T]) -> T:
         try:
@@ -130,6 +138,11 @@ class LastOperation(Operation[P, T]):
 
     def __call__(self, form: BlockingForm | AsyncForm, /, *args: P.args, **kwargs: P.kwargs) -> Any:
         return form._run_last(self._logic(form, *args, **kwargs))
+
+
+def _calling(function: Callable[[], T]) -> Steps[T]:
+    yield from ()
+    return function()
 
 
 def _parameters(signature: inspect.Signature) -> list[inspect.Parameter]:

@@ -169,7 +169,7 @@ class ProduceCluster:
         batch = producer.add("t", value, key, partition, 1000, ())
         if batch is None:
             return self.network.run(producer.add_slowly("t", value, key, partition, 1000, ()))
-        return batch, batch.count - 1
+        return batch
 
     def flush(self, producer: ProducerCore, seconds: float = 600) -> None:
         """Wait until everything is delivered or given up."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
+from typing import Any
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.positions import Positions
@@ -26,6 +27,9 @@ class Assignment:
         self.partitions = state.partitions
         self.changed = state.changed
         self.polled = state.polled
+        self.arrived = state.arrived
+        self.waiting = 0
+        """How many changes wait for the next poll."""
         self.in_poll = False
         self.polled_at = state.client.network.now()
         """When the last poll ended."""
@@ -70,7 +74,13 @@ class Assignment:
 
     def lose(self, names: Collection[TopicPartition]) -> Steps[None]:
         """Stop reading partitions that others may have already."""
-        return self._in_a_poll(self._lose(names))
+        lost = frozenset(names)
+        if lost:
+            self._state.drop(lost)
+            subscription = self._state.subscription
+            function = subscription.on_lost or subscription.on_revoked
+            if function is not None:
+                yield from self._in_a_poll(self._call(function, lost))
 
     def revoke_now(self, names: Collection[TopicPartition]) -> Steps[None]:
         """Revoke without a poll, for a consumer that leaves."""
@@ -79,8 +89,12 @@ class Assignment:
         self._state.drop(frozenset(names))
 
     def _in_a_poll(self, steps: Steps[None]) -> Steps[None]:
-        while not self.in_poll:
-            yield Wait((self.polled.pending,), None)
+        self.waiting += 1
+        try:
+            while not self.in_poll:
+                yield Wait((self.polled.pending,), None)
+        finally:
+            self.waiting -= 1
         self._changes += 1
         try:
             yield from steps
@@ -89,24 +103,20 @@ class Assignment:
             self._state.arrived.give()
 
     def _assign(self, names: Collection[TopicPartition]) -> Steps[None]:
-        self.partitions.add(names, ready=False)
+        with self._state.lock:
+            self.partitions.add(names, ready=False)
         yield from self._call(self._state.subscription.on_assigned, names)
         for name in names:
             if (partition := self.partitions.get(name)) is not None:
                 partition.ready = True
         self.changed.give()
 
-    def _lose(self, names: Collection[TopicPartition]) -> Steps[None]:
-        if names:
-            self._state.drop(frozenset(names))
-            subscription = self._state.subscription
-            yield from self._call(subscription.on_lost or subscription.on_revoked, names)
-
     def _call(self, function: Callback | None, names: Collection[TopicPartition]) -> Steps[None]:
         """Call a function of the user. Its exception is raised by the poll."""
         if function is None:
             return
-        pending = self.client.network.perform(function, sorted(names))
+        network: Any = self.client.network
+        pending = getattr(network, "perform_in_poll", network.perform)(function, sorted(names))
         if not pending.done:
             yield Wait((pending,), None)
         if pending.error is not None:

@@ -17,7 +17,7 @@ from kafka_msgs.client.consumer.protocol import (
     UserData,
     assignment_bytes,
     read_assignment,
-    read_member,
+    read_joined_member,
     subscription_bytes,
     user_data_bytes,
 )
@@ -52,6 +52,7 @@ class ClassicMembership(Membership):
         self._divided: tuple[Mapping[str, int], Racks] | None = None
         self._beat: Pending[Any] | None = None
         self._beat_by = 0.0
+        self._beat_sent = 0.0
 
     @property
     def is_member(self) -> bool:
@@ -169,7 +170,7 @@ class ClassicMembership(Membership):
         """Compute what each member gets. A static leader that comes back keeps the earlier assignment (KIP-814)."""
         assignor = ASSIGNORS[joined.protocol_name or ""]
         members = [
-            read_member(each.member_id, each.group_instance_id, each.metadata, assignor.user_data)
+            read_joined_member(each.member_id, each.group_instance_id, each.metadata, assignor.user_data)
             for each in joined.members
         ]
         topics = frozenset[str]().union(*(member.topics for member in members))
@@ -204,6 +205,7 @@ class ClassicMembership(Membership):
         self._next_beat = self.network.now() + self.config.heartbeat_interval
         self._beat = None
         self._joined = True
+        self.lease_ends = self.network.now() + self.config.session_timeout
         self._had = tuple(assigned), self.generation
         owned = self.host.partitions.names
         revoked, added = owned.difference(assigned), [each for each in assigned if each not in owned]
@@ -244,6 +246,8 @@ class ClassicMembership(Membership):
         if self._beat is not None and self._beat.done:
             beat, self._beat = self._beat, None
             raise_for(beat.result().error_code, api="Heartbeat", subject=self.group_id)
+            self.lease_ends = self._beat_sent + self.config.session_timeout
+            self.host.arrived.give()
             self._failures = 0
         elif self._beat is not None and now >= self._beat_by:
             self._beat = None
@@ -259,6 +263,7 @@ class ClassicMembership(Membership):
         if link.full:
             return
         self._beat_by = now + min(self.client.config.request_timeout, self.config.session_timeout)
+        self._beat_sent = now
         self._beat = link.send(
             HeartbeatRequest(
                 group_id=self.group_id,

@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ConsumerCore"]
 
+
+def monotonic_of(network: Any) -> float:
+    """Return the time of a network."""
+    now: float = network.now()
+    return now
+
+
 _AT_ONCE: Final = 0.0
 _SHORTEST: Final = 0.0005
 """How long, in seconds, a poll waits at least if it has nothing, so that many short polls get on, too."""
@@ -66,6 +73,8 @@ class ConsumerCore:
         self._options = ReadOptions(check_crc=config.check_crc)
         self._member: Task[None] | None = None
         self._upkeep: Task[None] | None = None
+        self._iterated: Partition | None = None
+        self._reading: Any = None
 
     @property
     def tasks(self) -> list[Task[None]]:
@@ -148,11 +157,14 @@ class ConsumerCore:
             self.partitions[TopicPartition(*name)].paused = paused
         self.state.changed.give()
 
-    def close(self, deadline: float) -> Steps[None]:
+    def close(self, deadline: float, done: bool = True) -> Steps[None]:
         """Commit if that is wanted, leave the group, end the fetch sessions."""
         if self.closed:
             return
         self.closed = True
+        if done:
+            for each in self.partitions:
+                each.handled = each.position
         try:
             if self.state.membership is None:
                 yield from self.positions.commit_by_itself()
@@ -166,23 +178,84 @@ class ConsumerCore:
 
     def poll(self, deadline: float, room: int) -> Steps[list[ConsumerRecord]]:
         """Return up to ``room`` records, as soon as there are some; an empty list at the deadline."""
+        while (yield from self.fill(deadline)):
+            if records := self.take(room):
+                return records
+        return []
+
+    @property
+    def needs_poll(self) -> bool:
+        """Whether something waits for a poll that runs in the logic, and not only for one that takes records."""
+        assignment = self._assignment
+        ended = (self._member is None and self.state.subscription) or (self._member is not None and self._member.done)
+        keeper = self._upkeep is None or self._upkeep.done
+        return bool(assignment.waiting or assignment.is_changing or assignment.faults or ended or keeper or self.closed)
+
+    @property
+    def _has_lease(self) -> bool:
+        membership = self.state.membership
+        return membership is None or monotonic_of(self.client.network) < membership.lease_ends
+
+    def take(self, room: int) -> list[ConsumerRecord]:
+        """Take up to ``room`` buffered records, without waiting; move the positions behind them.
+
+        It runs in the frame of the caller, so that nobody can get lost between here and there. If an exception of a
+        signal handler comes in between, the positions stay where they were.
+        """
         records: list[ConsumerRecord] = []
-        while (yield from self._fill(deadline)):
-            self._collect(room, records)
-            if records:
-                break
+        with self.state.lock:
+            self._assignment.polled_at = monotonic_of(self.client.network)
+            if not self._has_lease:
+                return records
+            before = [(each, each.position, each.position_epoch) for each in self.partitions]
+            for each, position, _ in before:
+                each.handled = position
+            try:
+                self._collect(room, records)
+            except (RecordError, ClientError):
+                raise
+            except BaseException:
+                for each, position, epoch in before:
+                    if position is not None:
+                        each.seek(position, epoch)
+                raise
         return records
+
+    def take_next(self) -> ConsumerRecord | None:
+        """Take the next buffered record, without waiting. The one before counts as handled now."""
+        assignment, now = self._assignment, monotonic_of(self.client.network)
+        with self.state.lock:
+            assignment.polled_at = now
+            last, reading = self._iterated, self._reading
+            if last is not None:
+                last.handled = last.position
+            membership = self.state.membership
+            if assignment.waiting or assignment.faults or (membership is not None and now >= membership.lease_ends):
+                return None
+            if reading is not None and last is not None and last.decoding is reading and not last.paused:
+                record = reading.next_record(last)
+                if record is not None:
+                    return record
+            if self.needs_poll:
+                return None
+            into: list[ConsumerRecord] = []
+            self._collect(1, into)
+            if not into:
+                return None
+            self._iterated = last = self.partitions.get(TopicPartition(into[0].topic, into[0].partition))
+            self._reading = None if last is None else last.decoding
+            return into[0]
 
     def poll_table(self, deadline: float, room: int, columns: Sequence[str] | None) -> Steps[Any]:
         """Return about ``room`` records as an Arrow table, as soon as there are some; an empty one at the deadline."""
         from kafka_msgs.client.consumer.tables import TableBuilder
 
         builder = TableBuilder(columns)
-        while not builder.rows and (yield from self._fill(deadline)):
+        while not builder.rows and (yield from self.fill(deadline)):
             self._collect_table(room, builder)
         return builder.table()
 
-    def _fill(self, deadline: float) -> Steps[bool]:
+    def fill(self, deadline: float) -> Steps[bool]:
         """Wait until something is buffered. Then let the next requests leave. Return False at the deadline."""
         network = self.client.network
         self._begin()
@@ -194,7 +267,7 @@ class ConsumerCore:
                     continue
                 self._raise_fault()
                 self._fetcher.arrange()
-                if any(self._readable(partition) for partition in self.partitions):
+                if any(self._readable(partition) for partition in self.partitions) and self._has_lease:
                     yield Wait((), _AT_ONCE)
                     if self._assignment.is_changing:
                         continue
@@ -214,6 +287,9 @@ class ConsumerCore:
         if self._assignment.in_poll:
             raise refused("poll", "running", "another poll of this consumer is running")
         self._assignment.in_poll = True
+        with self.state.lock:
+            for each in self.partitions:
+                each.handled = each.position
         self.state.polled.give()
         if self.state.subscription and self.state.membership is None:
             self.state.membership = self._make_membership()

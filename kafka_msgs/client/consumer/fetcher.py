@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from kafka_msgs.client.cluster import TopicPartition
@@ -61,6 +61,7 @@ class Signals(Protocol):
     """There is something for a poll."""
     drained: Signal
     """A poll has taken something out of the buffers."""
+    lock: Any
 
 
 class Fetcher:
@@ -246,7 +247,8 @@ class Fetcher:
             partition.replica = data.preferred_read_replica
             partition.replica_expires = self._client.network.now() + self._client.config.metadata_age
         if data.records:
-            partition.add(Fetched(_kept(data.records), partition.fetch_offset, data.aborted_transactions))
+            with self._signals.lock:
+                partition.add(Fetched(_kept(data.records), partition.fetch_offset, data.aborted_transactions))
         return False
 
     def _failed(self, node: int, partition: Partition, data: PartitionData) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
+from math import inf
 from typing import Final, Protocol, TypeVar
 
 from attrs import frozen
@@ -107,6 +108,8 @@ class Membership(ABC):
         self.generation = -1
         self._failures = 0
         self._next_beat = 0.0
+        self.lease_ends = inf
+        """When the session may have ended at the coordinator, if no heartbeat is answered: others may have the partitions."""
 
     @property
     def identity(self) -> Identity:

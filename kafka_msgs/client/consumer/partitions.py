@@ -78,17 +78,23 @@ class Partition:
     buffered: int = 0
     decoding: Any = None
     position_epoch: int = _NO_EPOCH
+    handled: int | None = None
+    """The position at the last time that the user came back for more: what automatic commits commit."""
+    version: int = 0
+    """Counts the seeks and resets: a position that was looked up before one of them is out of date."""
 
     def seek(self, offset: int, epoch: int = _NO_EPOCH) -> None:
         """Go on at an offset. What was fetched before is dropped."""
-        self.position = self.fetch_offset = offset
+        self.version += 1
+        self.position = self.fetch_offset = self.handled = offset
         self.epoch = self.position_epoch = epoch
         self.reset_to = None
         self.drop()
 
     def reset(self, to: int) -> None:
         """Look up the position: the start, the end, or the first record that is not older than a timestamp (ms)."""
-        self.position = None
+        self.version += 1
+        self.position = self.handled = None
         self.reset_to = to
         self.epoch = self.position_epoch = _NO_EPOCH
         self.drop()
@@ -181,7 +187,12 @@ class Partitions:
 
     def remove(self, names: Iterable[TopicPartition]) -> None:
         """Stop reading partitions, and drop what is buffered of them."""
-        gone = {name for name in names if self._all.pop(name, None) is not None}
+        gone = set()
+        for name in names:
+            partition = self._all.pop(name, None)
+            if partition is not None:
+                partition.drop()
+                gone.add(name)
         if gone:
             self._turn = deque(name for name in self._turn if name not in gone)
 

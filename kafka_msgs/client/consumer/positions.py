@@ -37,6 +37,13 @@ class Positions:
             if each is not None and each.position is not None
         }
 
+    def handled(self, names: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, int | CommittedOffset]:
+        """Return the positions before which the user is done with every record."""
+        found = (
+            self._state.partitions.get(name) for name in (self._state.partitions.names if names is None else names)
+        )
+        return {each.name: each.handled for each in found if each is not None and each.handled is not None}
+
     def commit(self, offsets: Offsets | None, deadline: float) -> Steps[None]:
         """Commit offsets, by default the positions of all partitions. A consumer that lost its place cannot."""
         self.member()
@@ -66,7 +73,7 @@ class Positions:
         """Commit positions if that is wanted. After a failure the records are read again by whoever has them next."""
         if self.commits:
             with suppress(ClientError):
-                yield from self.commit(self.current(names), self._client.deadline(None))
+                yield from self.commit(self.handled(names), self._client.deadline(None))
 
     @property
     def commits(self) -> bool:
@@ -101,26 +108,30 @@ class Positions:
     def find(self, partitions: Collection[Partition], deadline: float) -> Steps[None]:
         """Find where to begin: what was committed, or what the reset policy says, or what a seek asks for."""
         fresh = [each.name for each in partitions if each.reset_to is None]
+        versions = {each.name: each.version for each in partitions}
         committed: dict[TopicPartition, CommittedOffset] = {}
         if fresh and self._config.group_id is not None and self._config.offsets_storage == "kafka":
             committed = yield from self.committed(fresh, deadline)
         times: dict[TopicPartition, int] = {}
         for each in partitions:
-            if each.position is not None:
+            if each.position is not None or each.version != versions[each.name]:
                 continue
             if each.reset_to is None and each.name in committed:
-                each.seek(committed[each.name].offset, committed[each.name].leader_epoch)
+                with self._state.lock:
+                    each.seek(committed[each.name].offset, committed[each.name].leader_epoch)
             elif each.reset_to is not None:
                 times[each.name] = each.reset_to
             elif self._config.auto_offset_reset == "none":
                 each.error = _no_position(each.name)
             else:
                 times[each.name] = RESETS[self._config.auto_offset_reset]
-        yield from self._look_up(times, deadline)
+        yield from self._look_up(times, versions, deadline)
         self._state.changed.give()
         self._state.arrived.give()
 
-    def _look_up(self, times: dict[TopicPartition, int], deadline: float) -> Steps[None]:
+    def _look_up(
+        self, times: dict[TopicPartition, int], versions: dict[TopicPartition, int], deadline: float
+    ) -> Steps[None]:
         """Set positions by time. Where no record is as late as that, the position is the end."""
         committed = self._config.isolation_level == "read_committed"
         while times:
@@ -128,12 +139,13 @@ class Positions:
             later: dict[TopicPartition, int] = {}
             for name, offset in found.items():
                 partition = self._state.partitions.get(name)
-                if partition is None or partition.position is not None:
+                if partition is None or partition.version != versions[name]:
                     continue
                 if offset.offset < 0 and times[name] >= 0:
                     later[name] = RESETS["latest"]
                 else:
-                    partition.seek(max(offset.offset, 0), offset.leader_epoch)
+                    with self._state.lock:
+                        partition.seek(max(offset.offset, 0), offset.leader_epoch)
             times = later
 
     def _check_commit(self) -> None:

@@ -55,6 +55,13 @@ class Reading:
         partition.position = taken[-1].offset + 1
         return taken
 
+    def next_record(self, partition: Partition) -> ConsumerRecord | None:
+        """Return the next record of the batch that is being returned, and move the position behind it."""
+        record = next(self._records, None)
+        if record is not None:
+            partition.position = record.offset + 1
+        return record
+
     def _end(self, partition: Partition, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
         """Leave a batch whose records are all returned."""
         assert self._batch is not None

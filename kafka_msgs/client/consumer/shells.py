@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar, Unpack
 
 from kafka_msgs.client.client import AsyncClient, Client
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings, consumer_settings
+from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerSettings
 from kafka_msgs.client.consumer.core import ConsumerCore
 from kafka_msgs.client.consumer.offsets import CommittedOffset
 from kafka_msgs.client.consumer.partitions import ResetTo
@@ -34,8 +34,10 @@ class ConsumerMethods(Form[C]):
     """Whether work goes on between the polls."""
 
     def __init__(self, servers: Servers | C, **settings: Unpack[ConsumerSettings]) -> None:
-        self.config = ConsumerConfig(**self._take_client(servers, settings, consumer_settings))
-        self.core = ConsumerCore(self.client.core, self.config, background=self._background)
+        self.config: ConsumerConfig = self._take_client(servers, settings, CONSUMER)
+        self.core = ConsumerCore(
+            self.client.core, self.config, background=self._background or getattr(self.client, "is_threaded", False)
+        )
 
     def subscribe(
         self,
@@ -58,7 +60,9 @@ class ConsumerMethods(Form[C]):
         poll.
         """
         names = (topics,) if isinstance(topics, str) else topics
-        self.core.subscribe(names, pattern, on_assigned=on_assigned, on_revoked=on_revoked, on_lost=on_lost)
+        self._do(
+            lambda: self.core.subscribe(names, pattern, on_assigned=on_assigned, on_revoked=on_revoked, on_lost=on_lost)
+        )
 
     @Operation
     def unsubscribe(self, *, timeout: float | None = None) -> Steps[None]:
@@ -67,26 +71,12 @@ class ConsumerMethods(Form[C]):
 
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Read exactly these partitions, without a group: no coordinator is asked, except for commits."""
-        self.core.set_partitions([TopicPartition(*each) for each in partitions])
+        self._do(lambda: self.core.set_partitions([TopicPartition(*each) for each in partitions]))
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
         """The partitions that the consumer has now."""
         return self.core.partitions.names
-
-    @Operation
-    def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> Steps[list[ConsumerRecord]]:
-        """Return records, as soon as there are some; an empty list after ``timeout`` seconds.
-
-        At most ``max_records`` are returned (by default that of the configuration). A poll also does everything else:
-        it joins the group, calls the functions of ``subscribe``, and sends heartbeats. Without a subscription or an
-        assignment it returns an empty list.
-
-        Raises ``BrokerError``, ``AuthenticationError``, ``ConnectionFailedError``, ``PositionError``, ``RecordError``
-        for damaged records (seek past them to go on), and what a function of ``subscribe`` raised.
-        """
-        room = self.config.max_records if max_records is None else max_records
-        return self.core.poll(self._deadline(timeout), room)
 
     @Operation
     def poll_table(
@@ -115,7 +105,7 @@ class ConsumerMethods(Form[C]):
 
         The value that is returned is ``done`` after that; its ``result()`` raises what ``commit`` raises.
         """
-        return self.core.positions.commit_later(offsets)
+        return self._do(lambda: self.core.positions.commit_later(offsets))
 
     @Operation
     def committed(
@@ -132,30 +122,30 @@ class ConsumerMethods(Form[C]):
 
     def seek(self, offsets: Offsets) -> None:
         """Go on at these offsets: a mapping from partition to offset. Raises ``PositionError``."""
-        self.core.seek(offsets)
+        self._do(lambda: self.core.seek(offsets))
 
     def seek_to_beginning(self, *partitions: tuple[str, int]) -> None:
         """Go on at the first record of partitions; without an argument, of all of them."""
-        self.core.reset(partitions or self.assignment, ResetTo.EARLIEST)
+        self._do(lambda: self.core.reset(partitions or self.assignment, ResetTo.EARLIEST))
 
     def seek_to_end(self, *partitions: tuple[str, int]) -> None:
         """Go on at the end of partitions; without an argument, of all of them."""
-        self.core.reset(partitions or self.assignment, ResetTo.LATEST)
+        self._do(lambda: self.core.reset(partitions or self.assignment, ResetTo.LATEST))
 
     def seek_to_time(self, timestamp: int, *partitions: tuple[str, int]) -> None:
         """Go on at the first records that are not older than a time: milliseconds since the epoch.
 
         Where all records are older, go on at the end.
         """
-        self.core.reset(partitions or self.assignment, timestamp)
+        self._do(lambda: self.core.reset(partitions or self.assignment, timestamp))
 
     def pause(self, *partitions: tuple[str, int]) -> None:
         """Return nothing from partitions until ``resume``; without an argument, from all of them."""
-        self.core.pause(partitions or self.assignment, paused=True)
+        self._do(lambda: self.core.pause(partitions or self.assignment, paused=True))
 
     def resume(self, *partitions: tuple[str, int]) -> None:
         """Go on with paused partitions; without an argument, with all of them."""
-        self.core.pause(partitions or self.assignment, paused=False)
+        self._do(lambda: self.core.pause(partitions or self.assignment, paused=False))
 
     @property
     def paused(self) -> frozenset[TopicPartition]:
@@ -211,6 +201,49 @@ class Consumer(ConsumerMethods[Client], BlockingForm):
 
     _background = False
 
+    def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> list[ConsumerRecord]:
+        """Return records, as soon as there are some; an empty list after ``timeout`` seconds.
+
+        At most ``max_records`` are returned (by default that of the configuration). A poll also does everything else:
+        it joins the group, calls the functions of ``subscribe``, and sends heartbeats. Without a subscription or an
+        assignment it returns an empty list.
+
+        Raises ``BrokerError``, ``AuthenticationError``, ``ConnectionFailedError``, ``PositionError``, ``RecordError``
+        for damaged records (seek past them to go on), and what a function of ``subscribe`` raised.
+        """
+        room = self.config.max_records if max_records is None else max_records
+        if not self.client.is_threaded:
+            return self._run(self.core.poll(self._deadline(timeout), room))
+        if not self.core.needs_poll:
+            records = self._taken(room)
+            if records:
+                return records
+        deadline = self._deadline(timeout)
+        while self._run(self.core.fill(deadline)):
+            records = self._taken(room)
+            if records:
+                return records
+        return []
+
+    def _taken(self, room: int) -> list[ConsumerRecord]:
+        buffered = self.core.partitions.buffered
+        records = self.core.take(room)
+        if self.core.partitions.buffered != buffered:
+            self.client.network.post(self.core.state.drained.give)
+        return records
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        """Yield records for ever, each once. A record counts as handled when the next one is asked for."""
+        while True:
+            if (record := self.core.take_next()) is None:
+                self._run(self.core.fill(self._deadline(_ITERATION)))
+                record = self.core.take_next()
+            if record is not None:
+                yield record
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._run_last(self.core.close(self._deadline(None), kind is None))
+
 
 class AsyncConsumer(ConsumerMethods[AsyncClient], AsyncForm):
     """Reads topics, alone or as a member of a group, for asyncio. See ``Consumer``.
@@ -227,8 +260,25 @@ class AsyncConsumer(ConsumerMethods[AsyncClient], AsyncForm):
 
     _background = True
 
+    async def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> list[ConsumerRecord]:
+        """Return records, as soon as there are some; an empty list after ``timeout`` seconds. See ``Consumer.poll``."""
+        room = self.config.max_records if max_records is None else max_records
+        deadline = self._deadline(timeout)
+        while await self._run(self.core.fill(deadline)):
+            records = self.core.take(room)
+            if records:
+                self.core.state.drained.give()
+                return records
+        return []
+
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Yield records for ever. Positions move on with each poll, not with each record: see ``poll``."""
+        """Yield records for ever, each once. A record counts as handled when the next one is asked for."""
         while True:
-            for record in await self.poll(_ITERATION):
+            if (record := self.core.take_next()) is None:
+                await self._run(self.core.fill(self._deadline(_ITERATION)))
+                record = self.core.take_next()
+            if record is not None:
                 yield record
+
+    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
+        await self._run_last(self.core.close(self._deadline(None), kind is None))

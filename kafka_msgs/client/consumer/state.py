@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from threading import RLock
 from typing import Any, TypeAlias
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.config import ConsumerConfig
@@ -57,6 +58,8 @@ class ConsumerState:
     """Given at every poll."""
     subscription: Subscription
     membership: Membership | None = None
+    lock: Any = field(factory=RLock)
+    """Guards positions and buffers: the thread of the user takes records, the I/O thread brings them."""
     metadata_at: float = 0.0
     """When metadata is asked for again, in seconds of the network's clock."""
 
@@ -78,7 +81,8 @@ class ConsumerState:
 
     def drop(self, names: frozenset[TopicPartition] | None = None) -> None:
         """Stop reading partitions; without an argument, all of them."""
-        self.partitions.remove(self.partitions.names if names is None else names)
+        with self.lock:
+            self.partitions.remove(self.partitions.names if names is None else names)
         self.changed.give()
 
 

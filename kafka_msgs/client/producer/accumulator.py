@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from random import Random
+from threading import Lock
 
 from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.config import ProducerConfig
@@ -91,6 +92,8 @@ class Accumulator:
         self.reserved = 0
         """Bytes of the buffer that are in use."""
         self.partitions = 0
+        self.lock = Lock()
+        """Guards the open batches, which other threads append to. Everything else belongs to the I/O thread."""
 
     def topic(self, name: str, count: int, with_leader: Iterable[int]) -> TopicQueues:
         """Return the partitions of a topic, with the given number of them."""
@@ -121,14 +124,15 @@ class Accumulator:
         batch.transactional = transactional
         batch.reserved = size
         self.reserved += size
-        queue.open = batch
         self.busy[queue] = None
         self.incomplete[batch] = queue
+        queue.open = batch
         return batch
 
     def close(self, queue: PartitionQueue) -> None:
         """Take no more records into the open batch of a partition."""
-        batch, queue.open = queue.open, None
+        with self.lock:
+            batch, queue.open = queue.open, None
         if batch is None:
             return
         if batch.count == 0:
@@ -179,9 +183,10 @@ class Accumulator:
 
     def take_out(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
         """Take a batch that waits out of its queue; return whether it was there."""
-        if queue.open is batch:
-            queue.open = None
-            return True
+        with self.lock:
+            if queue.open is batch:
+                queue.open = None
+                return True
         try:
             queue.closed.remove(batch)
         except ValueError:

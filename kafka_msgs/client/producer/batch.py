@@ -6,7 +6,7 @@ from the answer of the broker what holds for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_msgs._backend import backend
@@ -75,14 +75,17 @@ class ProducerBatch:
         "_builder",
         "_built",
         "_codec",
+        "_count",
         "_stamp",
         "append",
         "attempts",
         "base_offset",
-        "count",
+        "callbacks",
+        "collector",
         "created",
         "done",
         "error",
+        "last_error",
         "log_append_time",
         "owner",
         "partition",
@@ -109,10 +112,15 @@ class ProducerBatch:
         self.owner: Any = None
         """The producer, for deliveries that wait; None when the batch is done."""
         self.append = builder.append
-        self.count = 0
+        self.collector: Any = builder._collector
+        """What counts the records while more of them can be added: one call of C adds a record and counts it."""
+        self._count = 0
+        self.callbacks: list[tuple[int, int, Callable[..., Any]]] | None = None
+        """Functions of the user to call when the batch is done: the place of the record, its timestamp, the function."""
         self.reserved = 0
         """Bytes of the buffer that the batch holds."""
         self.attempts = 0
+        self.last_error: Exception | None = None
         self.retry_at = 0.0
         self.producer = NO_PRODUCER
         self.sequence = NO_SEQUENCE
@@ -149,7 +157,9 @@ class ProducerBatch:
                 base_sequence=self.sequence,
                 transactional=self.transactional,
             )
+            self._count = int(self.collector.count)
             self._built, self._builder = self._builder.build(header), None
+            self.collector = None
             del self.append
         elif stamp != self._stamp:
             self._built = with_producer(self._built, *self.producer, self.sequence)
@@ -159,9 +169,12 @@ class ProducerBatch:
     def append_rows(self, columns: RowColumns, start: int, stop: int, timestamp: int) -> int:
         """Add rows of columns until the batch is full; return how many were added. The batch must be open."""
         assert self._builder is not None
-        added = self._builder.append_rows(columns, start, stop, timestamp=timestamp)
-        self.count += added
-        return added
+        return self._builder.append_rows(columns, start, stop, timestamp=timestamp)
+
+    @property
+    def count(self) -> int:
+        """How many records the batch has."""
+        return self._count if self.collector is None else int(self.collector.count)
 
     @property
     def is_open(self) -> bool:
@@ -200,8 +213,7 @@ class ProducerBatch:
         return self.parts
 
     def _add(self, part: ProducerBatch, record: Record) -> bool:
-        taken = part.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers)
-        part.count += taken
+        taken: bool = part.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers)
         return taken
 
     def place_of(self, index: int) -> tuple[ProducerBatch, int]:
@@ -253,5 +265,6 @@ class ProducerBatch:
         self._built = b""
         self.owner = None
         if self._builder is not None:
-            self._builder = None
+            self._count = int(self.collector.count)
+            self._builder = self.collector = None
             del self.append

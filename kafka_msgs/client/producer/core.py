@@ -6,7 +6,7 @@ never waits. Whatever may wait is a generator (``Steps``). ``sender`` runs besid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,6 +60,7 @@ class ProducerCore:
         self._partitioner = partitioner
         self.accumulator = Accumulator(config, random or Random())
         self._topics = self.accumulator.topics
+        self._lock = self.accumulator.lock
         identity = None
         if config.is_idempotent:
             identity = Idempotence(transactional=config.transactional_id is not None)
@@ -80,8 +81,11 @@ class ProducerCore:
         partition: int | None,
         timestamp: int,
         headers: Headers,
-    ) -> ProducerBatch | None:
-        """Add a record to the open batch of its partition, and return the batch. Its place there is the last one.
+        on_delivery: Callable[..., Any] | None = None,
+    ) -> tuple[ProducerBatch, int] | None:
+        """Add a record to the open batch of its partition, and return the batch and its place there.
+
+        Any thread may call this. An exception of a signal handler leaves everything as it was, or the record added.
 
         Returns None if there is no open batch that has room: ``add_slowly`` then makes one.
         """
@@ -93,11 +97,16 @@ class ProducerCore:
             assert queue is not None
         else:
             queue = self._queue(queues, key, partition)
-        batch = queue.open
-        if batch is None or not batch.append(key, value, timestamp=timestamp, headers=headers):
-            return None
-        batch.count += 1
-        return batch
+        with self._lock:
+            batch = queue.open
+            if batch is None or not batch.append(key, value, timestamp=timestamp, headers=headers):
+                return None
+            index = batch.collector.count - 1
+            if on_delivery is not None:
+                if batch.callbacks is None:
+                    batch.callbacks = []
+                batch.callbacks.append((index, timestamp, on_delivery))
+        return batch, index
 
     def add_slowly(
         self,
@@ -107,6 +116,7 @@ class ProducerCore:
         partition: int | None,
         timestamp: int,
         headers: Headers,
+        on_delivery: Callable[..., Any] | None = None,
     ) -> Steps[tuple[ProducerBatch, int]]:
         """Add a record, and return its batch and its place there.
 
@@ -118,9 +128,9 @@ class ProducerCore:
         while True:
             self._require_open()
             queues = yield from self._known(topic, deadline)
-            batch = self.add(topic, value, key, partition, timestamp, headers)
-            if batch is not None:
-                return batch, batch.count - 1
+            added = self.add(topic, value, key, partition, timestamp, headers, on_delivery)
+            if added is not None:
+                return added
             room = self.accumulator.room_for(size)
             if room is None:
                 yield from self._room(deadline)
@@ -144,7 +154,8 @@ class ProducerCore:
         while start < stop:
             queue = queues.sticky if partition is None else queues.queues[partition]
             assert queue is not None
-            added = 0 if queue.open is None else rows.add(queue.open, start, stop)
+            with self._lock:
+                added = 0 if queue.open is None else rows.add(queue.open, start, stop)
             if not added:
                 value, key, timestamp, headers = rows.row(start)
                 batch, index = yield from self.add_slowly(queues.topic, value, key, partition, timestamp, headers)

@@ -39,8 +39,9 @@ class Delivery(_Delivery):
         ``DeadlineError``, ``AuthenticationError`` or ``ProducerClosedError``.
         """
         batch, index = self._batch.place_of(self._index)
-        if not batch.done:
-            batch, index = batch.owner._wait_for(batch, index, timeout)
+        owner = batch.owner
+        if not batch.done and owner is not None:
+            batch, index = owner._wait_for(batch, index, timeout)
         return batch.metadata(index, self._timestamp)
 
 

@@ -84,5 +84,10 @@ class Node:
     def check(self, now: float) -> None:
         """Close the connection if the oldest answer is late. Then the answers come, as errors."""
         exchanges = self.exchanges
-        if exchanges and not exchanges[0].answer.done and exchanges[0].deadline <= now and self.link is not None:
+        if exchanges and not exchanges[0].answer.done and self.late_at() <= now and self.link is not None:
             self.link.close()
+
+    def late_at(self) -> float:
+        """When the broker is late: so long after its request left, and after it sent something last."""
+        moved = 0.0 if self.link is None else self.link.moved_at
+        return max(self.exchanges[0].deadline, moved + self._config.request_timeout)

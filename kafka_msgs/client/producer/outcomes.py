@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Outcomes"]
 
 _E: Final = ErrorCode
+log = logging.getLogger("kafka_msgs.client.producer")
 _MOVED: Final = frozenset(
     {
         _E.UNKNOWN_TOPIC_OR_PARTITION, _E.LEADER_NOT_AVAILABLE, _E.NOT_LEADER_OR_FOLLOWER, _E.REPLICA_NOT_AVAILABLE,
@@ -57,6 +59,8 @@ class Outcomes:
         self._identity = identity
         self._transactions = transactions
         self._leaders = leaders
+        self.troubles: dict[int, Exception] = {}
+        """Why the last connection to each broker could not be made, or ended."""
 
     def answered(self, response: ProduceResponse, sent: Exchange, now: float) -> None:
         """Take the answer for the batches of a request. With ``acks=0`` there is no answer, and nothing to know."""
@@ -77,7 +81,7 @@ class Outcomes:
                 continue
             self._leaders.doubt((batch.topic,))
             if self._config.acks:
-                self._again(batch, now)
+                self._again(batch, now, error)
             else:
                 self._fail(batch, error, known=False)
 
@@ -89,7 +93,7 @@ class Outcomes:
             end = batch.created + self._config.delivery_timeout
             if end > now:
                 return end
-            self._abandon(batch, _late(batch))
+            self._abandon(batch, self._late(batch))
         return None
 
     def give_up(self, error: Exception) -> None:
@@ -124,6 +128,7 @@ class Outcomes:
             self._identity.completed(queue.sequences, batch)
         batch.complete(base_offset, log_append_time)
         self._accumulator.finished(batch)
+        self._tell(batch)
 
     def _refused(self, batch: ProducerBatch, error: ErrorCode, answer: PartitionProduceResponse, now: float) -> None:
         queue = self._accumulator.incomplete[batch]
@@ -133,11 +138,11 @@ class Outcomes:
             again = error.retriable
         else:
             again = self._identity.retries(queue.sequences, batch, error, answer.log_start_offset)
-        if again:
-            self._again(batch, now)
-            return
         subject = TopicPartition(batch.topic, batch.partition)
         failure = broker_error(error, api="Produce", subject=subject, message=answer.error_message)
+        if again:
+            self._again(batch, now, failure)
+            return
         because = {each.batch_index: each.batch_index_error_message for each in answer.record_errors}
         self._fail(batch, failure, known=True, because=because)
 
@@ -149,7 +154,8 @@ class Outcomes:
         else:
             self._leaders.doubt((batch.topic,))
 
-    def _again(self, batch: ProducerBatch, now: float) -> None:
+    def _again(self, batch: ProducerBatch, now: float, error: Exception) -> None:
+        batch.last_error = error
         if self._transactions is not None and self._transactions.state in STOPPED:
             self._fail(batch, self._transactions.reason, known=False)
             return
@@ -173,6 +179,20 @@ class Outcomes:
             self._transactions.batch_failed(error)
         batch.fail(error, because)
         self._accumulator.finished(batch)
+        log.warning("%d records for %s-%d were given up: %s", batch.count, batch.topic, batch.partition, error)
+        self._tell(batch)
+
+    def _tell(self, batch: ProducerBatch) -> None:
+        """Call the functions of the user that wait for this batch. Their exceptions are logged."""
+        callbacks, batch.callbacks = batch.callbacks, None
+        for index, timestamp, function in callbacks or ():
+            try:
+                if batch.error is None:
+                    function(batch.metadata(index, timestamp), None)
+                else:
+                    function(None, batch.error)
+            except Exception:
+                log.exception("a delivery callback raised: %r", function)
 
     def _abandon(self, batch: ProducerBatch, error: Exception) -> None:
         """Give up a batch wherever it is. If it was sent, nobody knows whether the broker has it."""
@@ -182,6 +202,9 @@ class Outcomes:
             sent = True
         self._fail(batch, error, known=not sent)
 
-
-def _late(batch: ProducerBatch) -> DeadlineError:
-    return DeadlineError(waiting_for=f"the delivery of {batch.count} records to {batch.topic}-{batch.partition}")
+    def _late(self, batch: ProducerBatch) -> DeadlineError:
+        """Return the error of a batch whose time is over, with the last failure that it met."""
+        leader = self._core.cluster.leader(batch.topic, batch.partition)
+        cause = batch.last_error or (None if leader is None else self.troubles.get(leader))
+        place = f"{batch.topic}-{batch.partition}"
+        return DeadlineError(waiting_for=f"the delivery of {batch.count} records to {place}", cause=cause)

@@ -129,11 +129,13 @@ class Sender:
             node.connected()
         except AuthenticationError as error:
             self.fatal = error
-        except KafkaMsgsError:
-            self._broken(node, now)
+        except KafkaMsgsError as error:
+            self._broken(node, now, error)
 
-    def _broken(self, node: Node, now: float) -> None:
+    def _broken(self, node: Node, now: float, error: Exception | None) -> None:
         """Wait before the next connection to a broker, and ask where its partitions are now."""
+        if error is not None:
+            self._outcomes.troubles[node.node] = error
         node.broken(now)
         self._leaders.doubt(queue.topic for queue in self._accumulator.busy)
 
@@ -144,9 +146,9 @@ class Sender:
         while exchanges and exchanges[0].answer.done:
             self._answered(node, exchanges.popleft(), now)
         if exchanges:
-            self._remind(exchanges[0].deadline)
+            self._remind(node.late_at())
         if node.link is not None and not node.link.alive:
-            self._broken(node, now)
+            self._broken(node, now, node.link.broken)
 
     def _answered(self, node: Node, done: Exchange, now: float) -> None:
         try:
@@ -241,8 +243,8 @@ class Sender:
             return node.reach(now)
         except AuthenticationError as error:
             self.fatal = error
-        except KafkaMsgsError:
-            self._broken(node, now)
+        except KafkaMsgsError as error:
+            self._broken(node, now, error)
         return False
 
     def _take(self, queue: PartitionQueue, batch: ProducerBatch) -> None:

@@ -6,7 +6,7 @@ not wait, and what it gives back differs. In ``transaction`` a block of the user
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from time import time_ns
 from typing import Any, Final, Self, TypeVar, Unpack
@@ -15,7 +15,7 @@ from kafka_msgs.client.client import AsyncClient, Client
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.forms import AsyncForm, BlockingForm, Form, LastOperation, Operation
 from kafka_msgs.client.producer.batch import ProducerBatch
-from kafka_msgs.client.producer.config import ProducerConfig, ProducerSettings, producer_settings
+from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerSettings
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import AsyncDelivery, Delivery
 from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, offsets_of
@@ -27,6 +27,13 @@ from kafka_msgs.records import Payload
 __all__ = ["AsyncProducer", "Producer"]
 
 _NS_PER_MS: Final = 1_000_000
+
+
+def _refuse_after_fork(*arguments: Any) -> Any:
+    from kafka_msgs.client.io_thread import ForkedError
+
+    raise ForkedError()
+
 
 C = TypeVar("C", Client, AsyncClient)
 
@@ -40,10 +47,16 @@ class ProducerMethods(Form[C]):
     def __init__(
         self, servers: Servers | C, *, partitioner: Partitioner | None = None, **settings: Unpack[ProducerSettings]
     ) -> None:
-        self.config = ProducerConfig(**self._take_client(servers, settings, producer_settings))
+        self.config: ProducerConfig = self._take_client(servers, settings, PRODUCER)
         self.core = ProducerCore(self.client.core, self.config, partitioner=partitioner)
         self.core.accumulator.owner = self
         self._add = self.core.add
+        fork = getattr(self.client.network, "at_fork", None)
+        if fork is not None:
+            fork.append(self._after_fork)
+
+    def _after_fork(self) -> None:
+        self._add = _refuse_after_fork
 
     @Operation
     def send_table(self, topic: str, table: Any, *, timeout: float | None = None) -> Steps[Any]:
@@ -149,6 +162,7 @@ class Producer(ProducerMethods[Client], BlockingForm):
         partition: int | None = None,
         timestamp: int | None = None,
         headers: Headers = (),
+        on_delivery: Callable[..., Any] | None = None,
     ) -> Delivery:
         """Give a record to the producer, and return what will become of it.
 
@@ -162,14 +176,15 @@ class Producer(ProducerMethods[Client], BlockingForm):
         now = time_ns() // _NS_PER_MS
         if timestamp is None:
             timestamp = now
-        added = self._add(topic, value, key, partition, timestamp, headers)
+        added = self._add(topic, value, key, partition, timestamp, headers, on_delivery)
         if added is None:
-            batch, index = self._run(self.core.add_slowly(topic, value, key, partition, timestamp, headers))
+            steps = self.core.add_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+            added = self._run(steps)
+            if not self.client.is_threaded:
+                self._turn(now)
+        elif not self.client.is_threaded and now >= self._next_turn:
             self._turn(now)
-            return Delivery(batch, index, timestamp)
-        if now >= self._next_turn:
-            self._turn(now)
-        return Delivery(added, added.count - 1, timestamp)
+        return Delivery(*added, timestamp)
 
     def _turn(self, now: int) -> None:
         """Let what is ready be sent, and take what has arrived, without waiting. Then not for the time of a linger."""
@@ -217,7 +232,7 @@ class AsyncProducer(ProducerMethods[AsyncClient], AsyncForm):
             timestamp = time_ns() // _NS_PER_MS
         added = self._add(topic, value, key, partition, timestamp, headers)
         if added is not None:
-            return AsyncDelivery(added, added.count - 1, timestamp)
+            return AsyncDelivery(*added, timestamp)
         batch, index = await self._run(self.core.add_slowly(topic, value, key, partition, timestamp, headers))
         await self._run(sleep_until(self.client.network.now()))
         return AsyncDelivery(batch, index, timestamp)

@@ -56,7 +56,6 @@ class Rows:
         else:
             value, key, timestamp, headers = self.row(row)
             added = int(batch.append(key, value, timestamp=timestamp, headers=headers))
-            batch.count += added
         if added:
             self.sent.append((batch, first, added))
         return added
