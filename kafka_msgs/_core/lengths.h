@@ -23,7 +23,7 @@ static inline int64_t load_number(int code, const unsigned char *p) {
     return LOWEST[code] < 0 ? (int64_t)(bits << rest) >> rest : (int64_t)bits;
 }
 
-_Static_assert(sizeof LOWEST == sizeof HIGHEST && sizeof LOWEST == (OP_FLOAT64 + 1) * sizeof *LOWEST, "one a number");
+_Static_assert(sizeof LOWEST == sizeof HIGHEST && sizeof LOWEST == sizeof FIXED_SIZE * sizeof *LOWEST, "one an op");
 _Static_assert(-1 >> 1 == -1 && (int32_t)UINT32_MAX == -1, "two's complement, arithmetic shifts");
 
 static inline const unsigned char *take_uvarint(const unsigned char *p, const unsigned char *end, uint32_t *value) {
