@@ -58,7 +58,7 @@ class Encoder:
                 self.element(value, _content(value, message, last), last)
                 return
             message = exact_struct(value.inner.cls, message)
-            if last == len(value.inner.steps):
+            if last >= len(value.inner.steps):
                 self.end(value.inner, message)
             elif last < 0:
                 self.tagged(value.inner.step(last), message)

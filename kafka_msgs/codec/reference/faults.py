@@ -13,7 +13,7 @@ __all__ = ["FaultKind", "FaultLocation", "Trail", "follow", "root_value"]
 
 Trail: TypeAlias = tuple[int, ...]
 """The indexes of fields and of array elements from the root to a fault. A tagged field has a negative index, see
-``StructPlan.step``; the index after the last positional field is the tag section. An empty trail leads nowhere."""
+``StructPlan.step``; any index after the last positional field is the tag section. An empty trail leads nowhere."""
 
 
 class FaultKind(IntEnum):
