@@ -81,7 +81,8 @@ def with_wrong_value(value: Struct) -> Struct:
         if field.struct and field.is_array and current:
             return attrs.evolve(value, **{field.attribute: (*current[:-1], with_wrong_value(current[-1]))})
     wrong = next(field for field in reversed(fields(type(value))) if field.type in ("int32", "bytes"))
-    return attrs.evolve(value, **{wrong.attribute: None})
+    changes: dict[str, Any] = {wrong.attribute: None}
+    return attrs.evolve(value, **changes)
 
 
 def refused(action: Callable[[], Any]) -> None:

@@ -46,7 +46,7 @@ class Encoder:
     # Faults
 
     def resume(self, message: Any, trail: Trail) -> None:
-        """Encode the value to which a trail leads. What changed meanwhile may be right now."""
+        """Encode the value to which a trail leads. Return without an error if the message has changed meanwhile."""
         *outer, last = trail
         value = root_value(self.plan)
         with suppress(LookupError, NotExactError):
