@@ -285,7 +285,7 @@ PICKLE_VERSION: Final = "pickle version"
 
 
 def iter_pickle_versions(cls: type[Any]) -> Iterator[int]:
-    """Yield the versions at which a message may be pickled: that of the last pickle, then from the highest down."""
+    """Yield versions to pickle a message at: the version of the last pickle first, then from the highest down."""
     last: int = cls._codecs.get(PICKLE_VERSION, -1)
     if last >= 0:
         yield last

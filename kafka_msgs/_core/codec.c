@@ -134,13 +134,13 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
 /* ------------------------------------------------------------------------------------------- 2 Reading bytes */
 
 #define CHUNK         1024  /* elements that an array is made with at first */
-#define ITEMS_AT_ONCE 65536 /* elements that are made, about 5 ms, before other threads may run */
+#define ITEMS_AT_ONCE 16384 /* elements that are made, in 1 to 2 ms, before other threads may run */
 
-#define MAX_TRAIL 64 /* steps; the reference reads the whole message again if the fault is deeper */
+#define MAX_TRAIL   64        /* steps; the reference reads the whole message again if the fault is deeper */
+#define TAG_SECTION INT16_MAX /* a step like the index of a field, and above all of these */
 
-/* The steps from the root to a fault, the innermost first: indexes of fields and of elements. A tagged field has a negative
- * index; the index after the last positional field is the tag section. Each level adds its step while the calls return,
- * so valid messages cost nothing. */
+/* The steps from the root to a fault, the innermost first: indexes of fields, negative for tagged ones, and of elements.
+ * Each level adds its step while the calls return, so valid messages cost nothing. */
 typedef struct {
     int count; /* of steps; 0 until something fails */
     Py_ssize_t steps[MAX_TRAIL];
@@ -174,14 +174,6 @@ static Py_NO_INLINE int trace(Trail *trail, Py_ssize_t step) {
     if (trail->count < MAX_TRAIL) trail->steps[trail->count] = step;
     trail->count++;
     return -1;
-}
-
-/* The index after the last positional field. */
-static Py_ssize_t field_count(const Struct *s) {
-    const Op *op = s->ops;
-    while (op->label != OP_END)
-        op++;
-    return op - s->ops;
 }
 
 /* Returns to the start of a value that cannot be read. */
@@ -222,10 +214,10 @@ static inline int read_marker(Reader *r, const Op *op, int *present) {
 }
 
 /* Reads the count of the tags of a section, each of which has two bytes at least. */
-static inline int read_tag_count(Reader *r, const Struct *s, uint32_t *count) {
+static inline int read_tag_count(Reader *r, uint32_t *count) {
     const unsigned char *p = take_uvarint(r->p, r->end, count);
     if (p == NULL || *count > MAX_TAGS || *count > (r->end - p) / 2) {
-        trace(&r->fault->trail, field_count(s));
+        trace(&r->fault->trail, TAG_SECTION);
         return malformed(r->state);
     }
     r->p = p;
@@ -251,9 +243,9 @@ static Py_NO_INLINE int tags_failed(Reader *r, int kind, int64_t first, int64_t 
 }
 
 /* Goes back to a tag that cannot be read, with `left` tags to read after the tag `last`. */
-static int tag_failed(Reader *r, const Struct *s, const unsigned char *start, uint32_t left, int64_t last) {
+static int tag_failed(Reader *r, const unsigned char *start, uint32_t left, int64_t last) {
     r->p = start;
-    return tags_failed(r, AT_TAG, left, last, field_count(s));
+    return tags_failed(r, AT_TAG, left, last, TAG_SECTION);
 }
 
 /* Records that a tagged value failed, or, if it is complete, that it does not end at `stop`. */
@@ -317,7 +309,7 @@ static const unsigned char *pass_tags(Reader *r, const unsigned char *p, const S
     uint32_t count;
     if (p < r->end && *p == 0) return p + 1;
     r->p = p;
-    return read_tag_count(r, s, &count) < 0 || decode_tags(r, s, NULL, count, NULL) < 0 ? NULL : r->p;
+    return read_tag_count(r, &count) < 0 || decode_tags(r, s, NULL, count, NULL) < 0 ? NULL : r->p;
 }
 
 static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s) {
@@ -576,13 +568,13 @@ static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t co
         int64_t before = last;
         const Op *op;
         uint32_t size;
-        if (read_tag(r, s, &last, &op, &size) < 0) return tag_failed(r, s, start, left, before);
+        if (read_tag(r, s, &last, &op, &size) < 0) return tag_failed(r, start, left, before);
         if (object == NULL || (op == NULL ? s->partial : op->label == OP_PASS))
             r->p += size;
         else if (op != NULL) {
             if (decode_tagged(r, s, op, object, size) < 0) return -1;
         } else if (keep_unknown_tag(r, unknown, (uint32_t)last, size) < 0)
-            return tag_failed(r, s, start, left, before);
+            return tag_failed(r, start, left, before);
     }
     return 0;
 }
@@ -590,7 +582,7 @@ static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t co
 static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     uint32_t count;
     PyObject *unknown = NULL;
-    if (read_tag_count(r, s, &count) < 0) return -1;
+    if (read_tag_count(r, &count) < 0) return -1;
     int failed = decode_tags(r, s, object, count, &unknown);
     if (unknown == NULL) return failed;
     PyObject *kept = failed ? NULL : PyList_AsTuple(unknown);
@@ -1053,7 +1045,7 @@ static int encode_tag_section(Writer *w, const Struct *s, PyObject *object, PyOb
         if (failed) return trace(&w->trail, -1 - (op - s->tagged));
         count += different;
     }
-    if (encode_unknown_tags(w, s, unknown, &count) < 0) return trace(&w->trail, field_count(s));
+    if (encode_unknown_tags(w, s, unknown, &count) < 0) return trace(&w->trail, TAG_SECTION);
     return write_before(w, place, (size_t)count);
 }
 
@@ -1072,7 +1064,7 @@ static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
     PyObject *unknown = *slot_of(object, s->unknown);
     if (unknown == NULL || (!s->flexible && is_set(unknown))) {
         malformed(w->state);
-        return trace(&w->trail, field_count(s));
+        return trace(&w->trail, TAG_SECTION);
     }
     if (!s->flexible) return 0;
     if (unknown == w->state->empty_tuple && has_defaults(s, object)) {

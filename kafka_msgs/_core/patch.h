@@ -107,11 +107,11 @@ static int patch_tags(Patch *t, const Struct *s) {
     int64_t last = -1;
     uint32_t count, size;
     const Op *op;
-    if (read_tag_count(r, s, &count) < 0) return -1;
+    if (read_tag_count(r, &count) < 0) return -1;
     for (; count > 0; count--) {
         const unsigned char *start = r->p;
         int64_t before = last;
-        if (read_tag(r, s, &last, &op, &size) < 0) return tag_failed(r, s, start, count, before);
+        if (read_tag(r, s, &last, &op, &size) < 0) return tag_failed(r, start, count, before);
         if (op == NULL || op->label == OP_PASS)
             r->p += size;
         else if (patch_tagged(t, s, op, r->p + size) < 0)

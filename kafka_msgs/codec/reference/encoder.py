@@ -46,7 +46,7 @@ class Encoder:
     # Faults
 
     def resume(self, message: Any, trail: Trail) -> None:
-        """Encode the value to which a trail leads. What changed meanwhile may be right now."""
+        """Encode the value to which a trail leads. Return without an error if the message has changed meanwhile."""
         *outer, last = trail
         value = root_value(self.plan)
         with suppress(LookupError, NotExactError):
@@ -58,7 +58,7 @@ class Encoder:
                 self.element(value, _content(value, message, last), last)
                 return
             message = exact_struct(value.inner.cls, message)
-            if last == len(value.inner.steps):
+            if last >= len(value.inner.steps):
                 self.end(value.inner, message)
             elif last < 0:
                 self.tagged(value.inner.step(last), message)

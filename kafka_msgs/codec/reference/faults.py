@@ -1,4 +1,4 @@
-"""Locations of faults: where a fast executor stopped, as the steps that lead there from the root of a plan."""
+"""Fault locations: the position at which a fast executor stopped, and the steps from the root of the plan to it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["FaultKind", "FaultLocation", "Trail", "follow", "root_value"]
 
 Trail: TypeAlias = tuple[int, ...]
 """The indexes of fields and of array elements from the root to a fault. A tagged field has a negative index, see
-``StructPlan.step``; the index after the last positional field is the tag section. An empty trail leads nowhere."""
+``StructPlan.step``; any index after the last positional field is the tag section. An empty trail leads nowhere."""
 
 
 class FaultKind(IntEnum):
-    """What the reader is at."""
+    """The kind of the reader's position."""
 
     VALUE = 0
     """The start of a value."""
@@ -30,7 +30,7 @@ class FaultKind(IntEnum):
 
 
 class FaultLocation(NamedTuple):
-    """Where decoding stopped.
+    """The position at which decoding stopped.
 
     ``position`` is the next byte to read, ``end`` the end of the data or of the enclosing tagged field. ``elements``
     and ``bytes`` are the remaining budget. ``first`` and ``second`` are the number of remaining tags and the previous
