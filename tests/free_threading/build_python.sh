@@ -33,14 +33,14 @@ apt_of_suite() {
     "${apt:-apt-get}" "$@"
 }
 
-# An index may be newer or older than the pool beside it, so each version is tried, the newest first.
+# Without Debian's patches, which put packages elsewhere. An index may be newer or older than the pool beside it, so each version is tried, the newest first.
 fetch() {
     local suite version
     for suite in $suites; do
         apt_of_suite "$suite" --quiet update
         for version in $(apt=apt-cache apt_of_suite "$suite" showsrc "python$series" | sed -n 's/^Version: //p' | sort -rVu); do
             if (cd "$work" && apt_of_suite "$suite" --quiet --download-only source "python$series=$version"); then
-                dpkg-source --extract "$work/python${series}_${version#*:}.dsc" "$work/source"
+                dpkg-source --skip-patches --extract "$work/python${series}_${version#*:}.dsc" "$work/source"
                 return
             fi
         done
