@@ -42,6 +42,7 @@ NAMES: Final = (
     "import_time",
     "cold",
     "hostile",
+    "threads",
 )
 
 
