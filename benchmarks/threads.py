@@ -1,8 +1,8 @@
 """Two threads beside one, on a CPython without the GIL: how much more work they do in the same time.
 
-Each thread does the same work on the same shared objects. Rounds are short, and the fastest counts: both cores must be free
-only for one of them. The processor time of a thread beside that of a thread alone shows what sharing itself costs, however
-busy the machine is.
+Each thread does the same work on the same shared objects. Rounds are short, and the fastest counts: both cores must be
+free only for one of them. A checksum, which shares nothing, shows what the machine allows. The processor time of a
+thread beside that of a thread alone shows what sharing itself costs, however busy the machine is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Final
+from zlib import crc32
 
 from rich.console import Console
 
@@ -47,6 +48,8 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def _cases() -> Iterator[tuple[str, Action]]:
+    block = bytes(20_000)
+    yield "a checksum, which shares nothing", lambda: crc32(block)
     messages: list[tuple[type[Message], int]] = [(MetadataResponse, 12), (FetchResponse, 12)]
     for cls, version in messages:
         message = random_message(cls, version, Random(3), max_elements=12, unknown_tags=False)

@@ -257,7 +257,7 @@ typedef struct Run {
 } Run;
 
 #define MOST_ROWS (1 << 25) /* at once: as many UUIDs fit into one column */
-_Static_assert((int64_t)MOST_ROWS * UUID_TEXT <= MAX_OFFSET, "offsets of so many rows have 32 bits");
+_Static_assert((int64_t)MOST_ROWS *UUID_TEXT <= MAX_OFFSET, "offsets of so many rows have 32 bits");
 
 /* Returns the form of a number, which is often that of the row before; NULL without one. */
 static inline const Form *find_form(Run *run, int64_t prefix) {
@@ -342,8 +342,8 @@ static inline Spot room_for(Writer *w, Spot p, int64_t size) {
 }
 
 /* By a hexadecimal digit: 16 and what it means; 0 for all else. */
-static const unsigned char HEX[256] = {
-    ['0'] = 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, ['A'] = 26, 27, 28, 29, 30, 31, ['a'] = 26, 27, 28, 29, 30, 31};
+static const unsigned char HEX[256] = {['0'] = 16, 17, 18, 19, 20, 21,         22, 23, 24, 25, ['A'] = 26,
+                                       27,         28, 29, 30, 31, ['a'] = 26, 27, 28, 29, 30, 31};
 
 /* Writes a UUID given as 36 characters. */
 static inline Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at) {

@@ -85,7 +85,8 @@ static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length,
         const unsigned char *p = data + tally->at;
         if (!is_within(p, limits)) return 0;
         if (limits->checksum != Py_None) {
-            int sound = is_sound(limits->checksum, limits->whole, tally->at + CRC_FROM, size - CRC_FROM, load32(p + CRC_AT));
+            int sound =
+                is_sound(limits->checksum, limits->whole, tally->at + CRC_FROM, size - CRC_FROM, load32(p + CRC_AT));
             if (sound <= 0) return sound;
         }
         if (add_batch(tally, p, size)) return -1;
@@ -111,7 +112,8 @@ static PyObject *count(PyObject *Py_UNUSED(module), PyObject *args) {
     Tally tally = {position, position, .first_time = INT64_MAX, .last_time = INT64_MIN, .producer = NO_PRODUCER};
     if (position < 0)
         PyErr_SetString(PyExc_ValueError, "a negative position");
-    else if ((tally.producers = PySet_New(NULL)) != NULL && (limits.whole = PyMemoryView_FromObject(data.obj)) != NULL &&
+    else if ((tally.producers = PySet_New(NULL)) != NULL &&
+             (limits.whole = PyMemoryView_FromObject(data.obj)) != NULL &&
              !count_run(&tally, data.buf, data.len, &limits))
         result = counted(&tally);
     Py_XDECREF(limits.whole);

@@ -72,7 +72,8 @@ static int load_op(void *program, Struct *owner, PyObject *spec, Op *op) {
     if (op->place == 0) self->selective = 1;
     initial = op->initial;
     if (op->place == 0 || initial == Py_None || op->code == OP_ARRAY) return 0;
-    if (op->code == OP_STRUCT) return (op->empty = find_sub(self->structs, self->struct_count, owner, empty)) == NULL ? -1 : 0;
+    if (op->code == OP_STRUCT)
+        return (op->empty = find_sub(self->structs, self->struct_count, owner, empty)) == NULL ? -1 : 0;
     if (!PyBytes_Check(initial) || (FIXED_SIZE[op->code] && PyBytes_GET_SIZE(initial) != FIXED_SIZE[op->code]))
         return refuse_program("a constant");
     return 0;

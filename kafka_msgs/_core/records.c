@@ -546,7 +546,8 @@ static int is_header(PyObject *header, int checked) {
 
 static int read_headers(PyObject *headers, int checked, Draft *draft) {
     if (headers == NULL) return 1;
-    if (!PyTuple_CheckExact(headers) && !(HAS_GIL && PyList_CheckExact(headers))) return 0; /* others may change a list */
+    if (!PyTuple_CheckExact(headers) && !(HAS_GIL && PyList_CheckExact(headers)))
+        return 0; /* others may change a list */
     draft->headers = PySequence_Fast_ITEMS(headers);
     draft->header_count = PySequence_Fast_GET_SIZE(headers);
     for (Py_ssize_t i = 0; i < draft->header_count; i++)
@@ -720,9 +721,8 @@ static int collector_getbuffer(Collector *self, Py_buffer *view, int flags) {
     int failed;
     view->obj = NULL;
     Py_BEGIN_CRITICAL_SECTION(self);
-    failed = self->buffer == NULL
-                 ? no_memory()
-                 : PyBuffer_FillInfo(view, (PyObject *)self, records_of(self), self->size, 1, flags);
+    failed = self->buffer == NULL ? no_memory()
+                                  : PyBuffer_FillInfo(view, (PyObject *)self, records_of(self), self->size, 1, flags);
     self->exports += !failed;
     Py_END_CRITICAL_SECTION();
     return failed;
