@@ -21,11 +21,11 @@ BUILD := pyproject.toml setup.py $(CORE)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 CHECKED := build/checked
 , := ,
-# The core with instruments in it, which tests/support/instrumented.py loads: $(call instrumented,COMPILER AND FLAGS,LIBRARY)
+# The core with instruments in it, which tests/support/instrumented.py loads: $(call instrumented,COMPILER AND FLAGS,LIBRARY,PYTHON)
 define instrumented
 	@mkdir -p $(dir $(2))
 	$(1) -shared -fPIC -g -O1 -fno-omit-frame-pointer -fvisibility=hidden \
-	-I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') $(filter %.c,$(CORE)) -o $(2)
+	-I$$($(or $(3),$(BIN)/python) -c 'import sysconfig; print(sysconfig.get_path("include"))') $(filter %.c,$(CORE)) -o $(2)
 endef
 # Arrow's memory from malloc, too: instruments see where that ends.
 RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system ASAN_OPTIONS=detect_leaks=0
@@ -84,7 +84,7 @@ sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan;
 	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized.so)
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_CORE=$(CHECKED)/sanitized.so LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
 	$(BIN)/python -m pytest -n auto $(IN_PARALLEL) $(SELECTION) tests/codec tests/records tests/columns tests/log/test_headers.py \
-	tests/vectors tests/recorders tests/campaigns/test_fuzz.py
+	tests/vectors tests/recorders tests/campaigns/test_fuzz.py tests/core
 
 valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind
 	$(call instrumented,$(GCC),$(CHECKED)/plain.so)
@@ -93,6 +93,32 @@ valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memche
 	$(BIN)/python -m pytest $(SELECTION) tests/records/test_batch.py tests/log/test_headers.py \
 	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py liars.py parts.py) \
 	tests/columns/test_native_encode.py
+
+# A CPython without the GIL, and what the tests need there: $(call without_gil,plain) or tsan. Later versions of Hypothesis have
+# no wheel for it.
+FREE := build/free_threading
+define without_gil
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(FREE)/$(1)/bin/python || $$(tests/free_threading/build_python.sh $(1)) -m venv --without-pip $(FREE)/$(1)
+	$(PIP) pip && $(BIN)/pip --python $(FREE)/$(1)/bin/python install --quiet attrs crc32c pytest pytest-timeout pytest-xdist \
+	'hypothesis<6.150' jinja2 rich javaproperties click pyarrow setuptools
+endef
+IN_THREADS := tests/free_threading tests/core tests/values tests/codec/test_native_sharing.py tests/records/test_batch.py \
+	tests/records/test_record.py tests/records/test_rows.py tests/columns/test_native.py
+
+free-threading: $(CORE) ## run tests in threads without the GIL, on a CPython that is built from Debian's source, and measure
+	$(call without_gil,plain)
+	$(FREE)/plain/bin/python setup.py --quiet build_ext --inplace
+	PYTHONPATH=.:generator KAFKA_MSGS_THREAD_ROUNDS=30 $(FREE)/plain/bin/python -X gil=0 -m pytest $(IN_THREADS)
+	PYTHONPATH=.:generator $(FREE)/plain/bin/python -X gil=0 -m benchmarks threads
+
+# Addresses that are not at random: ThreadSanitizer knows only some layouts of memory.
+thread-sanitizer: $(CORE) ## run tests in threads under ThreadSanitizer, on a CPython that is built with it, too
+	$(call without_gil,tsan)
+	$(call instrumented,$(GCC) -fsanitize=thread,$(CHECKED)/threads.so,$(FREE)/tsan/bin/python)
+	PYTHONPATH=.:generator KAFKA_MSGS_BACKEND=c KAFKA_MSGS_TEST_CORE=$(CHECKED)/threads.so \
+	TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/free_threading/tsan.supp" setarch --addr-no-randomize \
+	$(FREE)/tsan/bin/python -X gil=0 -m pytest $(SELECTION) tests/free_threading
 
 .venv/fuzz: .venv/dev
 	$(PIP) atheris==3.0.0
@@ -142,4 +168,4 @@ bench: .venv/dev ## the figures, as ratios against named peers
 clean: ## remove what the targets made
 	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target tests/coordinator/oracle/target tests/broker/partitions/oracle/target
 
-.PHONY: help demo docs test lint warnings sanitize valgrind fuzz damage check generate oracle capture bench clean
+.PHONY: help demo docs test lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage check generate oracle capture bench clean

@@ -43,6 +43,7 @@ NAMES: Final = (
     "cold",
     "hostile",
     "refusals",
+    "threads",
 )
 
 

@@ -1,8 +1,8 @@
 """``python -m tests.core.attack SEED ROUNDS``: calls the C core with arguments that nobody would give.
 
 Each round changes one or two things in a call that is right: numbers, types, parts of tuples, buffers. Whatever is
-raised is fine, if it is an ``Exception``. The process prints ``done`` at its end, and before each call, if asked to by a
-third argument, what it calls: the last line is the call that killed it.
+raised is fine, if it is an ``Exception``. The process prints ``done`` at its end. With a third argument it prints each
+call before it makes it: the last line is the call that killed it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,28 @@ __all__ = ["attack"]
 _MEMORY: Final = 4 << 30
 """Bytes: a number that is too large for the machine is a ``MemoryError`` here, too."""
 
-_NUMBERS: Final = (-1, 0, 1, 2, 3, 7, 8, 9, 13, 14, 15, 36, 255, 256, 2**15, 2**31 - 1, 2**31, 2**62, 2**63 - 1, -(2**63))
+_NUMBERS: Final = (
+    -1,
+    0,
+    1,
+    2,
+    3,
+    7,
+    8,
+    9,
+    13,
+    14,
+    15,
+    36,
+    255,
+    256,
+    2**15,
+    2**31 - 1,
+    2**31,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+)
 
 
 class _Index:
@@ -33,7 +54,7 @@ def _odd(rng: Random) -> Any:
     """Return something that is out of place nearly everywhere."""
     return rng.choice(
         (
-            None, True, 1.5, 2**64, -(10**30), "", "\ud800", "first", "group_id", b"", bytes(3), bytes(100), bytearray(9),
+            None, True, 1.5, 2**64, -(10**30), "", "\ud800", "first", "group_id", b"", bytes(3), bytes(99), bytearray(9),
             memoryview(bytes(40))[::2], memoryview(array("q", range(9))), array("i", range(9)), (), (None,), ((),) * 5,
             (0,) * 11, [], [b"k", 1], {}, {"first": 1}, object(), int, object, type, plain_class("Odd"), len, bytearray,
             lambda *given: given, lambda *given: None, lambda *given: 1 / 0, lambda size: bytearray(3),

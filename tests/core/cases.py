@@ -111,7 +111,7 @@ def memory_lies_between_two_numbers() -> None:
 
 @case
 def memory_changes_while_columns_are_filled() -> None:
-    """Who makes memory writes into what was made before: into the offsets of a list's texts, and then into everything."""
+    """Who makes memory writes into what was made before: into the offsets of a list's texts, then into everything."""
     columns = ((_TABLE, 0, 4), (_LIST, 0, 2), (_TEXT, 36, 1), (_TEXT, 0, 1))
     row = b"".join(((9).to_bytes(4, "big"), bytes(16 * 9), (300).to_bytes(2, "big"), b"x" * 300))
     rows = [row, row[:-1]] * 40

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds a free-threaded CPython from Debian's source package, unless it is there, and prints the path of its interpreter.
 #
-#   build_python.sh [--tsan]
+#   build_python.sh [plain|tsan]
 #
-# With --tsan the interpreter itself is instrumented for ThreadSanitizer: without that its locks are invisible to it.
+# With tsan the interpreter itself is instrumented for ThreadSanitizer, to which its locks are invisible otherwise.
 # Environment: PYTHON_SERIES (3.13), DEBIAN_SUITES (trixie sid), JOBS (2) and FREE_THREADING_CACHE, where builds stay.
 # Needs apt with a Debian mirror, dpkg-source, a C compiler, and the headers of OpenSSL, libffi, zlib, bzip2 and lzma.
 set -euo pipefail
@@ -11,10 +11,9 @@ set -euo pipefail
 series=${PYTHON_SERIES:-3.13}
 suites=${DEBIAN_SUITES:-trixie sid}
 cache=${FREE_THREADING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kafka-msgs/free-threading}
-kind=plain
+kind=${1:-plain}
 options=(--disable-gil --without-ensurepip --disable-test-modules)
-if [ "${1:-}" = --tsan ]; then
-    kind=tsan
+if [ "$kind" = tsan ]; then
     options+=(--with-thread-sanitizer)
 fi
 prefix=$cache/$series-$kind
@@ -33,14 +32,15 @@ apt_of_suite() {
     "${apt:-apt-get}" "$@"
 }
 
-# An index may be newer or older than the pool beside it, so each version is tried, the newest first.
+# Debian's patches are left out: they put packages elsewhere. An index may be newer or older than the pool beside it, so each
+# version is tried, the newest first.
 fetch() {
     local suite version
     for suite in $suites; do
         apt_of_suite "$suite" --quiet update
         for version in $(apt=apt-cache apt_of_suite "$suite" showsrc "python$series" | sed -n 's/^Version: //p' | sort -rVu); do
             if (cd "$work" && apt_of_suite "$suite" --quiet --download-only source "python$series=$version"); then
-                dpkg-source --extract "$work/python${series}_${version#*:}.dsc" "$work/source"
+                dpkg-source --skip-patches --extract "$work/python${series}_${version#*:}.dsc" "$work/source"
                 return
             fi
         done

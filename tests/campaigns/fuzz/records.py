@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka_msgs.layouts import RecordPart
+from kafka_msgs.layouts import SIZE_AND_OFFSET, RecordPart
 from kafka_msgs.records import Record, native, python
 from tests.support.damaged_batches import outcome, samples
 
@@ -60,4 +60,6 @@ def _written(module: Any, records: list[Record]) -> object:
             outcomes.append(collector.append(each.key, each.value, **given))
         except ValueError as refused:
             outcomes.append(str(refused))
-    return outcomes, collector.sealed(bytes(_BATCH_HEAD))
+    head = bytearray(_BATCH_HEAD)
+    head[8:12] = (_BATCH_HEAD - SIZE_AND_OFFSET + collector.size).to_bytes(4, "big")
+    return outcomes, collector.sealed(bytes(head))
