@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -86,25 +85,24 @@ def read_release(release: str, folder: Path) -> list[OriginSource]:
     """
     if not _RELEASE.fullmatch(release):
         raise SourceUnavailableError(reason=f"{release!r} is not a release: expected a version such as 4.4.0")
-    found: dict[str, OriginSource] = {}
-    for carriers in zip_longest(*ORIGINS.values()):
-        wanted = {origin: each for origin, each in zip(ORIGINS, carriers, strict=True) if each and origin not in found}
-        if wanted:
-            found |= _fetch_origins(release, wanted, folder)
-    if MAIN_ORIGIN not in found:
+    artifacts = sorted({carrier.artifact for carriers in ORIGINS.values() for carrier in carriers})
+    fetch_existing_jars([f"{GROUP}:{artifact}:{release}" for artifact in artifacts], folder)
+    found = [source for origin in ORIGINS for source in _read_fetched(release, origin, folder)]
+    if not any(source.origin == MAIN_ORIGIN for source in found):
         artifact = f"{GROUP}:{ORIGINS[MAIN_ORIGIN][0].artifact}:{release}"
         raise SourceUnavailableError(reason=f"Maven cannot find {artifact}: is {release} a release of Kafka?")
-    return [found[origin] for origin in ORIGINS if origin in found]
+    return found
 
 
-def _fetch_origins(release: str, carriers: Mapping[str, Carrier], folder: Path) -> dict[str, OriginSource]:
-    """Fetch one artifact for each origin; return the origins whose artifact exists and carries definitions."""
-    coordinates = {origin: f"{GROUP}:{carrier.artifact}:{release}" for origin, carrier in carriers.items()}
-    fetch_existing_jars(sorted(set(coordinates.values())), folder)
-    jars = {origin: folder / f"{carrier.artifact}-{release}.jar" for origin, carrier in carriers.items()}
-    existing = (origin for origin, jar in jars.items() if jar.exists())
-    read = (_read_jar(jars[each], each, coordinates[each], carriers[each].prefixes) for each in existing)
-    return {source.origin: source for source in read if source.texts}
+def _read_fetched(release: str, origin: str, folder: Path) -> list[OriginSource]:
+    """Return the definitions of an origin from the newest artifact that carries them; none if the release has none."""
+    for carrier in ORIGINS[origin]:
+        jar = folder / f"{carrier.artifact}-{release}.jar"
+        if jar.exists():
+            source = _read_jar(jar, origin, f"{GROUP}:{carrier.artifact}:{release}", carrier.prefixes)
+            if source.texts:
+                return [source]
+    return []
 
 
 def read_path(path: Path, origin: str | None = None) -> list[OriginSource]:

@@ -64,12 +64,16 @@ def buckets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 
 def _runnable(needed: str | None = None) -> Iterator[Any]:
-    """Yield the names of the pages that need this address, or none; examples that start Spark need Java."""
+    """Yield the names of the pages that need this address, or none.
+
+    Examples that start Spark need Java; those that import a release need Maven, as the oracle does.
+    """
     for name, page in PAGES.items():
         text = "".join(block.text for block in blocks(page))
         if next((address for address in (_BROKER, _BUCKETS) if address in text), None) == needed:
             on_spark = any(re.search(r"pyspark|kafka-msgs pipeline", block.text) for block in blocks(page))
-            yield pytest.param(name, marks=[pytest.mark.spark] if on_spark else [])
+            marks = [pytest.mark.spark] if on_spark else []
+            yield pytest.param(name, marks=[pytest.mark.oracle] if "import --release" in text else marks)
 
 
 @pytest.mark.usefixtures("_empty_directory")

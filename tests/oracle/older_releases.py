@@ -5,9 +5,10 @@ Jars come through Maven, once, and stay in ``target/`` with what the import made
 
 from __future__ import annotations
 
+import subprocess
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kafka_msgs.schema_compiler import compile_schemas
 from kafka_msgs_generator.importer import import_path
@@ -17,7 +18,7 @@ from tests.oracle.build import PROJECT, OracleUnavailableError, java_command
 from tests.oracle.driver import Oracle
 from tests.support.made_once import made_once
 
-__all__ = ["RELEASES", "definitions_of", "jars_of", "oracle_of"]
+__all__ = ["RELEASES", "definitions_of", "error_codes_by_java", "jars_of", "oracle_of"]
 
 RELEASES: Final = (
     "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2", "3.0.2", "3.1.2", "3.2.3", "3.3.2", "3.4.1", "3.5.2",
@@ -42,6 +43,15 @@ def definitions_of(release: str) -> Path:
     """Return the directory with the import of a release."""
     folder = jars_of(release)[0].parent
     return made_once(PROJECT.target / f"definitions-{release}", lambda new: import_path(folder, new))
+
+
+def error_codes_by_java(release: str) -> list[dict[str, Any]]:
+    """Return the error codes that a program in Java prints of a release, as in ``errors.json``."""
+    *command, _ = java_command(jars_of(release))
+    program = Path(__file__).with_name("ErrorTable.java")
+    printed = subprocess.run([*command, str(program)], check=True, capture_output=True, text=True).stdout
+    rows = sorted((int(code), name, flag == "true") for code, name, flag in map(str.split, printed.splitlines()))
+    return [{"name": name, "code": code, "retriable": retriable} for code, name, retriable in rows]
 
 
 @cache

@@ -28,7 +28,9 @@ def test_releases_are_those_that_the_definitions_were_imported_from(oracle: Orac
     source = tomllib.loads((ROOT / "message_defs" / "SOURCE.toml").read_text())
     imported = dict(facts["artifact"].split(":")[1:] for facts in source["origins"].values())
     found = {info.artifact: info.release for info in oracle.messages().values()}
-    assert found == {**imported, "kafka-clients-test": imported["kafka-streams"]}
+    test_messages = found.pop("kafka-clients-test")
+    assert found == imported
+    assert f"<kafka.test.version>{test_messages}<" in (ROOT / "tests/oracle/pom.xml").read_text()
 
 
 def test_every_definition_that_is_not_retired_has_a_class_of_the_same_versions(oracle: Oracle) -> None:

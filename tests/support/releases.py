@@ -1,7 +1,7 @@
 """Which Kafka release each part of the tests runs: the one that its definitions are from.
 
 ``SOURCE.toml`` is where releases stand. Not every release has all artifacts on the day it is published; the origin
-``streams`` then stays at an older one, and with it Kafka's tools and its test messages, which are published together.
+``streams`` then stays at an older one, and with it Kafka's tools, which are published together.
 """
 
 from __future__ import annotations
