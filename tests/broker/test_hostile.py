@@ -13,10 +13,14 @@ from uuid import UUID
 import attrs
 import pytest
 
-from kafka_msgs import MetadataRequest
+from kafka_msgs import ErrorCode, MetadataRequest, WriteTxnMarkersRequest
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
+from kafka_msgs.broker.share import ShareCoordinator, ShareKey
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WritableTxnMarkerTopic
 from kafka_msgs.testing import random_message
+from kafka_msgs.topics.records import TopicRecord
 from tests.support.raw_client import RawClient
 from tests.support.virtual_brokers import VirtualCluster
 
@@ -104,3 +108,46 @@ def test_ten_thousand_connections_that_do_nothing_are_bounded() -> None:
 
 def sessions(cluster: Cluster) -> int:
     return len(cluster.brokers[0].sessions)
+
+
+@pytest.mark.parametrize(("producer_id", "epoch"), [(-2, 0), (5, -2), (-(2**63), 3)])
+def test_a_marker_that_no_log_can_hold_is_refused(producer_id: int, epoch: int) -> None:
+    cluster = VirtualCluster.start()
+    cluster.cluster.move_coordinator("g", 0)
+    topic = WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=(0,))
+    marker = WritableTxnMarker(
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        transaction_result=True,
+        topics=(topic,),
+        coordinator_epoch=0,
+    )
+    answer = cluster.call(WriteTxnMarkersRequest(markers=(marker,)), 1)
+    assert answer.markers[0].topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_share_state_waits_for_replicas_in_sync() -> None:
+    """Snapshots of cold partitions that cannot be written now are written in a later round."""
+    written: list[int] = []
+
+    def append(partition: int, record: TopicRecord) -> int:
+        if refusing:
+            raise RefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
+        written.append(partition)
+        return len(written)
+
+    refusing: list[bool] = []
+    key = ShareKey("g", UUID(int=1), 0)
+    coordinator = ShareCoordinator(append, lambda topic_id: 1)
+    partition = coordinator.partition_for(key)
+    coordinator.elect(partition, 0)
+    coordinator.loaded(partition)
+    coordinator.initialize(key, state_epoch=0, start_offset=0, now=0)
+    refusing.append(True)
+    coordinator.snapshot_cold(1000, now=5000)
+    coordinator.forget_topics({key.topic_id})
+    assert len(written) == 1
+    refusing.clear()
+    coordinator.snapshot_cold(1000, now=5000)
+    coordinator.forget_topics({key.topic_id})
+    assert len(written) == 3
