@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import BrokerConfig, ListenerConfig
     from kafka_msgs.broker.embedded import AsyncEmbeddedBroker, EmbeddedBroker
+    from kafka_msgs.broker.request_log import LoggedRequest, RequestLog
 else:
     __getattr__, __dir__ = lazy_attributes(
         __name__,
@@ -29,7 +30,9 @@ else:
             "Cluster": "cluster",
             "EmbeddedBroker": "embedded",
             "ListenerConfig": "config",
+            "LoggedRequest": "request_log",
             "ManualClock": "clock",
+            "RequestLog": "request_log",
             "SystemClock": "clock",
         },
     )
@@ -41,6 +44,8 @@ __all__ = [
     "Cluster",
     "EmbeddedBroker",
     "ListenerConfig",
+    "LoggedRequest",
     "ManualClock",
+    "RequestLog",
     "SystemClock",
 ]

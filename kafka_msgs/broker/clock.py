@@ -44,16 +44,18 @@ class SystemClock:
 
 
 class ManualClock:
-    """A time that stands still until a program moves it. ``now`` is the start, in milliseconds since the epoch.
+    """A time that stands still until a program moves it. ``now`` is the start, in milliseconds since the epoch: by
+    default that of the system, so that records with the times of real clients are not refused.
 
     ``advance`` and ``set`` return when all that is due at the new time has run. They may be called from any thread.
     """
 
     real = False
 
-    def __init__(self, now: int = 1_700_000_000_000) -> None:
-        check_whole("ManualClock", "now", now)
-        self._now = now
+    def __init__(self, now: int | None = None) -> None:
+        if now is not None:
+            check_whole("ManualClock", "now", now)
+        self._now = SystemClock().now() if now is None else now
         self._listeners: list[Callable[[], None]] = []
 
     def now(self) -> int:

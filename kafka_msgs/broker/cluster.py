@@ -31,6 +31,7 @@ from kafka_msgs.broker.quotas import Quotas, Window
 from kafka_msgs.broker.recovery import adopt_partitions, recover_image
 from kafka_msgs.broker.registrations import begin_cluster, fenced, registered, retiring, said_goodbye, unfenced
 from kafka_msgs.broker.security.acls import AclAuthorizer
+from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping_rules
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
 from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.state_partition import state_partition
@@ -84,6 +85,7 @@ class Cluster:
             open_store = open_store or self.directory.open_store
         self.controller_id = self.broker_ids[0]
         self.settings = BrokerSettings({**config.embedded_defaults(len(self.broker_ids)), **config.configs})
+        self.certificate_user = parse_mapping_rules(self.settings.text(MAPPING_RULES) or "DEFAULT")
         self.dispatch = Dispatch(all_handlers(), config.release)
         self.problems: list[Exception] = []
         self.intercept: list[Callable[[Call[Any]], bool]] = []

@@ -18,10 +18,11 @@ from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.call import Call, Damage, Session
+from kafka_msgs.broker.call import Call, Damage, Principal, Session
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.handlers.api_versions import unsupported_version
 from kafka_msgs.broker.handlers.sasl import failure_delay, take_token
+from kafka_msgs.broker.security.certificates import subject_name
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import KafkaMsgsError, ProtocolError, RefusedError
 from kafka_msgs.message import Response
@@ -117,6 +118,9 @@ class Connection(asyncio.Protocol):
             self._broker_id, listener=self._listener, client_host=f"/{java_address(host)}"
         )
         self._server.connections.add(self)
+        if not self._identify(transport.get_extra_info("peercert")):
+            self.end(reset=True)
+            return
         broker = self._cluster.brokers[self._broker_id]
         if self._server.closing or not broker.running or len(broker.sessions) > self._cluster.config.max_connections:
             self.end(reset=True)
@@ -125,6 +129,15 @@ class Connection(asyncio.Protocol):
         delay = broker.meters.connection.open(host, self._cluster.now)
         if delay:
             self._refuse_later(delay)
+
+    def _identify(self, certificate: Any) -> bool:
+        """Take the user of a client from its certificate. Return False if the rules have no name for its subject."""
+        if not certificate or self._listener.sasl:
+            return True
+        name = self._cluster.certificate_user(subject_name(certificate["subject"]))
+        if name is not None:
+            self.session.principal = Principal("User", name)
+        return name is not None
 
     def _refuse_later(self, delay: int) -> None:
         """Hear nothing, and close the connection after some milliseconds: its address makes too many (KIP-612)."""

@@ -17,6 +17,7 @@ from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.internal_topics import TRANSACTION_STATE
 from kafka_msgs.broker.faults import At, Faults
+from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.errors import BrokerStartError, InternalError
 
@@ -62,6 +63,13 @@ class _Embedded(ABC):
     def faults(self) -> Faults:
         """What the cluster does wrong on request. See ``kafka_msgs.broker.faults``."""
         return self.run(lambda cluster: cluster.faults)
+
+    def requests(self, max_requests: int = 10_000) -> RequestLog:
+        """Log the requests of clients from now on, decoded. See ``RequestLog``."""
+        return RequestLog(self._run_if_running, max_requests)
+
+    def _run_if_running(self, work: Callable[[Cluster], T]) -> T | None:
+        return None if self._server is None else self.run(work)
 
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that was stopped or killed. Raises ``OptionError`` for an unknown one."""

@@ -112,13 +112,20 @@ class BrokerServer:
     def tick(self) -> None:
         """Run what is due now."""
         self._armed = None
+        if self.closing:
+            return
         self.cluster.tick(self.clock.now())
         self.arm()
 
     def arm(self) -> None:
-        """Wake up when the next timer is due. A clock that does not move by itself wakes up nobody."""
+        """Wake up when the next timer is due. With a clock that a program moves, only what is due already runs."""
         due = self.cluster.next_timer
-        if due == self._armed or self.closing or not self.clock.real:
+        if due == self._armed or self.closing:
+            return
+        if not self.clock.real:
+            if due is not None and due <= self.clock.now():
+                self._armed = due
+                self._loop.call_soon(self.tick)
             return
         if self._timer is not None:
             self._timer.cancel()

@@ -20,8 +20,8 @@ class _Scheduler(Protocol):
 class SlicedWork:
     """Work in the order in which it was begun, ``_SLICE`` steps in each turn of the event loop.
 
-    ``run`` calls a function and keeps what fails. Without a scheduler, all work is done at once. What fits into the
-    present turn is done at once, too, so that short work has no delay.
+    ``run`` calls a function and keeps its exception. Without a scheduler, all work is done at once. Work that
+    fits into the present turn is done at once, too, so short work has no delay.
     """
 
     def __init__(self, run: Callable[[Callable[[], None]], None]) -> None:

@@ -103,6 +103,22 @@ def test_a_held_clock_runs_what_is_due_when_it_moves() -> None:
         assert ran == [1500]
 
 
+def test_a_group_without_a_delay_does_not_wait_for_a_held_clock() -> None:
+    """And a clock that is not set takes the records of clients whose time is that of the system."""
+    with EmbeddedBroker(clock=ManualClock()) as broker:
+        topic = new_topic(broker)
+        with Producer(broker.bootstrap_servers) as producer:
+            assert producer.send(topic, b"one").result().offset == 0
+        with Consumer(
+            broker.bootstrap_servers, group_id="g", group_protocol="classic", auto_offset_reset="earliest"
+        ) as consumer:
+            consumer.subscribe([topic])
+            found: list[Any] = []
+            while not found:
+                found = list(consumer.poll(1))
+        assert broker.problems == []
+
+
 def test_bytes_that_are_not_kafka_end_only_their_connection() -> None:
     with EmbeddedBroker() as broker:
         host, _, port = broker.bootstrap_servers.rpartition(":")

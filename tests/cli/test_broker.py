@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -69,6 +70,17 @@ def test_it_serves_programs_in_any_language(tmp_path: Path) -> None:
             }
             admin.create_topics([NewTopic("t")])
             assert len(admin.list_topics()["t"].partitions) == 5
+
+
+def test_the_commands_of_the_image_run_without_an_image() -> None:
+    """With ports that the system chooses."""
+    lines = (Path(__file__).parents[2] / "docs/examples/broker-image/Dockerfile").read_text().splitlines()
+    commands = {name: json.loads(rest) for name, _, rest in (line.partition(" ") for line in lines) if rest[0] == "["}
+    entry, options = commands["ENTRYPOINT"], commands["CMD"]
+    assert entry[:2] == ["kafka-msgs", "broker"]
+    free = [re.sub(r"=0\.0\.0\.0:\d+$", "=127.0.0.1:0", each) for each in options]
+    with running(*entry[2:], *free) as (_, line):
+        assert json.loads(line)["listeners"] == {"NETWORK": "broker:9092", "HOST": "localhost:9093"}
 
 
 def test_it_shows_no_control_characters_of_clients() -> None:

@@ -35,7 +35,7 @@ _STRICT_VERSION: Final = 6
 
 @frozen
 class TopicCreation:
-    """What became of one topic: its metadata records, or the error."""
+    """The outcome of one topic: its metadata records, or the error."""
 
     topic: NewTopic
     records: Sequence[MetadataRecord] = ()

@@ -17,7 +17,7 @@ from kafka_msgs.broker.hosting.share_state import HostedShareStates
 from kafka_msgs.broker.partitions import Guard, Origin, PartitionLog
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError, RefusedError
+from kafka_msgs.errors import GroupError, RecordWriteError, RefusedError
 from kafka_msgs.groups.api import Producer
 from kafka_msgs.groups.batches import encode_batch
 from kafka_msgs.groups.config import CoordinatorConfig
@@ -166,6 +166,8 @@ class GroupHost:
             log.append(data, leader_epoch=epoch, now=now, origin=Origin.COORDINATOR, guard=guard)
         except RefusedError as error:
             raise GroupError(error=error.error, message=error.message) from error
+        except RecordWriteError as error:  # a marker whose producer id or epoch no log can hold
+            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=str(error)) from error
         self.coordinator.committed(batch.partition, log.high_watermark)
         return log.log_end_offset
 

@@ -26,7 +26,7 @@ __all__ = ["MemoryPartition"]
 _FIRST_BLOCK: Final = 2**12
 _LAST_BLOCK: Final = 2**20
 _MAPPED: Final = 2**17
-"""From this size on a block is mapped, so that its memory goes back to the system as a whole."""
+"""The size in bytes from which a block is mapped, so that its memory goes back to the system as a whole."""
 
 
 def _new_block(size: int) -> memoryview:
@@ -78,7 +78,7 @@ class _MemorySegment:
         ]
 
     def truncate(self, size: int) -> None:
-        """Keep only the first ``size`` bytes. What readers of the rest still have is not written over."""
+        """Keep only the first ``size`` bytes. Views that readers have of the rest stay unchanged."""
         self._blocks = [each for each in self._blocks if each.start < size]
         self.size = size
         if self._blocks:

@@ -22,7 +22,7 @@ class OpenedFiles:
     """At most ``limit`` open files, by path. All methods raise ``OSError``.
 
     With ``durable`` appends and small files survive a crash of the machine, which takes time. Without it they survive
-    the end of the process. What is flushed survives both.
+    the end of the process. Flushed bytes survive both.
     """
 
     def __init__(self, limit: int = 128, *, durable: bool = False) -> None:
@@ -62,7 +62,7 @@ class OpenedFiles:
         os.ftruncate(self._descriptor(path), size)
 
     def flush(self, path: Path) -> None:
-        """Let the content survive a crash of the machine."""
+        """Force the content to the disk, so that it survives a crash of the machine."""
         os.fsync(self._descriptor(path))
 
     def replace(self, path: Path, content: bytes) -> None:

@@ -58,7 +58,7 @@ class PartitionFiles:
             self._opened.truncate(path, size)
 
     def flush(self, name: str) -> None:
-        """Let the content survive a crash of the machine."""
+        """Force the content to the disk, so that it survives a crash of the machine."""
         for path in self._paths(name):
             self._opened.flush(path)
 

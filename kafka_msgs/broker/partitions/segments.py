@@ -143,7 +143,7 @@ class Segments:
                 raise
 
     def flush(self) -> None:
-        """Let everything survive a crash of the machine; raises ``OSError``."""
+        """Force everything to the disk, so that it survives a crash of the machine; raises ``OSError``."""
         for segment in self.from_offset(self.recovery_point):
             segment.store.save_indexes(segment.indexes)
             if self.recovery_point < self.end_offset:

@@ -41,7 +41,7 @@ class SegmentStore(Bytes, Protocol):
         """Keep the indexes."""
 
     def flush(self) -> None:
-        """Let the bytes survive a crash of the machine. Raises ``OSError``."""
+        """Force the bytes to the disk, so that they survive a crash of the machine. Raises ``OSError``."""
 
 
 @frozen

@@ -9,6 +9,7 @@ an update what changed. After some updates comes a snapshot. Times are in millis
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NoReturn
 from uuid import UUID
 
@@ -181,7 +182,7 @@ class ShareCoordinator:
         """Forget the state of the share partitions of deleted topics."""
         for shard in self._loaded().values():
             for key in [each for each in shard.states if each.topic_id in topic_ids]:
-                self._write(shard, key, _snapshot(key, None))
+                self._write_later(shard, key, _snapshot(key, None))
 
     def snapshot_cold(self, interval_ms: int, *, now: int) -> None:
         """Write snapshots of all share partitions whose latest is older than that, so that old records may go."""
@@ -193,7 +194,12 @@ class ShareCoordinator:
                 value = state.value
                 if now - value.write_timestamp >= interval_ms:
                     fresh = evolve(value, snapshot_epoch=value.snapshot_epoch + 1, write_timestamp=now)
-                    self._write(shard, key, _snapshot(key, fresh))
+                    self._write_later(shard, key, _snapshot(key, fresh))
+
+    def _write_later(self, shard: _Shard, key: ShareKey, record: TopicRecord) -> None:
+        """Write a record that no client waits for. If that is not possible now, the next round does it."""
+        with suppress(RefusedError):
+            self._write(shard, key, record)
 
     def needed_from(self) -> Iterator[tuple[int, int]]:
         """Yield each partition with share partitions, and the offset before which its records are not needed."""

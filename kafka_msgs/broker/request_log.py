@@ -1,0 +1,163 @@
+"""Requests as data: what clients sent to an embedded cluster and what they got, for the assertions of tests."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Self
+from uuid import UUID
+
+from attrs import frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.message import Request, Response
+from kafka_msgs.option_checks import check_whole
+from kafka_msgs.schema import Struct, fields
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.call import Call
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["LoggedRequest", "RequestLog"]
+
+_MAX_BYTES: Final = 64 * 2**20
+"""How many bytes of requests a log keeps. The records of a request are views of its bytes."""
+
+
+@frozen(kw_only=True)
+class LoggedRequest:
+    """A request that was answered. ``response`` is None for Produce with ``acks=0``.
+
+    ``api`` is the name of the api, such as ``Metadata``; ``connection`` numbers the connections of the cluster.
+    ``received_at`` and ``answered_at`` are in milliseconds of the brokers' clock. ``topics`` are the names of the
+    topics in the request, also of those with an id only. ``errors`` are the error codes of the response other than
+    NONE, in order.
+    """
+
+    broker_id: int
+    connection: int
+    client_id: str | None
+    api: str
+    version: int
+    request: Request[Any]
+    response: Response | None
+    size: int
+    received_at: int
+    answered_at: int
+    topics: tuple[str, ...]
+    errors: tuple[ErrorCode, ...]
+
+    @property
+    def took_ms(self) -> int:
+        """How long the broker took, in milliseconds: a long poll included."""
+        return self.answered_at - self.received_at
+
+
+class RequestLog:
+    """The requests since it was made, in the order of their answers, until ``stop``.
+
+    Only the latest ``max_requests`` of them are kept, and 64 MiB at most; ``dropped`` counts the others. As a context
+    manager it stops at the end. All methods may be called from any thread, also after the broker was closed.
+    """
+
+    def __init__(self, run: Callable[[Callable[[Cluster], object]], object], max_requests: int) -> None:
+        check_whole("requests", "max_requests", max_requests, 1)
+        self._run = run
+        self._max_requests = max_requests
+        self._bytes = 0
+        self._logged: deque[LoggedRequest] = deque()
+        self._stopped = False
+        self.dropped = 0
+        run(lambda cluster: cluster.observers.append(self._observe))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def __iter__(self) -> Iterator[LoggedRequest]:
+        return iter(tuple(self._logged))
+
+    def __len__(self) -> int:
+        return len(self._logged)
+
+    def stop(self) -> None:
+        """Log no more requests. What was logged stays. It may be called again."""
+        if not self._stopped:
+            self._stopped = True
+            self._run(lambda cluster: cluster.observers.remove(self._observe))
+
+    def clear(self) -> None:
+        """Forget what was logged."""
+        self._run(lambda cluster: self._forget())
+
+    def find(
+        self,
+        *,
+        api: str | None = None,
+        client_id: str | None = None,
+        topic: str | None = None,
+        broker_id: int | None = None,
+        error: ErrorCode | None = None,
+    ) -> list[LoggedRequest]:
+        """Return the requests that match all that is given."""
+        return [
+            each
+            for each in self
+            if api in (None, each.api)
+            and client_id in (None, each.client_id)
+            and broker_id in (None, each.broker_id)
+            and (topic is None or topic in each.topics)
+            and (error is None or error in each.errors)
+        ]
+
+    def _forget(self) -> None:
+        self._logged.clear()
+        self._bytes = self.dropped = 0
+
+    def _observe(self, call: Call[Any], response: Response | None) -> None:
+        topics = call.cluster.image.topics_by_id
+        names = (topics[each].name if isinstance(each, UUID) else each for each in _topics(call.request, topics))
+        logged = LoggedRequest(
+            broker_id=call.session.broker_id,
+            connection=call.session.id,
+            client_id=call.client_id,
+            api=call.request.INFO.name.removesuffix("Request"),
+            version=call.version,
+            request=call.request,
+            response=response,
+            size=call.size,
+            received_at=call.received_at,
+            answered_at=call.cluster.now,
+            topics=tuple(dict.fromkeys(names)),
+            errors=() if response is None else tuple(_errors(response)),
+        )
+        self._logged.append(logged)
+        self._bytes += logged.size
+        while len(self._logged) > self._max_requests or self._bytes > _MAX_BYTES:
+            self._bytes -= self._logged.popleft().size
+            self.dropped += 1
+
+
+def _values(struct: Struct) -> Iterator[tuple[Any, Any]]:
+    """Yield each field of a struct and of those in it, with its value; arrays of plain values one by one."""
+    for field in fields(type(struct)):
+        value = getattr(struct, field.attribute)
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, Struct):
+                yield from _values(each)
+            else:
+                yield field, each
+
+
+def _topics(request: Request[Any], known: Any) -> Iterator[str | UUID]:
+    for field, value in _values(request):
+        if (field.entity_type == "topicName" and value) or (isinstance(value, UUID) and value in known):
+            yield value
+
+
+def _errors(response: Response) -> Iterator[ErrorCode]:
+    for field, value in _values(response):
+        if field.name == "ErrorCode" and value:
+            yield ErrorCode(value)

@@ -1,0 +1,153 @@
+"""Clients that send anything: random requests of all apis with and without rights, and connections that do nothing."""
+
+from __future__ import annotations
+
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+import attrs
+import pytest
+
+from kafka_msgs import ErrorCode, MetadataRequest, WriteTxnMarkersRequest
+from kafka_msgs.broker import EmbeddedBroker
+from kafka_msgs.broker.cluster import Cluster
+from kafka_msgs.broker.share import ShareCoordinator, ShareKey
+from kafka_msgs.errors import RefusedError
+from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WritableTxnMarkerTopic
+from kafka_msgs.testing import random_message
+from kafka_msgs.topics.records import TopicRecord
+from tests.support.raw_client import RawClient
+from tests.support.virtual_brokers import VirtualCluster
+
+TEXTS: Final = ("t", "g", "", "member", "__consumer_offsets", "__cluster_metadata", "x" * 249, "a.b", "a_b")
+NUMBERS: Final = (-2, -1, 0, 0, 0, 1, 1, 2, 3, 100, 2**31 - 1)
+REQUESTS: Final = 1500
+CONNECTIONS: Final = 10_000
+
+
+def steered(value: Any, ids: list[UUID], pick: Random) -> Any:
+    """The value with many of its texts, ids and numbers replaced by those that mean something to the cluster."""
+    if attrs.has(type(value)):
+        changed = {
+            field.name: steered(getattr(value, field.name), ids, pick)
+            for field in attrs.fields(type(value))
+            if field.init and field.name != "unknown_tagged_fields"
+        }
+        return attrs.evolve(value, **changed)
+    if isinstance(value, tuple):
+        return tuple(steered(each, ids, pick) for each in value)
+    if pick.random() < 0.3:
+        return value
+    if isinstance(value, str):
+        return pick.choice(TEXTS)
+    if isinstance(value, UUID):
+        return pick.choice(ids)
+    if type(value) is int:
+        number = pick.choice(NUMBERS)
+        return number if abs(number) < 128 or abs(value) > 2**20 else value
+    return value
+
+
+def hostile_requests(cluster: VirtualCluster, pick: Random) -> Iterator[tuple[Any, int]]:
+    """Random requests of all apis, at all versions that the cluster offers."""
+    dispatch = cluster.cluster.dispatch
+    apis = list(dispatch.offered)
+    for _ in range(REQUESTS):
+        key = pick.choice(apis)
+        version = pick.randint(dispatch.offered[key].lowest, dispatch.offered[key].highest)
+        message = random_message(dispatch.handler(key).request, version, pick)
+        ids = [topic.id for topic in cluster.cluster.image.topics.values()] or [UUID(int=1)]
+        request = steered(message, ids, pick)
+        try:
+            request.encode(version)
+        except ValueError:
+            request = message
+        yield request, version
+
+
+@pytest.mark.parametrize("rights", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("seed", range(2))
+def test_random_requests_find_no_fault_of_the_broker(seed: int, rights: float) -> None:
+    """``rights`` is how often an operation is allowed. Partitions, sessions and problems stay bounded."""
+    pick = Random(seed)
+    cluster = VirtualCluster.start(brokers=2, seed=seed)
+    cluster.create("t", partitions=2)
+    cluster.cluster.move_coordinator("g", 0)
+    if rights < 1:
+        cluster.cluster.authorizer = lambda session, operation, kind, name: pick.random() < rights
+    for number, (request, version) in enumerate(hostile_requests(cluster, pick)):
+        cluster.ask(request, version, broker=pick.randrange(2))
+        assert not cluster.cluster.problems, (request, version)
+        if number % 50 == 0:
+            cluster.advance(pick.choice((1, 1000, 100_000)))
+    assert len(cluster.cluster.brokers[0].sessions) <= 1
+
+
+def test_ten_thousand_connections_that_do_nothing_are_bounded() -> None:
+    """As many as the broker is allowed to have are open, and other clients are served meanwhile."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(CONNECTIONS, (limit[1] if limit[1] != resource.RLIM_INFINITY else CONNECTIONS * 3) // 3)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit[0], min(limit[1], 3 * wanted)), limit[1]))
+    try:
+        with EmbeddedBroker(max_connections=500) as broker, ExitStack() as stack, RawClient(broker) as client:
+            address = broker.run(lambda cluster: cluster.brokers[0].addresses["PLAINTEXT"])
+            for number in range(wanted):
+                connection = stack.enter_context(socket.create_connection(address, timeout=60))
+                if number % 3 == 0:
+                    connection.sendall(b"\x00\x00")
+            assert client.call(MetadataRequest(topics=()), 9).cluster_id
+            assert broker.run(sessions) <= 500
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+
+
+def sessions(cluster: Cluster) -> int:
+    return len(cluster.brokers[0].sessions)
+
+
+@pytest.mark.parametrize(("producer_id", "epoch"), [(-2, 0), (5, -2), (-(2**63), 3)])
+def test_a_marker_that_no_log_can_hold_is_refused(producer_id: int, epoch: int) -> None:
+    cluster = VirtualCluster.start()
+    cluster.cluster.move_coordinator("g", 0)
+    topic = WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=(0,))
+    marker = WritableTxnMarker(
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        transaction_result=True,
+        topics=(topic,),
+        coordinator_epoch=0,
+    )
+    answer = cluster.call(WriteTxnMarkersRequest(markers=(marker,)), 1)
+    assert answer.markers[0].topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_share_state_waits_for_replicas_in_sync() -> None:
+    """Snapshots of cold partitions that cannot be written now are written in a later round."""
+    written: list[int] = []
+
+    def append(partition: int, record: TopicRecord) -> int:
+        if refusing:
+            raise RefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
+        written.append(partition)
+        return len(written)
+
+    refusing: list[bool] = []
+    key = ShareKey("g", UUID(int=1), 0)
+    coordinator = ShareCoordinator(append, lambda topic_id: 1)
+    partition = coordinator.partition_for(key)
+    coordinator.elect(partition, 0)
+    coordinator.loaded(partition)
+    coordinator.initialize(key, state_epoch=0, start_offset=0, now=0)
+    refusing.append(True)
+    coordinator.snapshot_cold(1000, now=5000)
+    coordinator.forget_topics({key.topic_id})
+    assert len(written) == 1
+    refusing.clear()
+    coordinator.snapshot_cold(1000, now=5000)
+    coordinator.forget_topics({key.topic_id})
+    assert len(written) == 3
