@@ -8,6 +8,7 @@ it are written by hand. With ``--check`` nothing is written, and the exit status
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import tomllib
@@ -20,7 +21,6 @@ import click
 
 from kafka_msgs.admin import Admin
 from kafka_msgs.cli.group import command
-from kafka_msgs.client.forms import Operation
 from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.messages import ORIGINS
@@ -173,12 +173,12 @@ def _commands(group: click.Group, above: tuple[str, ...]) -> Iterable[tuple[tupl
 
 def operations_table() -> str:
     """Every method of administration."""
-    found = {name: each for name in dir(Admin) if type(each := getattr(Admin, name)) is Operation}
+    found = {name: getattr(Admin, name) for name in dir(Admin) if not name.startswith("_") and name != "close"}
     return markdown(("method", "value", "what it does"), (_operation_row(*each) for each in found.items()))
 
 
-def _operation_row(name: str, operation: Operation[..., object]) -> tuple[str, str, str]:
-    signature = operation.__signature__
+def _operation_row(name: str, operation: Callable[..., object]) -> tuple[str, str, str]:
+    signature = inspect.signature(operation)
     names = [each for each in signature.parameters if each not in {"self", "timeout"}]
     summary = " ".join(str(operation.__doc__).split("\n\n")[0].split()).replace("``", "`")
     return f"`{name}({', '.join(names)})`", f"`{signature.return_annotation}`", summary

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_msgs.client.driver import Driver
-from kafka_msgs.client.network import Address, Stream, Transport, reason_of
+from kafka_msgs.client.network import Address, Stream, Transport, boot_time, reason_of
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps
-from kafka_msgs.errors import ConnectionFailedError
+from kafka_msgs.errors import ClientClosedError, ConnectionFailedError, ForkedError
 
 if TYPE_CHECKING:
     import ssl
@@ -38,8 +39,6 @@ class AsyncNetwork(Driver):
     def __init__(self) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
-        self.wall: Callable[[], float] = self._loop.time
-        """The time in seconds of the event loop's clock."""
         self._held: float | None = None
         self._looking = False
         self._connections: set[_Connection] = set()
@@ -48,9 +47,17 @@ class AsyncNetwork(Driver):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
         self._closed = False
+        self._pid = os.getpid()
+        self._foreground: set[Task[Any]] = set()
+
+    uptime = staticmethod(boot_time)
+
+    def monotonic(self) -> float:
+        """Return the time in seconds of the event loop's clock."""
+        return self._loop.time()
 
     def now(self) -> float:
-        """Return the time in seconds; for logic, that of the turn."""
+        """Return the time in seconds of the event loop's clock; for logic that runs, that of the turn."""
         return self._loop.time() if self._held is None else self._held
 
     def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
@@ -65,20 +72,27 @@ class AsyncNetwork(Driver):
 
     async def run(self, steps: Steps[T]) -> T:
         """Run a piece of logic to its end and return its value. Raises what it raises."""
+        if self._closed or self._pid != os.getpid():
+            steps.close()
+            raise ClientClosedError() if self._closed else ForkedError()
         task = self._start(steps)
         if not task.done:
             ended = self._loop.create_future()
             task.on_done(partial(_end, ended))
+            self._foreground.add(task)
             try:
                 await ended
             finally:
+                self._foreground.discard(task)
                 task.cancel()
         return task.result()
 
     async def close(self) -> None:
         """End everything that ``spawn`` or ``perform`` began, and close every connection. There are no new ones."""
         self._closed = True
-        self._stop_background()
+        self._stop_background(ClientClosedError())
+        for running in tuple(self._foreground):
+            running.cancel(ClientClosedError())
         awaited = self._awaited - {asyncio.current_task()}
         for task in awaited:
             task.cancel()
@@ -91,6 +105,24 @@ class AsyncNetwork(Driver):
         await asyncio.sleep(0)
         if self._timer is not None and self._schedule.next_moment is None:
             self._timer.cancel()
+
+    def dispose(self, steps: Steps[None] | None, *, ends: bool) -> None:
+        """End what a program forgot to close, without waiting for it. Its event loop may have ended already."""
+        if steps is not None:
+            steps.close()
+        if ends and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._abort)
+
+    def _abort(self) -> None:
+        self._closed = True
+        self._stop_background(ClientClosedError())
+        for connection in tuple(self._connections):
+            connection.close()
+
+    @property
+    def is_started(self) -> bool:
+        """Whether there is something that ``close`` ends."""
+        return bool(self._connections or self._background) and not self._closed
 
     @property
     def open_connections(self) -> int:
@@ -253,7 +285,7 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None and self._out:
             out, self._out = self._out, []
             self._transport.write(out[0] if len(out) == 1 else b"".join(out))
-            self._stream.sent()  # type: ignore[attr-defined]
+            self._stream.data_sent()
 
     def _failed(self, error: Exception) -> ConnectionFailedError:
         return ConnectionFailedError(address=str(self._address), step=self._step, reason=reason_of(error))
@@ -276,5 +308,5 @@ async def _into(pending: Pending[Any], value: Any) -> None:
     except Exception as error:
         pending.fail(error)
     except asyncio.CancelledError:
-        pending.fail(ConnectionAbortedError("the client was closed"))
+        pending.fail(ClientClosedError())
         raise

@@ -70,7 +70,7 @@ class Link:
         self._abandoned: deque[tuple[Pending[Any], float]] = deque()
         """The requests that nobody waits for any more, and until when the broker should have answered them."""
         self._step = "connect"
-        self.clock: Callable[[], float] = lambda: 0.0
+        self._clock: Callable[[], float] = lambda: 0.0
         self.moved_at = 0.0
         """When bytes were last given to the system, or came from it. A broker is late from then on only."""
 
@@ -83,7 +83,7 @@ class Link:
         If the caller goes away, the connection is closed.
         """
         link = cls(address, config, node)
-        link.clock = getattr(network, "wall", network.now)
+        link._clock = network.monotonic
         link._transport = network.connect(address, link, config.tls)
         ready = False
         try:
@@ -123,7 +123,7 @@ class Link:
         """Wait for the answer to a request. See ``ask``."""
         gives_up = limit is not None and (deadline is None or limit < deadline)
         yield Wait((pending,), limit if gives_up else deadline)
-        while gives_up and not pending.done and self.moved_at + self._request_timeout > self.clock():
+        while gives_up and not pending.done and self.moved_at + self._request_timeout > self._clock():
             later = self.moved_at + self._request_timeout
             gives_up = deadline is None or later < deadline
             yield Wait((pending,), later if gives_up else deadline)
@@ -253,13 +253,13 @@ class Link:
         self._step = "negotiate"
         self._opened.resolve(None)
 
-    def sent(self) -> None:
-        """Called by the network: everything that was written is on its way."""
-        self.moved_at = self.clock()
+    def data_sent(self) -> None:
+        """Called by the network: the time-outs of requests count from now on."""
+        self.moved_at = self._clock()
 
     def received(self, data: bytes) -> None:
         """Called by the network."""
-        self.moved_at = self.clock()
+        self.moved_at = self._clock()
         self._connection.receive_data(data)
         self._pull()
 

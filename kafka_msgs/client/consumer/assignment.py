@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
-from typing import Any
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.positions import Positions
@@ -39,6 +38,16 @@ class Assignment:
         self._positions = positions
         self._background = background
         self._changes = 0
+
+    def report(self, error: Exception) -> None:
+        """Let the next poll raise an error."""
+        self.faults.append(error)
+        self.arrived.give()
+
+    def restart(self) -> None:
+        """Forget what was going on: all logic has ended."""
+        self.waiting = self._changes = 0
+        self.in_poll = False
 
     @property
     def topics(self) -> frozenset[str]:
@@ -115,9 +124,8 @@ class Assignment:
         """Call a function of the user. Its exception is raised by the poll."""
         if function is None:
             return
-        network: Any = self.client.network
-        pending = getattr(network, "perform_in_poll", network.perform)(function, sorted(names))
+        pending = self.client.network.perform_in_poll(function, sorted(names))
         if not pending.done:
             yield Wait((pending,), None)
         if pending.error is not None:
-            self.faults.append(pending.error)
+            self.report(pending.error)

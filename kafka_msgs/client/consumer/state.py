@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from threading import RLock
 from collections.abc import Callable, Mapping
+from threading import RLock
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
@@ -16,8 +16,9 @@ from kafka_msgs.client.consumer.offsets import CommittedOffset
 from kafka_msgs.client.consumer.partitions import Partitions
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.errors import OptionError
+from kafka_msgs.records import ConsumerRecord
 
-__all__ = ["Callback", "ConsumerState", "Offsets", "Subscription", "refused"]
+__all__ = ["Callback", "ConsumerState", "Offsets", "Subscription", "offsets_to_commit", "refused"]
 
 Callback: TypeAlias = Callable[[list[TopicPartition]], Any]
 """A function of the user for assignment or revocation. In the form for asyncio it may be a coroutine function."""
@@ -84,6 +85,13 @@ class ConsumerState:
         with self.lock:
             self.partitions.remove(self.partitions.names if names is None else names)
         self.changed.give()
+
+
+def offsets_to_commit(offsets: Offsets | ConsumerRecord | None) -> Offsets | None:
+    """Return offsets. A record stands for the offset behind it."""
+    if isinstance(offsets, ConsumerRecord):
+        return {TopicPartition(offsets.topic, offsets.partition): offsets.offset + 1}
+    return offsets
 
 
 def refused(option: str, value: object, reason: str) -> OptionError:
