@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from kafka_msgs.client import routes
 from kafka_msgs.client.cluster import Cluster
 from kafka_msgs.client.config import ClientConfig
-from kafka_msgs.client.directory import PERMANENT, Directory
+from kafka_msgs.client.directory import Directory
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.link import Link
 from kafka_msgs.client.network import Network
@@ -277,7 +277,7 @@ class _Asking:
 
     def _repeatable(self, request: Request[Any], error: ConnectionFailedError) -> bool:
         """Whether a request may be sent again after a connection failed."""
-        if not self._retry or error.step in PERMANENT:
+        if not self._retry or not self._directory.repeatable(error):
             return False
         return error.step != "request" or request.INFO.api_key not in routes.NOT_REPEATED
 

@@ -56,7 +56,16 @@ class Directory:
         self._renewing: dict[Link, Task[float | None]] = {}
         self._coordinators: dict[tuple[CoordinatorKind, str], int] = {}
         self._learned_at: float | None = None
+        self._reached = False
+        """Whether a connection was ever made."""
         self._moved: set[int] = set()
+
+    def repeatable(self, error: ConnectionFailedError) -> bool:
+        """Whether another trial may help after a connection failed.
+
+        Before the first successful connection an address is more likely wrong than a broker down: that fails at once.
+        """
+        return self._reached and error.step not in PERMANENT
 
     def trials(self, deadline: float) -> Trials:
         """Return the trials of one operation."""
@@ -146,7 +155,7 @@ class Directory:
                 link = yield from self.any_link(deadline=deadline)
                 response = yield from link.ask(request, deadline=deadline, limit=self.patience())
             except ConnectionFailedError as error:
-                trials.failed(error, final=error.step in PERMANENT)
+                trials.failed(error, final=not self.repeatable(error))
             else:
                 if response.error_code == 0 and response.brokers:
                     break
@@ -227,7 +236,7 @@ class Directory:
     def _open(self, key: Hashable, address: Address, node: int | None, deadline: float) -> Steps[Link]:
         """Make a connection, once for all who ask for it. It goes on if the first caller gives up."""
         task = self._opening.get(key)
-        if task is None:
+        if task is None or task.done:
             limit = self.network.now() + self.config.connect_timeout
             task = self._opening[key] = self.network.spawn(self._make(address, node, limit))
         try:
@@ -240,6 +249,7 @@ class Directory:
     def _make(self, address: Address, node: int | None, deadline: float) -> Steps[Link]:
         """Make a connection, and keep it in mind until ``close``: those who wait for it may be gone by then."""
         link = yield from Link.open(self.network, address, self.config, node=node, deadline=deadline)
+        self._reached = True
         self._made = [*(each for each in self._made if each.alive), link]
         return link
 
@@ -288,7 +298,7 @@ class Directory:
     def _renew(self, link: Link, deadline: float) -> Steps[None]:
         """Authenticate again on a connection whose session ends soon. Requests that follow wait for it."""
         task = self._renewing.get(link)
-        if task is None:
+        if task is None or task.done:
             credentials, now = self.config.credentials, self.network.now()
             if link.renew_at is None or credentials is None or now < link.renew_at:
                 return

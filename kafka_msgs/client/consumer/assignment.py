@@ -66,7 +66,7 @@ class Assignment:
     @property
     def poll_by(self) -> float | None:
         """The moment at which the consumer must have polled again to stay in the group."""
-        return self.polled_at + self.config.rebalance_timeout if self._background and not self.in_poll else None
+        return self.polled_at + self.config.max_poll_interval if self._background and not self.in_poll else None
 
     @property
     def is_changing(self) -> bool:
@@ -90,6 +90,20 @@ class Assignment:
             function = subscription.on_lost or subscription.on_revoked
             if function is not None:
                 yield from self._in_a_poll(self._call(function, lost))
+
+    def drop_all(self) -> frozenset[TopicPartition]:
+        """Stop reading all partitions at once, and return them: ``lose`` follows."""
+        names = self.partitions.names
+        self._state.drop(names)
+        return names
+
+    def notice_topics(self) -> None:
+        """Take over what metadata says about the topics of the partitions."""
+        self._state.notice_topics()
+
+    def watch(self, topics: frozenset[str]) -> None:
+        """Keep the metadata of topics up to date that other members subscribe to."""
+        self._state.watched = topics
 
     def revoke_now(self, names: Collection[TopicPartition]) -> Steps[None]:
         """Revoke without a poll, for a consumer that leaves."""

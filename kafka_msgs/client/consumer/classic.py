@@ -8,6 +8,7 @@ classes are ``AbstractCoordinator`` and ``ConsumerCoordinator``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from kafka_msgs.client.cluster import TopicPartition
@@ -49,10 +50,12 @@ class ClassicMembership(Membership):
         self._joined = False
         self._had: tuple[tuple[TopicPartition, ...], int] = ((), _NO_GENERATION)
         self._topics: frozenset[str] = frozenset()
-        self._divided: tuple[Mapping[str, int], Racks] | None = None
+        self._divided: tuple[frozenset[str], Mapping[str, int], Racks] | None = None
+        """What a leader has divided: the topics of all members, those that exist with their partitions, and racks."""
         self._beat: Pending[Any] | None = None
         self._beat_by = 0.0
-        self._beat_sent = 0.0
+        self._beat_sent = self._synced = 0.0
+        """When the last heartbeat and the last SyncGroup request were sent, by the uptime."""
 
     @property
     def is_member(self) -> bool:
@@ -151,6 +154,7 @@ class ClassicMembership(Membership):
         """Send SyncGroup, with the assignment of all members if this one is the leader; return its own partitions."""
         assignments: tuple[SyncGroupRequestAssignment, ...] = ()
         self._divided = None
+        self.host.watch(frozenset())
         if joined.leader == joined.member_id:
             assignments = yield from self._divide(joined)
         request = SyncGroupRequest(
@@ -162,6 +166,7 @@ class ClassicMembership(Membership):
             protocol_name=joined.protocol_name,
             assignments=assignments,
         )
+        self._synced = self.network.uptime()
         answer = yield from self._ask(request, self.config.rebalance_timeout)
         raise_for(answer.error_code, api="SyncGroup", subject=self.group_id)
         return read_assignment(answer.assignment)
@@ -177,7 +182,8 @@ class ClassicMembership(Membership):
         yield from self.client.refresh(topics, deadline=self.client.deadline(None))
         counts = self._partition_counts(topics)
         racks = self._racks(counts) if any(member.rack for member in members) else NO_RACKS
-        self._divided = counts, racks
+        self._divided = topics, counts, racks
+        self.host.watch(topics)
         if joined.skip_assignment:
             return ()
         assigned = assignor.assign(counts, members, racks)
@@ -205,7 +211,7 @@ class ClassicMembership(Membership):
         self._next_beat = self.network.now() + self.config.heartbeat_interval
         self._beat = None
         self._joined = True
-        self.lease_ends = self.network.now() + self.config.session_timeout
+        self.lease_ends = self._synced + self.config.session_timeout
         self._had = tuple(assigned), self.generation
         owned = self.host.partitions.names
         revoked, added = owned.difference(assigned), [each for each in assigned if each not in owned]
@@ -235,8 +241,8 @@ class ClassicMembership(Membership):
             return True
         if self._divided is None:
             return False
-        counts, racks = self._divided
-        if self._partition_counts(counts) != counts:
+        topics, counts, racks = self._divided
+        if self._partition_counts(topics) != counts:
             return True
         return bool(racks) and self._racks(counts) != racks
 
@@ -263,7 +269,7 @@ class ClassicMembership(Membership):
         if link.full:
             return
         self._beat_by = now + min(self.client.config.request_timeout, self.config.session_timeout)
-        self._beat_sent = now
+        self._beat_sent = self.network.uptime()
         self._beat = link.send(
             HeartbeatRequest(
                 group_id=self.group_id,
@@ -290,6 +296,8 @@ class ClassicMembership(Membership):
 
     def _give_place_up(self) -> Steps[None]:
         """Leave the group, because the consumer has not polled for too long."""
-        yield from self.leave(self.client.deadline(None))
+        lost = self.host.drop_all()
+        with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session ends by itself
+            yield from self.leave(self.client.deadline(None))
         self.generation, self._joined = _NO_GENERATION, False
-        yield from self.host.lose(self.host.partitions.names)
+        yield from self.host.lose(lost)

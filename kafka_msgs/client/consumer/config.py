@@ -64,8 +64,7 @@ class ConsumerConfig:
     ``group_protocol``, ``assignors`` (classic groups: names of ``ASSIGNORS``, the preferred one first),
     ``remote_assignor`` (KIP-848: ``uniform``, ``range``, or None for the broker's default), ``session_timeout``,
     ``heartbeat_frequency`` (heartbeats per session timeout, more than 1), ``rebalance_timeout`` (how long a rebalance
-    waits for this member, and in the async form also how long it stays in the group without a ``poll``),
-    ``client_rack``.
+    waits for this member), ``max_poll_interval`` (how long it stays in the group without a ``poll``), ``client_rack``.
 
     Offsets: ``offsets_storage`` says who keeps the positions, Kafka or the user. ``auto_commit`` commits the positions
     every ``auto_commit_interval``, before partitions are given up, and at the end. ``auto_offset_reset`` says where a
@@ -86,6 +85,7 @@ class ConsumerConfig:
     session_timeout: float = field(default=45.0, validator=_at_least(0, whole=False))
     heartbeat_frequency: int = field(default=15, validator=_at_least(2))
     rebalance_timeout: float = field(default=300.0, validator=_at_least(0, whole=False))
+    max_poll_interval: float = field(default=300.0, validator=_at_least(0, whole=False))
     client_rack: str = ""
     offsets_storage: OffsetsStorage = field(default="kafka", validator=_one_of(OffsetsStorage))
     auto_commit: bool = False
@@ -122,6 +122,7 @@ class ConsumerSettings(ClientOptions, total=False):
     session_timeout: float
     heartbeat_frequency: int
     rebalance_timeout: float
+    max_poll_interval: float
     client_rack: str
     offsets_storage: OffsetsStorage
     auto_commit: bool

@@ -94,6 +94,18 @@ class Host(Protocol):
         """Stop reading partitions that others may have already."""
         ...
 
+    def drop_all(self) -> frozenset[TopicPartition]:
+        """Stop reading all partitions at once, and return them: ``lose`` follows."""
+        ...
+
+    def notice_topics(self) -> None:
+        """Take over what metadata says about the topics of the partitions."""
+        ...
+
+    def watch(self, topics: frozenset[str]) -> None:
+        """Keep the metadata of topics up to date that other members subscribe to."""
+        ...
+
 
 class Membership(ABC):
     """A place in a consumer group."""
@@ -109,7 +121,10 @@ class Membership(ABC):
         self._failures = 0
         self._next_beat = 0.0
         self.lease_ends = inf
-        """When the session may have ended at the coordinator, if no heartbeat is answered: others may have the partitions."""
+        """When the session may have ended at the coordinator if no heartbeat is answered, by the network's uptime.
+
+        Others may own the partitions then, so no record is returned.
+        """
 
     @property
     def identity(self) -> Identity:

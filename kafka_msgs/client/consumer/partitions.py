@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from struct import Struct
 from typing import Any, Final
+from uuid import UUID
 
 from attrs import define, field
 
@@ -80,6 +81,8 @@ class Partition:
     position_epoch: int = _NO_EPOCH
     handled: int | None = None
     """The position at the last time that the user came back for more: what automatic commits commit."""
+    topic_id: UUID | None = None
+    """The topic that the position belongs to. One that is made again under the same name has another id."""
     stalls: int = 0
     """How many responses in a row had bytes, but no batch at ``fetch_offset``."""
     version: int = 0
