@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,10 @@ from kafka_msgs.errors import (
     WakeupError,
 )
 from kafka_msgs.messages.metadata_request import MetadataRequest
+
+
+DEV = ("-X", "dev")
+ENV = os.environ | {"PYTHONMALLOC": "pymalloc"}
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +94,7 @@ from kafka_msgs.client import Producer
 producer = Producer({servers!r}, linger=60.0)
 producer.send({topic!r}, b"a")
 """
-    done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, *DEV, "-c", code], capture_output=True, timeout=60, check=False, env=ENV)
     assert (done.returncode, values(servers, topic)) == (0, [b"a"]), done.stderr
 
 
@@ -322,11 +327,7 @@ producer.send({topic!r}, b"again")
 producer.close(), consumer.close(), small.close()
 """
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        [sys.executable, *DEV, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60, check=False, env=ENV
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert values(servers, topic) == [b"parent", b"again"]

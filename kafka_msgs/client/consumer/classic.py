@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS, Assignor
-from kafka_msgs.client.consumer.membership import Host, Membership
+from kafka_msgs.client.consumer.membership import Host, Membership, PollOverdueError
 from kafka_msgs.client.consumer.protocol import (
     UserData,
     assignment_bytes,
@@ -76,9 +76,12 @@ class ClassicMembership(Membership):
         yield Wait(((yield from link.in_turn(lambda: link.send(request), deadline)),), deadline)
 
     def _live(self) -> Steps[None]:
-        if not self._joined:
-            yield from self._enter()
-        yield from self._stay()
+        try:
+            if not self._joined:
+                yield from self._enter()
+            yield from self._stay()
+        except PollOverdueError:
+            yield from self._give_place_up()
         self._joined = False
 
     def _recover(self, error: BrokerError) -> Steps[None]:
@@ -226,14 +229,12 @@ class ClassicMembership(Membership):
         """Send heartbeats until there is a reason to join again."""
         while not self._must_rejoin():
             if self._overdue():
-                yield from self._give_place_up()
-                return
+                raise PollOverdueError
             link = yield from self._link(self.client.deadline(None))
             self._check_beat(link)
-            limit = self.host.poll_by
             until = self._next_beat if self._beat is None else self._beat_by
             waiting = [self.host.changed.pending, *([] if self._beat is None else [self._beat])]
-            yield Wait(waiting, until if limit is None else min(until, limit))
+            yield Wait(waiting, self._until(until))
 
     def _must_rejoin(self) -> bool:
         """Whether the topics changed, or the leader sees another number of partitions, or replicas in other racks."""
@@ -284,7 +285,9 @@ class ClassicMembership(Membership):
         task = self.network.spawn(steps)
         try:
             while not task.done:
-                yield Wait((task,), self._next_beat)
+                yield Wait((task,), self._until(self._next_beat))
+                if not task.done and self._overdue():
+                    raise PollOverdueError
                 if not task.done and self.generation != _NO_GENERATION:
                     try:
                         self._send_beat((yield from self._link(self.client.deadline(None))))

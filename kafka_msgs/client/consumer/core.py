@@ -458,9 +458,14 @@ class ConsumerCore:
             return record
         key, value = self._deserializers
         try:
-            return record._replace(
-                key=record.key if key is None or record.key is None else key(record.key),
-                value=record.value if value is None or record.value is None else value(record.value),
+            return ConsumerRecord(
+                record.offset,
+                record.timestamp,
+                record.key if key is None or record.key is None else key(record.key),
+                record.value if value is None or record.value is None else value(record.value),
+                record.headers,
+                record.topic,
+                record.partition,
             )
         except Exception as error:
             topic, number = partition.name

@@ -14,7 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.membership import Host, Membership
+from kafka_msgs.client.consumer.membership import Host, Membership, PollOverdueError
 from kafka_msgs.client.failures import raise_for
 from kafka_msgs.client.waiting import Steps, Wait
 from kafka_msgs.error_codes import ErrorCode
@@ -80,9 +80,12 @@ class ModernMembership(Membership):
             self._start_over()
             yield from self.host.lose(lost)
             yield from self._until_poll()
-        yield from self._beat()
-        yield from self._reconcile()
-        yield from self._rest()
+        try:
+            yield from self._beat()
+            yield from self._reconcile()
+            yield from self._rest()
+        except PollOverdueError:
+            return
 
     def _recover(self, error: BrokerError) -> Steps[None]:
         if error.error not in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH):
@@ -110,10 +113,10 @@ class ModernMembership(Membership):
     def _rest(self) -> Steps[None]:
         """Wait until the next heartbeat is due: at once if there is something to say."""
         while True:
-            now, limit = self.network.now(), self.host.poll_by
+            now = self.network.now()
             if now >= self._next_beat or self._overdue() or self._has_news():
                 return
-            yield Wait((self.host.changed.pending,), self._next_beat if limit is None else min(self._next_beat, limit))
+            yield Wait((self.host.changed.pending,), self._until(self._next_beat))
 
     def _has_news(self) -> bool:
         return self._owned() != self._said_owned or self.host.topics != self._said_topics
@@ -192,7 +195,9 @@ class ModernMembership(Membership):
         task, failure = self.network.spawn(steps), None
         try:
             while not task.done:
-                yield Wait((task,), self._next_beat if failure is None else None)
+                yield Wait((task,), self._until(self._next_beat if failure is None else None))
+                if not task.done and self._overdue():
+                    raise PollOverdueError
                 if not task.done and failure is None:
                     try:
                         yield from self._beat()
