@@ -45,6 +45,8 @@ class BlockingNetwork(WaitingDriver):
         super().__init__(failure)
         self._poll = select.poll()
         self._transports: dict[int, SocketTransport] = {}
+        self._made: WeakSet[SocketTransport] = WeakSet()
+        """All transports: an interruption may leave one that is not watched yet."""
         self._unsent: list[SocketTransport] = []
         self._closed = False
         self._forked = False
@@ -57,6 +59,7 @@ class BlockingNetwork(WaitingDriver):
         is known at once reaches the stream before this function returns.
         """
         transport = SocketTransport(self, address, stream) if tls is None else TlsTransport(self, address, stream, tls)
+        self._made.add(transport)
         transport.start()
         return transport
 
@@ -125,7 +128,7 @@ class BlockingNetwork(WaitingDriver):
     def leave_to_parent(self) -> None:
         """In a child process: close the descriptors that were inherited, without a word to the brokers."""
         self._forked = True
-        for transport in self._transports.values():
+        for transport in tuple(self._made):
             transport.abandon()
         self._transports.clear()
         self.events.fork()
@@ -145,7 +148,7 @@ class BlockingNetwork(WaitingDriver):
         self._stop_background(error)
         for task in self._foreground:
             task.cancel(error)
-        for transport in tuple(self._transports.values()):
+        for transport in tuple(self._made):
             transport.end(error)
 
     def _send(self) -> None:
