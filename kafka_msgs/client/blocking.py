@@ -102,6 +102,11 @@ class BlockingNetwork(WaitingDriver):
             self.close()
 
     @property
+    def is_forked(self) -> bool:
+        """Whether it belongs to the parent process."""
+        return self._forked
+
+    @property
     def is_started(self) -> bool:
         """Whether there is something that ``close`` ends."""
         return bool(self._transports or self._background) and not (self._closed or self._forked)

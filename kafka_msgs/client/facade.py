@@ -83,16 +83,16 @@ class AsyncFacade(_Facade[AsyncClient]):
         """Let the logic of the network go on once."""
         await self.client.run(sleep_until(self.client.network.now()))
 
-    async def _run_last(self, steps: Steps[T]) -> T:
+    async def _run_last(self, steps: Steps[None]) -> None:
         """Run the logic that ends the facade, then close its own client."""
         self._ended = True
         try:
-            return await self.client.run(steps)
+            await self.client.run(steps)
         finally:
             if self._owns_client:
                 await self.client.close()
 
-    async def _run_last_quietly(self, steps: Steps[T]) -> None:
+    async def _run_last_quietly(self, steps: Steps[None]) -> None:
         """Do the same after an exception, which must not be replaced."""
         try:
             await self._run_last(steps)
@@ -120,16 +120,19 @@ class BlockingFacade(_Facade[Client]):
         """Let the logic of the network go on once, where no thread does that."""
         self.client.network.turn()
 
-    def _run_last(self, steps: Steps[T]) -> T:
-        """Run the logic that ends the facade, then close its own client."""
+    def _run_last(self, steps: Steps[None]) -> None:
+        """Run the logic that ends the facade, then close its own client. In a child process it does nothing."""
         self._ended = True
+        if self.client.network.is_forked:
+            steps.close()
+            return
         try:
-            return self.client.run(steps)
+            self.client.run(steps)
         finally:
             if self._owns_client:
                 self.client.close()
 
-    def _run_last_quietly(self, steps: Steps[T]) -> None:
+    def _run_last_quietly(self, steps: Steps[None]) -> None:
         """Do the same after an exception, which must not be replaced."""
         try:
             self._run_last(steps)
