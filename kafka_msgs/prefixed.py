@@ -35,13 +35,14 @@ def decode_versioned(
     cls: type[M],
     data: Buffer,
     *,
-    newer: Literal["refuse", "clamp"] = "refuse",
+    newer: Literal["refuse", "clamp", "lenient"] = "refuse",
     options: CodecOptions = DEFAULT_OPTIONS,
 ) -> Versioned[M]:
     """Return the message in version-prefixed ``data``, and its version.
 
     With ``newer="clamp"`` a version above the highest known one is read as the highest, and the bytes after the message
-    are ignored. Consumers read each other's subscriptions and assignments in this way. Raises
+    are ignored. ``"lenient"`` ignores them at every version, as Kafka's ``ConsumerProtocol`` does: consumers read each
+    other's subscriptions and assignments in this way. Raises
     ``UnsupportedVersionError``, ``DecodeError``, and ``InvalidKeyTypeError`` for a coordinator's key of another type.
     """
     info = cls.INFO
@@ -53,8 +54,9 @@ def decode_versioned(
         if number != info.api_key:
             raise InvalidKeyTypeError(message=info.name, expected=info.api_key, found=number)
         return Versioned(0, codec_for(cls, 0, options).decode(data, 2))
-    if newer == "clamp" and number > info.versions.highest:
-        return Versioned(number, codec_for(cls, info.versions.highest, options).read(data, 2)[0])
+    highest = info.versions.highest
+    if (newer == "clamp" and number > highest) or (newer == "lenient" and number >= info.versions.lowest):
+        return Versioned(number, codec_for(cls, min(number, highest), options).read(data, 2)[0])
     if number not in info.versions:
         raise UnsupportedVersionError(message=info.name, version=number, supported=info.versions)
     return Versioned(number, codec_for(cls, number, options).decode(data, 2))

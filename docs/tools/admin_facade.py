@@ -136,14 +136,11 @@ class AsyncAdmin(AsyncFacade):
         **options: Unpack[ClientOptions],
     ) -> None:
         super().__init__()
-        others = self._take_client(
+        self._take_client(
             servers,
             options,
-            lambda _: {},
             # blocking: threadless=threadless,
         )
-        if others:
-            raise OptionError(source="admin", option=next(iter(others)), value=None, reason="there is no such setting")
 '''
 
 _TAIL: Final = '''
@@ -170,7 +167,6 @@ _BASE_IMPORTS: Final = (
     "from kafka_msgs.client.config import ClientOptions",
     "from kafka_msgs.client.facade import AsyncFacade",
     "from kafka_msgs.client.servers import Servers",
-    "from kafka_msgs.errors import OptionError",
 )
 
 

@@ -26,7 +26,6 @@ from kafka_msgs.client.facade import BlockingFacade
 from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.servers import Servers
 from kafka_msgs.enums import ElectionType
-from kafka_msgs.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -91,14 +90,11 @@ class Admin(BlockingFacade):
         **options: Unpack[ClientOptions],
     ) -> None:
         super().__init__()
-        others = self._take_client(
+        self._take_client(
             servers,
             options,
-            lambda _: {},
             threadless=threadless,
         )
-        if others:
-            raise OptionError(source="admin", option=next(iter(others)), value=None, reason="there is no such setting")
 
     # Groups of any type
 

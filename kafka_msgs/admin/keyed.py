@@ -14,7 +14,6 @@ from typing import Generic, TypeAlias, TypeVar
 from kafka_msgs.admin.results import HasError, Outcome, Results, api_of, outcomes
 from kafka_msgs.client.cluster import Broker, TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.directory import PERMANENT
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.schedule import gather
@@ -118,7 +117,7 @@ class _AtBrokers(ABC, Generic[K]):
         """Whether the same question may have another answer soon."""
         if isinstance(error, BrokerError):
             return error.error in self.retriable
-        return isinstance(error, ConnectionFailedError) and error.step not in PERMANENT
+        return isinstance(error, ConnectionFailedError) and not self._core.directory.dialer.is_final(error)
 
 
 def _failures(outcome: object) -> Collection[Exception]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from operator import attrgetter
+from typing import TypeVar
 from uuid import UUID
 
 from attrs import evolve, field, frozen
@@ -12,7 +13,9 @@ from kafka_msgs.admin.keyed import left_ms
 from kafka_msgs.admin.results import Outcome, Results, api_of, itself, nothing, outcomes, raise_top_level
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.waiting import Steps
+from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages import create_partitions_request as more
 from kafka_msgs.messages import create_topics_request as create
 from kafka_msgs.messages.create_topics_response import CreatableTopicResult
@@ -37,6 +40,9 @@ __all__ = [
     "list_topics",
     "partitions_of_topics",
 ]
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 @frozen
@@ -79,7 +85,13 @@ def list_topics(
 ) -> Steps[dict[str, MetadataResponseTopic]]:
     """Return every topic that the client may see, by name, with its partitions, leaders and replicas."""
     response = yield from _metadata(core, None, core.deadline(timeout))
-    return {str(each.name): each for each in response.topics if include_internal or not each.is_internal}
+    topics = _named(response.topics, attrgetter("name"))
+    return {name: each for name, each in topics if include_internal or not each.is_internal}
+
+
+def _named(items: Iterable[T], name_of: Callable[[T], K | None]) -> Iterator[tuple[K, T]]:
+    """Yield items with their names. Responses may hold topics without one, if the broker knows only their ids."""
+    return ((name, each) for each in items if (name := name_of(each)) is not None)
 
 
 def describe_topics(
@@ -97,7 +109,7 @@ def describe_topics(
     for wanted, key in ((ids, attrgetter("topic_id")), (names, attrgetter("name"))):
         if wanted:  # a broker that is asked for ids and names answers for the ids only
             response = yield from _metadata(core, wanted, deadline, operations=include_authorized_operations)
-            items = ((key(each), each) for each in response.topics)
+            items = _named(response.topics, key)
             found |= outcomes(api_of(MetadataRequest), items, itself, map(key, wanted)).outcomes
     return Results({each: found[each] for each in topics})
 
@@ -116,7 +128,8 @@ def _metadata(
 def partitions_of_topics(core: ClientCore, topics: Collection[str], *, deadline: float) -> Steps[list[TopicPartition]]:
     """Return every partition of some topics; a topic that does not exist has none."""
     response = yield from _metadata(core, tuple(MetadataRequestTopic(name=each) for each in topics), deadline)
-    return [TopicPartition(str(t.name), each.partition_index) for t in response.topics for each in t.partitions]
+    named = _named(response.topics, attrgetter("name"))
+    return [TopicPartition(name, each.partition_index) for name, topic in named for each in topic.partitions]
 
 
 def describe_topic_partitions(
@@ -137,15 +150,20 @@ def describe_topic_partitions(
             cursor=cursor,
         )
         pages.append((yield from core.call(request, deadline=deadline)))
-        cursor = _next(pages[-1])
-    items = ((str(topic.name), topic) for topic in _joined(pages))
+        cursor = _next(pages[-1], cursor)
+    items = _named(_joined(pages), attrgetter("name"))
     return outcomes(api_of(DescribeTopicPartitionsRequest), items, itself, names)
 
 
-def _next(page: DescribeTopicPartitionsResponse) -> Cursor | None:
-    """Return where the next page starts, or None after the last one."""
+def _next(page: DescribeTopicPartitionsResponse, last: Cursor | None) -> Cursor | None:
+    """Return where the next page starts, or None after the last one. Raises ``BrokerError`` if it is not further."""
     at = page.next_cursor
-    return None if at is None else Cursor(topic_name=at.topic_name, partition_index=at.partition_index)
+    if at is None:
+        return None
+    if last is not None and (at.topic_name, at.partition_index) <= (last.topic_name, last.partition_index):
+        api, message = api_of(DescribeTopicPartitionsRequest), "the broker sends the same page again"
+        raise broker_error(ErrorCode.UNKNOWN_SERVER_ERROR, api=api, subject=at.topic_name, message=message)
+    return Cursor(topic_name=at.topic_name, partition_index=at.partition_index)
 
 
 def _joined(pages: Iterable[DescribeTopicPartitionsResponse]) -> Iterable[DescribeTopicPartitionsResponseTopic]:
@@ -188,8 +206,8 @@ def delete_topics(
         timeout_ms=left_ms(core, deadline),
     )
     response = yield from core.call(request, deadline=deadline)
-    items: Iterable[tuple[str | UUID, DeletableTopicResult]] = (
-        (each.topic_id if each.topic_id in by_id else str(each.name), each) for each in response.responses
+    items: Iterable[tuple[str | UUID, DeletableTopicResult]] = _named(
+        response.responses, lambda each: each.topic_id if each.topic_id in by_id else each.name
     )
     return outcomes(api_of(request), items, nothing, wanted)
 

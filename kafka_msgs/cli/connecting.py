@@ -68,9 +68,9 @@ _timeout: Final = click.option(
 def client_config(bootstrap_server: str, command_config: Path | None, timeout: int) -> ClientConfig:
     """Return the settings of a client; ``timeout`` is in milliseconds. Raises ``OptionError`` for wrong ones."""
     from kafka_msgs.client.config import ClientConfig
-    from kafka_msgs.client.servers import read_properties
+    from kafka_msgs.client.servers import load_properties
 
     if command_config is None:
         return ClientConfig(bootstrap_servers=bootstrap_server, timeout=timeout / 1000)
-    properties = {**read_properties(command_config), "bootstrap.servers": bootstrap_server}
+    properties = {**load_properties(command_config), "bootstrap.servers": bootstrap_server}
     return ClientConfig.from_properties(properties, timeout=timeout / 1000)

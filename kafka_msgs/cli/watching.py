@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from kafka_msgs.client.blocking import BlockingNetwork
-from kafka_msgs.client.network import Address, Stream, Transport
+from kafka_msgs.client.network import Endpoint, Stream, Transport
 from kafka_msgs.wire import FrameSplitter, read_correlation_id, read_request_prefix
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ class WatchedNetwork(BlockingNetwork):
         super().__init__()
         self._connections: list[_Frames] = []
 
-    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
         """Begin to make a connection whose frames are kept."""
         frames = _Frames()
         self._connections.append(frames)
-        return _WatchedTransport(super().connect(address, _WatchedStream(stream, frames), tls), frames)
+        return _WatchedTransport(super().connect(endpoint, _WatchedStream(stream, frames), tls), frames)
 
     def exchanges(self, api_key: int) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield the payloads of the requests with an api key, each with that of its response, None where none came."""

@@ -10,13 +10,14 @@ import asyncio
 import inspect
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_msgs.client.driver import Driver
-from kafka_msgs.client.network import Address, Stream, Transport, boot_time, reason_of
+from kafka_msgs.client.helper_threads import call_in_thread
+from kafka_msgs.client.network import Endpoint, Stream, Transport, boot_time, connection_failure
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps
 from kafka_msgs.errors import ClientClosedError, ConnectionFailedError, ForkedError
@@ -60,11 +61,17 @@ class AsyncNetwork(Driver):
         """Return the time in seconds of the event loop's clock; for logic that runs, that of the turn."""
         return self._loop.time() if self._held is None else self._held
 
-    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
-        """Begin to make a connection. asyncio resolves host names in its own threads. A closed network makes none."""
-        connection = _Connection(self._loop, address, stream, self._connections)
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function that blocks in a helper thread."""
+        return call_in_thread(function, arguments, self._loop.call_soon_threadsafe)
+
+    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+        """Begin to make a connection to one address of a host. A closed network makes none."""
+        connection = _Connection(self._loop, endpoint, stream, self._connections)
         if self._closed:
-            refusal = ConnectionFailedError(address=str(address), step="connect", reason="the client was closed")
+            refusal = ConnectionFailedError(
+                address=str(endpoint.address), step="connect", reason="the client was closed"
+            )
             self._loop.call_soon(stream.closed, refusal)
         else:
             connection.start(tls)
@@ -100,7 +107,7 @@ class AsyncNetwork(Driver):
         connections = tuple(self._connections)
         making = [each.making for each in connections if each.making is not None]
         for connection in connections:
-            connection.close()
+            connection.end(ClientClosedError())
         await asyncio.gather(*making, return_exceptions=True)
         await asyncio.sleep(0)
         if self._timer is not None and self._schedule.next_moment is None:
@@ -117,7 +124,7 @@ class AsyncNetwork(Driver):
         self._closed = True
         self._stop_background(ClientClosedError())
         for connection in tuple(self._connections):
-            connection.close()
+            connection.end(ClientClosedError())
 
     @property
     def is_started(self) -> bool:
@@ -190,20 +197,20 @@ class _Connection(asyncio.Protocol):
     """One connection: the protocol of asyncio on one side, the stream of the logic on the other."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, address: Address, stream: Stream, connections: set[_Connection]
+        self, loop: asyncio.AbstractEventLoop, endpoint: Endpoint, stream: Stream, connections: set[_Connection]
     ) -> None:
         self._loop = loop
-        self._address = address
+        self._endpoint = endpoint
         self._stream = stream
         self._connections = connections
         self._transport: asyncio.Transport | None = None
         self.making: asyncio.Task[None] | None = None
         self._out: list[bytes] = []
         self._flushing = False
-        self._step = "resolve"
+        self._step = "connect"
 
     def start(self, tls: ssl.SSLContext | None) -> None:
-        """Begin to resolve and to connect."""
+        """Begin to connect."""
         self._connections.add(self)
         self.making = self._loop.create_task(self._make(tls))
 
@@ -222,6 +229,11 @@ class _Connection(asyncio.Protocol):
             transport, self._transport = self._transport, None
             transport.abort()
         self._out.clear()
+
+    def end(self, error: Exception) -> None:
+        """End the connection, and tell the stream why."""
+        self.close()
+        self._stream.closed(error)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
@@ -243,13 +255,11 @@ class _Connection(asyncio.Protocol):
             self._end(None if exc is None else self._failed(exc))
 
     async def _make(self, tls: ssl.SSLContext | None) -> None:
-        host, port = self._address
+        address = self._endpoint.address
         try:
-            places = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            self._step = "connect"
-            connected = await self._connect(places)
+            connected = await self._connect()
             self._step = "connect" if tls is None else "tls"
-            options: dict[str, Any] = {} if tls is None else {"ssl": tls, "server_hostname": host}
+            options: dict[str, Any] = {} if tls is None else {"ssl": tls, "server_hostname": address.host}
             await self._loop.create_connection(lambda: self, sock=connected, **options)
             self._step = "request"
         except Exception as error:
@@ -257,24 +267,19 @@ class _Connection(asyncio.Protocol):
         finally:
             self.making = None
 
-    async def _connect(self, places: Sequence[Any]) -> socket.socket:
-        """Try the addresses of the host one after the other; return the socket of the first that answers."""
-        failure: OSError = OSError("the host name has no address")
-        for family, kind, protocol, _, place in places:
-            made = socket.socket(family, kind, protocol)
+    async def _connect(self) -> socket.socket:
+        if self._endpoint.connected is not None:
+            self._endpoint.connected.setblocking(False)
+            return self._endpoint.connected
+        made = socket.socket(self._endpoint.family, socket.SOCK_STREAM)
+        try:
             made.setblocking(False)
-            try:
-                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                await self._loop.sock_connect(made, place)
-            except OSError as error:
-                made.close()
-                failure = error
-            except BaseException:
-                made.close()
-                raise
-            else:
-                return made
-        raise failure
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.sock_connect(made, self._endpoint.sockaddr)
+        except BaseException:
+            made.close()
+            raise
+        return made
 
     def _flush_later(self) -> None:
         self._flushing = True
@@ -288,7 +293,7 @@ class _Connection(asyncio.Protocol):
             self._stream.data_sent()
 
     def _failed(self, error: Exception) -> ConnectionFailedError:
-        return ConnectionFailedError(address=str(self._address), step=self._step, reason=reason_of(error))
+        return connection_failure(self._endpoint.address, self._step, error)
 
     def _end(self, error: Exception | None) -> None:
         if self in self._connections:

@@ -8,6 +8,7 @@ Each kind of credentials makes the tokens of its mechanism; one body of logic ex
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
+from inspect import isawaitable, iscoroutine
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from attrs import field, frozen
@@ -29,8 +30,11 @@ Tokens: TypeAlias = Generator[bytes, bytes, None]
 ``ValueError`` if the broker does not prove what it must prove.
 """
 
-_MOST_ITERATIONS: Final = 1_000_000
-"""The most rounds of hashing that a broker may ask for with SCRAM. They cost about half a second of processor time."""
+_MIN_ITERATIONS: Final = 4096
+"""The fewest rounds of hashing that a broker may ask for with SCRAM (RFC 5802, RFC 7677)."""
+
+_MAX_ITERATIONS: Final = 1_000_000
+"""The most rounds of hashing that a broker may ask for. They cost about half a second of processor time."""
 
 _MS: Final = 1000.0
 
@@ -104,7 +108,7 @@ class Scram:
         try:
             client: Any = ScramClient([self.mechanism], self.username, self.password)
             challenge = yield client.get_client_first().encode()
-            _check_iterations(challenge)
+            _check_challenge(challenge)
             client.set_server_first(challenge.decode())
             proof = yield client.get_client_final().encode()
             client.set_server_final(proof.decode())
@@ -114,20 +118,27 @@ class Scram:
 
 @frozen
 class OAuthBearer:
-    """A token of an authority (RFC 7628). ``token`` is called for each exchange and returns it.
+    """A token of an authority (RFC 7628). ``token`` is called for each exchange, in a helper thread, and returns it.
 
     In the async form of the client ``token`` may be a coroutine function. ``extensions`` are sent with the token
     (KIP-342).
     """
 
     token: Callable[[], str | Awaitable[str]] = field(repr=False)
-    extensions: Mapping[str, str] = field(factory=dict)
+    extensions: Mapping[str, str] = field(factory=dict, repr=False)
     mechanism: str = field(default="OAUTHBEARER", init=False)
 
     def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
         """Begin an exchange."""
-        token = yield from wait_for(network.perform(self.token), deadline, "a token of the authority")
-        return self._tokens(str(token))
+        token = yield from wait_for(network.offload(self.token), deadline, "a token of the authority")
+        if isawaitable(token):
+            token = yield from wait_for(network.perform(lambda: token), deadline, "a token of the authority")
+        if not isinstance(token, str):
+            if iscoroutine(token):
+                token.close()
+            reason = f"the function returned a {type(token).__name__}, expected a str"
+            raise OptionError(source="client", option="token", value=None, reason=reason)
+        return self._tokens(token)
 
     def _tokens(self, token: str) -> Tokens:
         pairs = "".join(f"{name}={value}\x01" for name, value in self.extensions.items())
@@ -152,22 +163,37 @@ def authenticate(link: Asker, credentials: Credentials, network: Network, deadli
     version = link.version_of(SaslAuthenticateRequest)
     lifetime_ms = 0
     try:
-        token = next(tokens)
-        while True:
+        token = yield from _next_token(tokens, None, network, deadline)
+        while token is not None:
             request = SaslAuthenticateRequest(auth_bytes=token)
             reply = yield from link.ask(request, version, deadline=deadline)
             if reply.error_code:
                 raise refuse(reply.error_message or ErrorCode(reply.error_code).name)
             lifetime_ms = reply.session_lifetime_ms
-            token = tokens.send(bytes(reply.auth_bytes))
-    except StopIteration:
-        return lifetime_ms / _MS if lifetime_ms else None
+            token = yield from _next_token(tokens, bytes(reply.auth_bytes), network, deadline)
     except ValueError as error:
         if isinstance(error, OptionError):
             raise
         raise refuse(str(error)) from None
-    finally:
-        tokens.close()
+    return lifetime_ms / _MS if lifetime_ms else None
+
+
+def _next_token(tokens: Tokens, reply: bytes | None, network: Network, deadline: float) -> Steps[bytes | None]:
+    """Return the next token of the client, or None after the last one.
+
+    A helper thread computes it where there is one: the proof of SCRAM takes up to half a second, and neither the
+    heartbeats of other connections nor the deadline wait for it.
+    """
+    computing = network.offload(_advance, tokens, reply)
+    token: bytes | None = yield from wait_for(computing, deadline, "the proof of the credentials")
+    return token
+
+
+def _advance(tokens: Tokens, reply: bytes | None) -> bytes | None:
+    try:
+        return next(tokens) if reply is None else tokens.send(reply)
+    except StopIteration:
+        return None
 
 
 def _refusal(link: Asker, credentials: Credentials) -> Callable[[str], AuthenticationError]:
@@ -182,8 +208,14 @@ def _ready(tokens: Tokens) -> Steps[Tokens]:
     return tokens
 
 
-def _check_iterations(challenge: bytes) -> None:
-    """Refuse a broker that asks for more work than anybody needs."""
-    for part in challenge.split(b","):
-        if part.startswith(b"i=") and (not part[2:].isdigit() or int(part[2:]) > _MOST_ITERATIONS):
-            raise ValueError(f"the broker asks for more than {_MOST_ITERATIONS} iterations")
+def _check_challenge(challenge: bytes) -> None:
+    """Refuse a broker that asks for more or less work than the RFCs allow, or that sends no salt."""
+    parts = dict(part.split(b"=", 1) for part in challenge.split(b",") if b"=" in part)
+    iterations = parts.get(b"i", b"")
+    if not parts.get(b"s"):
+        raise ValueError("the broker sends no salt")
+    if not iterations.isdigit() or len(iterations) > len(str(_MAX_ITERATIONS)):
+        raise ValueError(f"the broker does not ask for a number of iterations up to {_MAX_ITERATIONS}")
+    if not _MIN_ITERATIONS <= int(iterations) <= _MAX_ITERATIONS:
+        reason = f"expected {_MIN_ITERATIONS} to {_MAX_ITERATIONS}"
+        raise ValueError(f"the broker asks for {int(iterations)} iterations; {reason}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakSet
 
 from kafka_msgs.client.driver import WaitingDriver
-from kafka_msgs.client.network import Address, Stream, Transport, boot_time
+from kafka_msgs.client.network import Endpoint, Stream, Transport, boot_time
 from kafka_msgs.client.sockets import SocketTransport, TlsTransport
 from kafka_msgs.client.waiting import Steps
 from kafka_msgs.errors import ClientBrokenError, ClientClosedError, ForkedError, KafkaMsgsError
@@ -52,13 +52,15 @@ class BlockingNetwork(WaitingDriver):
         self._forked = False
         _live.add(self)
 
-    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
-        """Begin to make a connection. Resolving a host name blocks: the system offers no other way.
+    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+        """Begin to make a connection to one address of a host.
 
         With ``tls`` the connection is encrypted, and the certificate must be valid as the context says. A failure that
         is known at once reaches the stream before this function returns.
         """
-        transport = SocketTransport(self, address, stream) if tls is None else TlsTransport(self, address, stream, tls)
+        transport = (
+            SocketTransport(self, endpoint, stream) if tls is None else TlsTransport(self, endpoint, stream, tls)
+        )
         self._made.add(transport)
         transport.start()
         return transport

@@ -12,7 +12,6 @@ from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.networks import new_network
 from kafka_msgs.client.servers import Servers, settings_of
 from kafka_msgs.client.waiting import Steps
-from kafka_msgs.errors import OptionError
 from kafka_msgs.message import Request, Response
 
 if TYPE_CHECKING:
@@ -46,9 +45,7 @@ class Client:
         threadless: bool = False,
         **options: Unpack[ClientOptions],
     ) -> None:
-        config, others = settings_of(servers, options)
-        if others:
-            raise OptionError(source="client", option=next(iter(others)), value=None, reason="there is no such setting")
+        config, _ = settings_of(servers, options)
         self._has_owner = False
         self.threadless = threadless
         self.network: BlockingNetwork = new_network(threadless=threadless)
@@ -73,6 +70,10 @@ class Client:
     def run(self, steps: Steps[T]) -> T:
         """Run a piece of logic over the connections of this client, and return its value."""
         return self.network.run(steps)
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
+        return self.core.metrics()
 
     def close(self) -> None:
         """Close every connection. Calls that wait raise ``ClientClosedError``."""

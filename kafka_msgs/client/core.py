@@ -47,6 +47,10 @@ class ClientCore:
         """The newest metadata."""
         return self.directory.cluster
 
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the client by Kafka's names, such as ``request-latency-avg``."""
+        return self.directory.metrics.snapshot()
+
     def deadline(self, timeout: float | None) -> float:
         """Return the moment ``timeout`` seconds from now. None stands for the time-out of the configuration."""
         return self.network.now() + (self.config.timeout if timeout is None else timeout)
@@ -96,6 +100,23 @@ class ClientCore:
         """Return a connection to a broker that is ready for requests. See ``Directory.link``."""
         return self.directory.link(node, purpose=purpose, deadline=deadline)
 
+    def coordinator_link(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Steps[Link]:
+        """Return a connection to a coordinator, after as many attempts as it takes.
+
+        Raises ``BrokerError`` if no broker names the coordinator, ``AuthenticationError`` and ``DeadlineError``.
+        """
+        trials = self.directory.trials(deadline)
+        while True:
+            node = yield from self.directory.coordinator(key, kind, deadline=deadline)
+            try:
+                return (yield from self.directory.link(node, deadline=deadline))
+            except ConnectionFailedError as error:
+                trials.failed(error, final=self.directory.dialer.is_final(error))
+            except DeadlineError as error:
+                raise trials.late(error) from None
+            self.directory.forget_coordinator(key, kind)
+            yield from trials.pause()
+
     def coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Steps[int]:
         """Return the id of the broker that coordinates a group or a transaction. See ``Directory.coordinator``."""
         return self.directory.coordinator(key, kind, deadline=deadline)
@@ -128,6 +149,7 @@ class ClientCore:
         throttled: int = getattr(answer, "throttle_time_ms", 0)
         if throttled > 0:
             link.quiet_until = self.network.now() + throttled / _MS
+            self.directory.hooks.call("throttled", str(link.address), link.node, throttled / _MS)
         return answer
 
 

@@ -6,15 +6,20 @@ starts from the bootstrap addresses, and goes back to them when no known broker 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+import logging
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from random import Random
 from typing import Final, TypeVar
 from uuid import UUID
 
 from kafka_msgs.client.cluster import Broker, Cluster
 from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.dial import Dialer
+from kafka_msgs.client.dns import resolve_canonical_names
 from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.hooks import HookCaller
 from kafka_msgs.client.link import RENEW_AT, Link
+from kafka_msgs.client.metrics import ClientMetrics
 from kafka_msgs.client.network import Address, Network
 from kafka_msgs.client.routes import CoordinatorKind, Item
 from kafka_msgs.client.schedule import Task
@@ -25,17 +30,16 @@ from kafka_msgs.errors import AuthenticationError, ConnectionFailedError, Deadli
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
 from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 
-__all__ = ["PERMANENT", "Directory"]
+__all__ = ["Directory"]
 
 T = TypeVar("T")
+log: Final = logging.getLogger("kafka_msgs.client.metadata")
 
 GENERAL: Final = "general"
 _MANY_KEYS: Final = 4
 """The first version of FindCoordinator that asks about several keys at once (KIP-699)."""
 _TOPIC_IDS: Final = 12
 """The first version of Metadata that asks by topic id."""
-PERMANENT: Final = frozenset({"resolve", "tls", "negotiate"})
-"""The steps of connecting that fail in the same way when they are tried again."""
 _WAITING: Final = frozenset(
     {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
 )
@@ -49,6 +53,9 @@ class Directory:
         self.network = network
         self.random = random
         self.cluster = Cluster(config.max_brokers)
+        self.dialer = Dialer(network, config, random)
+        self.metrics = ClientMetrics(network.now)
+        self.hooks = HookCaller((self.metrics, *config.hooks))
         self._links: dict[tuple[int, str], Link] = {}
         self._first: Link | None = None
         self._made: list[Link] = []
@@ -56,16 +63,11 @@ class Directory:
         self._renewing: dict[Link, Task[float | None]] = {}
         self._coordinators: dict[tuple[CoordinatorKind, str], int] = {}
         self._learned_at: float | None = None
-        self._reached = False
-        """Whether a connection was ever made."""
         self._moved: set[int] = set()
 
     def repeatable(self, error: ConnectionFailedError) -> bool:
-        """Whether another trial may help after a connection failed.
-
-        Before the first successful connection an address is more likely wrong than a broker down: that fails at once.
-        """
-        return self._reached and error.step not in PERMANENT
+        """Whether another trial may help after a connection failed. See ``Dialer.is_final``."""
+        return not self.dialer.is_final(error)
 
     def trials(self, deadline: float) -> Trials:
         """Return the trials of one operation."""
@@ -85,7 +87,7 @@ class Directory:
         """
         link = self._links.get((node, purpose))
         if link is not None:
-            link.check(self.network.now())
+            self._check(link)
         if link is None or not link.alive:
             if purpose == GENERAL and self._first is not None and self._adopt_first(node):
                 link = self._links[node, purpose]
@@ -101,7 +103,7 @@ class Directory:
         if link is not None:
             yield from self._renew(link, deadline)
             return link
-        for node in self._shuffled(self.cluster.brokers):
+        for node in self._in_order_of_backoff(self.cluster.brokers):
             try:
                 return (yield from self.link(node, deadline=deadline, asks=False))
             except ConnectionFailedError:
@@ -119,14 +121,30 @@ class Directory:
 
     def _idlest(self) -> Link | None:
         """Return the open connection with the fewest requests in flight."""
-        now = self.network.now()
         for each in self._made:
-            each.check(now)
+            self._check(each)
         idlest = self._first if self._first is not None and self._first.alive else None
         for (_, purpose), link in self._links.items():
             if purpose == GENERAL and link.alive and (idlest is None or link.in_flight < idlest.in_flight):
                 idlest = link
         return idlest
+
+    def _check(self, link: Link) -> None:
+        """Close a connection whose broker is overdue, or that was not used for ``connection_max_idle``."""
+        link.check(self.network.now())
+        idle = self.config.connection_max_idle
+        if idle is not None and link.alive and not link.in_flight and link.moved_at + idle < link.clock():
+            link.close()
+
+    def _in_order_of_backoff(self, nodes: Iterable[int]) -> list[int]:
+        """Return brokers in random order, those that failed lately last."""
+        places = self.cluster.brokers
+        return sorted(self._shuffled(nodes), key=lambda node: self.dialer.ready_at(places[node].address))
+
+    def last_failure(self, node: int) -> ConnectionFailedError | None:
+        """Return why a broker cannot be reached, or None if the last connection to it was made."""
+        broker = self.cluster.brokers.get(node)
+        return None if broker is None else self.dialer.last_failure(broker.address)
 
     def known(self, *, deadline: float) -> Steps[Cluster]:
         """Return metadata that is not too old."""
@@ -156,12 +174,15 @@ class Directory:
                 response = yield from link.ask(request, deadline=deadline, limit=self.patience())
             except ConnectionFailedError as error:
                 trials.failed(error, final=not self.repeatable(error))
+            except DeadlineError as error:
+                raise trials.late(error) from None
             else:
                 if response.error_code == 0 and response.brokers:
                     break
                 trials.failed(broker_error(response.error_code, api="Metadata"), final=False)
             yield from trials.pause()
         self.cluster.learn(response)
+        log.debug("metadata of %d topics from %s", len(response.topics), link.address)
         answered = {each.name for each in response.topics}
         for name in wanted:
             if isinstance(name, str) and name not in answered:
@@ -176,12 +197,18 @@ class Directory:
         """
         trials = self.trials(deadline)
         while True:
-            found = yield from self.coordinators((key,), kind, deadline=deadline)
-            place = found[key]
-            if not isinstance(place, ErrorCode):
-                return place
-            error = broker_error(place, api="FindCoordinator", subject=key)
-            trials.failed(error, final=place not in _WAITING)
+            try:
+                found = yield from self.coordinators((key,), kind, deadline=deadline)
+            except ConnectionFailedError as error:
+                trials.failed(error, final=not self.repeatable(error))
+            except DeadlineError as error:
+                raise trials.late(error) from None
+            else:
+                place = found[key]
+                if not isinstance(place, ErrorCode):
+                    return place
+                refusal = broker_error(place, api="FindCoordinator", subject=key)
+                trials.failed(refusal, final=place not in _WAITING)
             yield from trials.pause()
 
     def coordinators(
@@ -241,6 +268,10 @@ class Directory:
             task = self._opening[key] = self.network.spawn(self._make(address, node, limit))
         try:
             link = yield from wait_for(task, deadline, f"a connection to {address}")
+        except DeadlineError as error:
+            raise DeadlineError(
+                waiting_for=error.waiting_for, cause=error.cause or self.dialer.last_failure(address)
+            ) from None
         finally:
             if task.done:
                 self._opening.pop(key, None)
@@ -248,22 +279,38 @@ class Directory:
 
     def _make(self, address: Address, node: int | None, deadline: float) -> Steps[Link]:
         """Make a connection, and keep it in mind until ``close``: those who wait for it may be gone by then."""
-        link = yield from Link.open(self.network, address, self.config, node=node, deadline=deadline)
-        self._reached = True
+        link = yield from Link.open(
+            self.network, address, self.config, node=node, deadline=deadline, dialer=self.dialer, hooks=self.hooks
+        )
         self._made = [*(each for each in self._made if each.alive), link]
         return link
 
     def _bootstrap(self, deadline: float) -> Steps[Link]:
         """Connect to one of the bootstrap addresses. Raises the last failure if none can be reached."""
         failure: ConnectionFailedError | None = None
-        for address in self._shuffled(self.config.bootstrap_servers):
+        addresses = yield from self._bootstrap_addresses(deadline)
+        for address in sorted(self._shuffled(addresses), key=self.dialer.ready_at):
             try:
                 return (yield from self._open(address, address, None, deadline))
             except ConnectionFailedError as error:
-                if failure is None or error.step not in PERMANENT:
+                if failure is None or error.retriable:
                     failure = error
         assert failure is not None
         raise failure
+
+    def _bootstrap_addresses(self, deadline: float) -> Steps[Sequence[Address]]:
+        """Return the bootstrap addresses, or with ``resolve_canonical_bootstrap_servers_only`` what they stand for."""
+        addresses = self.config.bootstrap_servers
+        if self.config.dns_lookup == "use_all_dns_ips":
+            return addresses
+        names: list[Address] = []
+        for address in addresses:
+            try:
+                looking = self.network.offload(resolve_canonical_names, address)
+                names += yield from wait_for(looking, deadline, f"the canonical names of {address.host}")
+            except OSError:
+                names.append(address)
+        return names
 
     def _adopt_first(self, node: int) -> bool:
         """Use the first connection for the broker with its address, if it is that broker."""

@@ -7,10 +7,11 @@ own connections, and its own way to wait.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from kafka_msgs.client.network import NetworkEvents
+from kafka_msgs.client.dns import resolve_host
+from kafka_msgs.client.network import Address, Endpoint, NetworkEvents
 from kafka_msgs.client.schedule import Schedule, Task
 from kafka_msgs.client.waiting import Pending, Steps
 
@@ -55,6 +56,17 @@ class Driver(ABC):
         except Exception as error:
             return Pending.failed(error)
         return self._result(value)
+
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function that blocks. Drivers with a way to resume from another thread run it in a helper thread."""
+        try:
+            return Pending.of(function(*arguments))
+        except Exception as error:
+            return Pending.failed(error)
+
+    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+        """Resolve a host name."""
+        return self.offload(resolve_host, address)
 
     def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
         """Call a function of the user in the thread that polls, and return its result."""

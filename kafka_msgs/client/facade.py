@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.client import Client
-from kafka_msgs.client.servers import settings_of
+from kafka_msgs.client.servers import CLIENT, Keywords, check_keywords, settings_of
 from kafka_msgs.client.waiting import Steps, sleep_until
 from kafka_msgs.errors import KafkaMsgsError
 
@@ -24,9 +24,6 @@ __all__ = ["AsyncFacade", "BlockingFacade"]
 
 C = TypeVar("C", Client, AsyncClient)
 T = TypeVar("T")
-
-Read = Callable[[Mapping[str, str]], dict[str, Any]]
-"""Takes the options of a facade out of Kafka's properties."""
 
 _LOG: Final = logging.getLogger("kafka_msgs.client")
 EXIT_TIMEOUT: Final = 5.0
@@ -41,16 +38,21 @@ class _Facade(Generic[C]):
     _owns_client = False
     _ended = False
 
-    def _take_client(self, servers: Any, options: Mapping[str, Any], read: Read, **own: Any) -> dict[str, Any]:
-        """Take over the client that is given, or create one; return the options of the facade."""
+    def _take_client(self, servers: Any, options: Mapping[str, Any], keywords: Keywords = CLIENT, **own: Any) -> Any:
+        """Take over the client that is given, or create one; return the config of the facade.
+
+        Raises ``OptionError`` for an unknown keyword, and for a keyword of the client beside a given client.
+        """
         if isinstance(servers, self._client_class):
+            check_keywords(options, keywords, keywords.names)
             self.client = servers
-            return dict(options)
-        config, found = settings_of(servers, options, read)
+            return keywords.config and keywords.config(**options)
+        config, found = settings_of(servers, options, keywords)
+        own_config = keywords.config and keywords.config(**found)
         self.client = self._client_class(config, **own)
         self.client._has_owner = True
         self._owns_client = True
-        return found
+        return own_config
 
     def _closing(self) -> Steps[None] | None:
         """Return the logic that ends what a program forgot to close."""

@@ -7,7 +7,7 @@ from typing import Final
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, CommitFailedError, FencedError, UnknownTopicError
 
-__all__ = ["broker_error", "raise_for"]
+__all__ = ["broker_error", "missing_error", "raise_for"]
 
 _CLASSES: Final[dict[ErrorCode, type[BrokerError]]] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: UnknownTopicError,
@@ -34,6 +34,14 @@ def broker_error(code: int, *, api: str, subject: object = None, message: str | 
     lost = api in _COMMIT_APIS and error in _LOST_MEMBERSHIP
     cls = CommitFailedError if lost else _CLASSES.get(error, BrokerError)
     return cls(error=error, retriable=error.retriable, api=api, subject=subject, message=message)
+
+
+def missing_error(api: str, subject: object) -> BrokerError:
+    """Return the exception for a response that does not mention a requested item."""
+    return broker_error(ErrorCode.UNKNOWN_SERVER_ERROR, api=api, subject=subject, message=_MISSING)
+
+
+_MISSING: Final = "the response of the broker does not mention it"
 
 
 def raise_for(code: int, *, api: str, subject: object = None, message: str | None = None) -> None:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
 from kafka_msgs.client.blocking import BlockingNetwork
+from kafka_msgs.client.helper_threads import call_in_thread
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps, Wait
 from kafka_msgs.errors import ClientBrokenError, ClientClosedError, KafkaMsgsError
@@ -218,19 +219,11 @@ class IOThread(BlockingNetwork):
 
     def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
         """Call a function of the user in a helper thread, because it may block, and return its result."""
-        future: Pending[Any] = Pending()
+        return self.offload(function, *arguments)
 
-        def work() -> None:
-            try:
-                value = function(*arguments)
-            except BaseException as failure:
-                error = failure if isinstance(failure, Exception) else ClientBrokenError(cause=failure)
-                self._post_quietly(lambda: future.fail(error))
-            else:
-                self._post_quietly(lambda: future.resolve(value))
-
-        threading.Thread(target=work, name="kafka-msgs-helper", daemon=True).start()
-        return future
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function that blocks in a helper thread, and return its result."""
+        return call_in_thread(function, arguments, self._post_quietly)
 
     def _post_quietly(self, function: Callable[[], object]) -> None:
         with suppress(KafkaMsgsError):  # the client may have ended meanwhile, and what the function is about with it

@@ -6,14 +6,19 @@ the versions (KIP-35, KIP-511), and proves who the client is. Requests may follo
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client.config import ClientConfig
-from kafka_msgs.client.network import Address, Network, Transport
-from kafka_msgs.client.waiting import Pending, Steps, Wait, wait_for
+from kafka_msgs.client.dial import Dialer
+from kafka_msgs.client.hooks import NO_HOOKS, HookCaller
+from kafka_msgs.client.network import Address, Endpoint, Network, Transport
+from kafka_msgs.client.waiting import Pending, Steps, Wait
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import (
@@ -42,8 +47,19 @@ _SOFTWARE: Final = "kafka-msgs"
 RENEW_AT: Final = 0.85
 """The share of a session's lifetime after which the client authenticates again (KIP-368)."""
 _OLDEST: Final = 0
-_FIRST_QUESTION: Final = 4
-"""The version of the first ApiVersions request. Version 5 is for those who name the node that they expect."""
+_SIZE_LENGTH: Final = 4
+
+log: Final = logging.getLogger("kafka_msgs.client.connection")
+
+
+class _Timing:
+    """When a request was written, and when it left: its bytes were handed to the system."""
+
+    __slots__ = ("begin", "left")
+
+    def __init__(self, begin: float) -> None:
+        self.begin = begin
+        self.left: float | None = None
 
 
 class Link:
@@ -53,6 +69,8 @@ class Link:
         self.address = address
         self.node = node
         self.alive = True
+        self.ready = False
+        """Whether the connection has been made ready for requests."""
         self.broken: Exception | None = None
         self.api_versions: ApiVersionsResponse | None = None
         self.renew_at: float | None = None
@@ -62,7 +80,8 @@ class Link:
         self._versions: dict[type[Request[Any]], VersionRange] = {}
         self._offered: dict[int, VersionRange] = {}
         self._connection = ClientConnection(client_id=config.client_id, max_frame_size=config.max_frame_size)
-        self._opened: Pending[None] = Pending()
+        self.opening: Pending[None] = Pending()
+        """Done when the connection is made, or when it has failed."""
         self._transport: Transport | None = None
         self._limit = config.max_in_flight
         self._request_timeout = config.request_timeout
@@ -70,31 +89,60 @@ class Link:
         self._abandoned: deque[tuple[Pending[Any], float]] = deque()
         """The requests that nobody waits for any more, and until when the broker should have answered them."""
         self._step = "connect"
-        self._clock: Callable[[], float] = lambda: 0.0
+        self._opening_since = 0.0
+        self.hooks = NO_HOOKS
+        self._unsent: list[_Timing] = []
+        """The times of requests that are not with the system yet."""
+        self.clock: Callable[[], float] = lambda: 0.0
         self.moved_at = 0.0
         """When bytes were last given to the system, or came from it. A broker is late from then on only."""
 
     @classmethod
     def open(
-        cls, network: Network, address: Address, config: ClientConfig, *, node: int | None, deadline: float
+        cls,
+        network: Network,
+        address: Address,
+        config: ClientConfig,
+        *,
+        node: int | None,
+        deadline: float,
+        dialer: Dialer | None = None,
+        hooks: HookCaller = NO_HOOKS,
     ) -> Steps[Link]:
         """Connect, agree on versions, and authenticate. Raises ``ConnectionFailedError`` and ``AuthenticationError``.
 
         If the caller goes away, the connection is closed.
         """
-        link = cls(address, config, node)
-        link._clock = network.monotonic
-        link._transport = network.connect(address, link, config.tls)
-        ready = False
+        dialer = dialer or Dialer(network, config, Random())
+        link: Link | None = None
         try:
-            yield from link._make_ready(network, config, deadline)
-            ready = True
+            start = partial(cls._start, network, config, node, hooks)
+            link = yield from dialer.dial(address, start, deadline)
+            yield from link._make_ready(network, config, dialer, deadline)
         except DeadlineError as error:
-            reason = "the time is over"
-            raise ConnectionFailedError(address=str(address), step=link._step, reason=reason) from error
+            step = "connect" if link is None else link._step
+            failure = ConnectionFailedError(address=str(address), step=step, reason=_overdue(error))
+            dialer.failed(address, failure)
+            raise failure from error
+        except ConnectionFailedError as error:
+            dialer.failed(address, error)
+            raise
         finally:
-            if not ready:
+            if link is not None and not link.ready:
                 link.close()
+        dialer.succeeded(address)
+        return link
+
+    @classmethod
+    def _start(
+        cls, network: Network, config: ClientConfig, node: int | None, hooks: HookCaller, endpoint: Endpoint
+    ) -> Link:
+        """Begin a connection to one IP address."""
+        link = cls(endpoint.address, config, node)
+        link.hooks = hooks
+        link.clock = network.monotonic
+        link.moved_at = link._opening_since = link.clock()
+        link._transport = network.connect(endpoint, link, config.tls)
         return link
 
     def ask(
@@ -123,7 +171,7 @@ class Link:
         """Wait for the answer to a request. See ``ask``."""
         gives_up = limit is not None and (deadline is None or limit < deadline)
         yield Wait((pending,), limit if gives_up else deadline)
-        while gives_up and not pending.done and self.moved_at + self._request_timeout > self._clock():
+        while gives_up and not pending.done and self.moved_at + self._request_timeout > self.clock():
             later = self.moved_at + self._request_timeout
             gives_up = deadline is None or later < deadline
             yield Wait((pending,), later if gives_up else deadline)
@@ -180,7 +228,13 @@ class Link:
             raise RequestLimitError(address=str(self.address), limit=self._limit)
         if version is None:
             version = self.version_of(type(request))
-        self._transport.write(self._connection.send(request, version, tag=(pending, type(request)), options=options))
+        timing = _Timing(self.clock())
+        data = self._connection.send(request, version, tag=(pending, type(request), timing), options=options)
+        self._unsent.append(timing)
+        self._transport.write(data)
+        if self.hooks.has("request_sent"):
+            api = request.INFO.name.removesuffix("Request")
+            self.hooks.call("request_sent", str(self.address), self.node, api, version, len(data))
         if not self._connection.in_flight:
             self._pull()
         return pending
@@ -193,7 +247,7 @@ class Link:
         if not self.alive or self._transport is None:
             pending.fail(self._failure())
             return pending
-        self._transport.write(self._connection.send_token(token, tag=(pending, None)))
+        self._transport.write(self._connection.send_token(token, tag=(pending, None, None)))
         return pending
 
     def authenticate(self, credentials: Credentials, network: Network, deadline: float) -> Steps[float | None]:
@@ -251,15 +305,18 @@ class Link:
     def opened(self) -> None:
         """Called by the network."""
         self._step = "negotiate"
-        self._opened.resolve(None)
+        self.opening.resolve(None)
 
     def data_sent(self) -> None:
-        """Called by the network: the time-outs of requests count from now on."""
-        self.moved_at = self._clock()
+        """Called by the network: everything that was written is on its way."""
+        self.moved_at = now = self.clock()
+        for each in self._unsent:
+            each.left = now
+        self._unsent.clear()
 
     def received(self, data: bytes) -> None:
         """Called by the network."""
-        self.moved_at = self._clock()
+        self.moved_at = self.clock()
         self._connection.receive_data(data)
         self._pull()
 
@@ -267,28 +324,42 @@ class Link:
         """Called by the network."""
         self._end(error)
 
-    def _make_ready(self, network: Network, config: ClientConfig, deadline: float) -> Steps[None]:
-        yield from wait_for(self._opened, deadline, f"a connection to {self.address}")
-        self.learn_versions((yield from self._ask_versions(deadline)))
+    def _make_ready(self, network: Network, config: ClientConfig, dialer: Dialer, deadline: float) -> Steps[None]:
+        self.learn_versions((yield from self._ask_versions(dialer, deadline)))
         if config.credentials is not None:
+            dialer.warn_of_credentials(self.address)
             self._step = "authenticate"
             lifetime = yield from self.authenticate(config.credentials, network, deadline)
             self.renew_at = None if lifetime is None else network.now() + lifetime * RENEW_AT
         self._step = "request"
+        self.ready = True
+        log.debug("%s: connected", self.address)
+        self.hooks.call("connected", str(self.address), self.node, self.clock() - self._opening_since)
 
-    def _ask_versions(self, deadline: float) -> Steps[ApiVersionsResponse]:
+    def _ask_versions(self, dialer: Dialer, deadline: float) -> Steps[ApiVersionsResponse]:
         """Ask for the versions of the broker; if it does not know the version of the question, ask in an older one."""
         from kafka_msgs import __version__
 
         request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
-        version = _FIRST_QUESTION
-        answer = yield from self.ask(request, version, deadline=deadline)
+        version = dialer.versions_question(self.address)
+        try:
+            answer = yield from self.ask(request, version, deadline=deadline)
+        except ConnectionFailedError as error:
+            if error.retriable:
+                dialer.step_down(self.address)
+            raise
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             offered = (each.max_version for each in answer.api_keys if each.api_key == ApiKey.API_VERSIONS)
             version = min(version, next(offered, _OLDEST))
             answer = yield from self.ask(request, version, deadline=deadline)
         if answer.error_code:
-            reason = f"ApiVersions: {ErrorCode(answer.error_code).name}"
+            code = ErrorCode(answer.error_code)
+            reason = f"ApiVersions: {code.name}"
+            raise ConnectionFailedError(
+                address=str(self.address), step="negotiate", reason=reason, retriable=code.retriable
+            )
+        if not answer.api_keys:
+            reason = "ApiVersions: the broker offers no api"
             raise ConnectionFailedError(address=str(self.address), step="negotiate", reason=reason)
         return answer
 
@@ -307,6 +378,8 @@ class Link:
                 self._break(error)
                 return
             if isinstance(event, ResponseReceived):
+                if self.hooks.has("response_received"):
+                    self._report(event)
                 event.tag[0].resolve_with(event.message)
                 if self._queue:
                     self._give_turn()
@@ -318,6 +391,14 @@ class Link:
                 self._unanswered(event)
             elif isinstance(event, ConnectionClosed):
                 return
+
+    def _report(self, event: ResponseReceived) -> None:
+        """Call the hooks for a response."""
+        _, cls, timing = event.tag
+        left = timing.begin if timing.left is None else timing.left
+        api, queued, waited = cls.INFO.name.removesuffix("Request"), left - timing.begin, self.clock() - left
+        size = len(event.payload) + _SIZE_LENGTH
+        self.hooks.call("response_received", str(self.address), self.node, api, event.version, size, queued, waited)
 
     def _turn(self) -> Pending[None]:
         """Return what is done when it is somebody's turn to send, or when the connection ends; the first one first.
@@ -344,7 +425,7 @@ class Link:
                     return
 
     def _unanswered(self, event: Unanswered) -> None:
-        pending, cls = event.tag
+        pending, cls, _ = event.tag
         if event.expected and cls is not None:
             pending.resolve(cls.response_class()())
         else:
@@ -352,7 +433,10 @@ class Link:
 
     def _break(self, error: Exception) -> None:
         """The broker sent what it must not send: close the connection."""
-        failure = ConnectionFailedError(address=str(self.address), step=self._step, reason=str(error))
+        final = self._step == "negotiate"
+        failure = ConnectionFailedError(
+            address=str(self.address), step=self._step, reason=str(error), retriable=not final
+        )
         failure.__cause__ = error
         if self._transport is not None:
             self._transport.close()
@@ -364,7 +448,10 @@ class Link:
             return
         self.alive = False
         self.broken = error
-        self._opened.fail(self._failure())
+        if self.ready:
+            log.debug("%s: the connection ended: %s", self.address, error or "closed")
+            self.hooks.call("disconnected", str(self.address), self.node, error)
+        self.opening.fail(self._failure())
         for each in self._connection.close():
             each.tag[0].fail(self._failure())
         self._give_turn()
@@ -372,5 +459,16 @@ class Link:
     def _failure(self) -> Exception:
         """Return the error of a request that cannot be answered any more."""
         if isinstance(self.broken, ConnectionFailedError):
-            return ConnectionFailedError(address=str(self.address), step=self.broken.step, reason=self.broken.reason)
+            broken = self.broken
+            step, reason = broken.step, broken.reason
+            if step == "request" and not self.ready:
+                step = self._step
+            return ConnectionFailedError(
+                address=str(self.address), step=step, reason=reason, retriable=broken.retriable
+            )
         return ConnectionFailedError(address=str(self.address), step=self._step, reason="the connection was closed")
+
+
+def _overdue(error: DeadlineError) -> str:
+    """Return the reason of a connection that was not ready in time, with its last failure."""
+    return "the time is over" if error.cause is None else f"the time is over; the last failure was: {error.cause}"

@@ -7,21 +7,37 @@ and ``poll``, ``aio`` on asyncio. Nothing here waits.
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps
-from kafka_msgs.errors import OptionError
+from kafka_msgs.errors import ConnectionFailedError, OptionError
 
 if TYPE_CHECKING:
+    import socket
     import ssl
 
-__all__ = ["Address", "Network", "NetworkEvents", "NetworkUser", "Stream", "Transport", "boot_time", "reason_of"]
+__all__ = [
+    "Address",
+    "Endpoint",
+    "Network",
+    "NetworkEvents",
+    "NetworkUser",
+    "Stream",
+    "Transport",
+    "boot_time",
+    "connection_failure",
+    "is_loopback",
+    "reason_of",
+]
 
 T = TypeVar("T")
 _HIGHEST_PORT = 2**16 - 1
+_NOT_IN_HOSTS = re.compile(r"[\s/@,\[\]]")
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)
 
 
@@ -35,14 +51,33 @@ class Address(NamedTuple):
     def parse(cls, text: str) -> Address:
         """Return the address in a text such as ``localhost:9092`` or ``[::1]:9092``. Raises ``OptionError``."""
         host, colon, port = text.strip().rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _HIGHEST_PORT:
+        if "://" in text:
+            reason = "expected HOST:PORT without a protocol; set security.protocol or tls instead"
+            raise OptionError(source="client", option="bootstrap_servers", value=text, reason=reason)
+        is_literal = host.startswith("[") and host.endswith("]")
+        host = host[1:-1] if is_literal else host
+        malformed = not host or _NOT_IN_HOSTS.search(host) or (":" in host) != is_literal
+        if not colon or malformed or not port.isascii() or not port.isdigit() or int(port) > _HIGHEST_PORT:
             reason = "expected HOST:PORT, such as localhost:9092 or [::1]:9092"
             raise OptionError(source="client", option="bootstrap_servers", value=text, reason=reason)
         return cls(host, int(port))
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Endpoint(NamedTuple):
+    """One IP address of a host, and the address that it was resolved from."""
+
+    address: Address
+    family: int = 0
+    sockaddr: Any = None
+    """The socket address, in the form of ``socket.getaddrinfo``."""
+    connected: socket.socket | None = None
+    """A socket that is connected already: through a proxy."""
+
+    def __str__(self) -> str:
+        return str(self.sockaddr[0] if self.sockaddr else self.address)
 
 
 class Stream(Protocol):
@@ -147,8 +182,16 @@ class Network(Protocol):
         """Return the seconds of a clock that goes on while the machine is suspended."""
         ...
 
-    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+        """Resolve a host name, without holding up anything. The result may be an ``OSError``."""
+        ...
+
+    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
         """Begin to make a connection, and return at once. The stream hears when it is opened or has failed."""
+        ...
+
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function that blocks, and return its result. Where possible, it runs in a helper thread."""
         ...
 
     def post(self, function: Callable[[], object]) -> None:
@@ -174,6 +217,28 @@ class Network(Protocol):
 def boot_time() -> float:
     """Return the seconds since the machine was started, with those in which it was suspended where that is known."""
     return time.monotonic() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, as far as its name or address tells."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def connection_failure(address: Address, step: str, error: Exception) -> ConnectionFailedError:
+    """Return the failure of a connection. Certificates that either side refuses, and bytes that are not TLS, are final.
+
+    A connection that ends during the handshake is not: load balancers and brokers that stop do that, too.
+    """
+    name = getattr(error, "reason", None)
+    final = isinstance(name, str) and not _PASSING_TLS.search(name)
+    return ConnectionFailedError(address=str(address), step=step, reason=reason_of(error), retriable=not final)
+
+
+_PASSING_TLS = re.compile("EOF|SYSCALL|RESET|INTERNAL_ERROR|CLOSE_NOTIFY")
+"""Names of OpenSSL's reasons for the end of a connection, and for errors inside of a broker."""
 
 
 def reason_of(error: Exception) -> str:

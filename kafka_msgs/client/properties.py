@@ -1,7 +1,7 @@
 """Settings by the names that Kafka's own clients use, such as ``security.protocol`` and ``sasl.jaas.config``.
 
-The names are those of ``org.apache.kafka.clients.CommonClientConfigs`` and of the classes ``SslConfigs`` and
-``SaslConfigs``. Names that mean nothing here are ignored, as Kafka ignores them: one file serves several tools.
+``property_table`` lists the names. This module makes the TLS context and the credentials, which take several
+properties each: by Kafka's names (``SslConfigs``, ``SaslConfigs``) or by librdkafka's.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from kafka_msgs.client.auth import Credentials, OAuthBearer, Plain, Scram
+from kafka_msgs.client.servers import parse_settings
 from kafka_msgs.errors import OptionError
 
 if TYPE_CHECKING:
@@ -28,32 +29,17 @@ _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _JAAS: Final = "sasl.jaas.config"
 _MECHANISM: Final = "sasl.mechanism"
 _TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
-_MS: Final = 1000.0
+_CLIENT: Final = "sasl.oauthbearer.client.credentials.client"
 _HOUR: Final = 3600
-
-_SECONDS: Final[Mapping[str, str]] = {
-    "default.api.timeout.ms": "timeout",
-    "request.timeout.ms": "request_timeout",
-    "socket.connection.setup.timeout.ms": "connect_timeout",
-    "retry.backoff.ms": "backoff",
-    "retry.backoff.max.ms": "longest_backoff",
-    "metadata.max.age.ms": "metadata_age",
-}
-"""Times: Kafka's names (in ms), and ours (in seconds)."""
 
 _OPTION: Final = re.compile(r"""\s*([\w.\-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"']+)""")
 
 
 def settings_of(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of a ``ClientConfig``. Raises ``OptionError`` for a wrong value."""
-    settings: dict[str, Any] = {}
-    if "bootstrap.servers" in properties:
-        settings["bootstrap_servers"] = properties["bootstrap.servers"]
-    if properties.get("client.id"):
-        settings["client_id"] = properties["client.id"]
-    for name, ours in _SECONDS.items():
-        if name in properties:
-            settings[ours] = _milliseconds(name, properties[name])
+    """Return the settings of a ``ClientConfig`` in properties by Kafka's names. Raises ``OptionError``."""
+    settings = parse_settings(properties, "client")
+    if not settings.get("client_id", "set"):
+        del settings["client_id"]
     context = tls_of(properties)
     if context is not None:
         settings["tls"] = context
@@ -74,35 +60,43 @@ def _protocol(properties: Mapping[str, str]) -> str:
     return protocol
 
 
-def _milliseconds(name: str, text: str) -> float:
-    if not text.strip().isdecimal():
-        raise _refusal(name, text, "expected a number of milliseconds")
-    return int(text) / _MS
-
-
 def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
     from kafka_msgs.client.tls import context_of_texts
 
-    check = properties.get("ssl.endpoint.identification.algorithm", "https").strip() != ""
+    if not _is_true(properties, "enable.ssl.certificate.verification"):
+        raise _refusal("enable.ssl.certificate.verification", "false", "certificates are always verified")
+    algorithm = properties.get("ssl.endpoint.identification.algorithm", "https").strip().lower()
     return context_of_texts(
-        authorities=_pem(properties, "truststore", "certificates"),
-        certificate=_pem(properties, "keystore", "certificate.chain"),
-        key=properties.get("ssl.keystore.key"),
+        authorities=_pem(properties, "ssl.truststore.certificates", "ssl.truststore", "ssl.ca.location"),
+        certificate=_pem(properties, "ssl.keystore.certificate.chain", "ssl.keystore", "ssl.certificate.location"),
+        key=_pem(properties, "ssl.keystore.key", None, "ssl.key.location"),
         password=properties.get("ssl.key.password"),
-        check_host_name=check,
+        check_host_name=algorithm not in ("", "none") and _is_true(properties, "ssl.check.hostname"),
     )
 
 
-def _pem(properties: Mapping[str, str], store: str, inline: str) -> str | None:
-    """Return the text of a store in PEM, from a file or from the properties."""
-    text, location = properties.get(f"ssl.{store}.{inline}"), properties.get(f"ssl.{store}.location")
-    if text is not None or location is None:
-        return text
-    kind = properties.get(f"ssl.{store}.type", "JKS").strip().upper()
+def _is_true(properties: Mapping[str, str], name: str) -> bool:
+    """Return a boolean that is true by default."""
+    text = properties.get(name, "true").strip().lower()
+    if text not in ("true", "false"):
+        raise _refusal(name, text, "expected true or false")
+    return text == "true"
+
+
+def _pem(properties: Mapping[str, str], inline: str, store: str | None, file: str) -> str | None:
+    """Return a text in PEM: from the properties, from Kafka's store, or from the file that librdkafka names."""
+    if inline in properties:
+        return properties[inline]
+    if file in properties:
+        return _read(file, properties[file])
+    if store is None or f"{store}.location" not in properties:
+        return None
+    location = properties[f"{store}.location"]
+    kind = properties.get(f"{store}.type", "JKS").strip().upper()
     if kind != "PEM":
-        reason = f"stores of type {kind} cannot be read; convert it, and set ssl.{store}.type=PEM"
-        raise _refusal(f"ssl.{store}.location", location, reason)
-    return _read(f"ssl.{store}.location", Path(location))
+        reason = f"stores of type {kind} cannot be read; convert it, and set {store}.type=PEM"
+        raise _refusal(f"{store}.location", location, reason)
+    return _read(f"{store}.location", location)
 
 
 def _credentials(properties: Mapping[str, str]) -> Credentials:
@@ -112,12 +106,18 @@ def _credentials(properties: Mapping[str, str]) -> Credentials:
     if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
         reason = "expected PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
         raise _refusal(_MECHANISM, mechanism, reason)
-    options = _login_options(properties)
+    options = _user(properties)
     if "username" not in options or "password" not in options:
         raise _refusal(_JAAS, None, "username and password are missing")
     if mechanism == "PLAIN":
         return Plain(options["username"], options["password"])
     return Scram(options["username"], options["password"], mechanism)
+
+
+def _user(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return name and password: librdkafka's properties, or the options of Kafka's login module."""
+    given = {name: properties[f"sasl.{name}"] for name in ("username", "password") if f"sasl.{name}" in properties}
+    return given or _login_options(properties)
 
 
 def _login_options(properties: Mapping[str, str]) -> dict[str, str]:
@@ -137,14 +137,15 @@ def _unquoted(text: str) -> str:
 
 
 def _token(properties: Mapping[str, str]) -> Callable[[], str]:
-    """Return what gives the token: a file, or an unsecured token that is made here (for tests)."""
+    """Return what gives the token: an endpoint, a file, or an unsecured token that is made here (for tests)."""
     url = properties.get(_TOKEN_URL)
+    if url is not None and urlsplit(url).scheme in ("http", "https"):
+        return _client_credentials(url, properties)
     if url is not None:
         place = urlsplit(url)
         if place.scheme != "file":
-            reason = "only file: is supported here; give a function for the token in Python"
-            raise _refusal(_TOKEN_URL, url, reason)
-        return lambda: _read(_TOKEN_URL, Path(unquote(place.path))).strip()
+            raise _refusal(_TOKEN_URL, None, "expected a URL of the scheme https or file")
+        return lambda: _read(_TOKEN_URL, unquote(place.path)).strip()
     claims = {
         name.removeprefix("unsecuredLoginStringClaim_"): value
         for name, value in _login_options(properties).items()
@@ -155,11 +156,25 @@ def _token(properties: Mapping[str, str]) -> Callable[[], str]:
     return lambda: _unsecured_token(claims)
 
 
+def _client_credentials(url: str, properties: Mapping[str, str]) -> Callable[[], str]:
+    """Return the function that requests tokens: settings of Kafka 4.1 and of librdkafka, or of the login module."""
+    from kafka_msgs.client.oidc import ClientCredentials
+
+    login = _login_options(properties) if _JAAS in properties else {}
+    user = properties.get(f"{_CLIENT}.id", login.get("clientId"))
+    secret = properties.get(f"{_CLIENT}.secret", login.get("clientSecret"))
+    if not user or not secret:
+        raise _refusal(f"{_CLIENT}.id", None, f"{_CLIENT}.id and {_CLIENT}.secret are needed for the token endpoint")
+    return ClientCredentials(url, user, secret, properties.get("sasl.oauthbearer.scope", login.get("scope")))
+
+
 def _extensions(properties: Mapping[str, str]) -> dict[str, str]:
+    given = properties.get("sasl.oauthbearer.extensions", "")
+    pairs = dict(each.split("=", 1) for each in given.split(",") if "=" in each)
     if _JAAS not in properties:
-        return {}
+        return pairs
     options = _login_options(properties)
-    return {
+    return pairs | {
         name.removeprefix("extension_").removeprefix("unsecuredLoginExtension_"): value
         for name, value in options.items()
         if name.startswith(("extension_", "unsecuredLoginExtension_"))
@@ -174,12 +189,15 @@ def _unsecured_token(claims: Mapping[str, str]) -> str:
     return ".".join((*encoded, ""))
 
 
-def _read(option: str, path: Path) -> str:
+def _read(option: str, path: str) -> str:
+    reason = "the file is not a text"
     try:
-        return path.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "the file is not a text"
-        raise _refusal(option, str(path), reason) from None
+        return Path(path).read_text(encoding="ascii")
+    except OSError as error:
+        reason = error.strerror or reason
+    except UnicodeDecodeError:
+        pass
+    raise _refusal(option, path, reason)
 
 
 def _refusal(option: str, value: object, reason: str) -> OptionError:

@@ -1,6 +1,6 @@
 """Non-blocking sockets of the blocking driver: plain, and encrypted with TLS.
 
-A transport tries the addresses of its host one after the other, and then carries bytes. Encryption stands between the
+A transport connects to one address, and then carries bytes. Encryption stands between the
 socket and the stream (``ssl.MemoryBIO``), so bytes that are decrypted already are never invisible to ``poll``.
 """
 
@@ -11,10 +11,9 @@ import os
 import select
 import socket
 from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from kafka_msgs.client.network import Address, Stream, reason_of
+from kafka_msgs.client.network import Endpoint, Stream, connection_failure
 from kafka_msgs.errors import ConnectionFailedError
 
 if TYPE_CHECKING:
@@ -39,25 +38,34 @@ class Watcher(Protocol):
 class SocketTransport:
     """One connection over TCP."""
 
-    def __init__(self, watcher: Watcher, address: Address, stream: Stream) -> None:
+    def __init__(self, watcher: Watcher, endpoint: Endpoint, stream: Stream) -> None:
         self._watcher = watcher
-        self._address = address
+        self._endpoint = endpoint
         self._stream = stream
         self._socket: socket.socket | None = None
         self._connected = False
-        self._places: Iterator[Any] = iter(())
-        self._failure: OSError = OSError("the host name has no address")
         self._out: deque[memoryview] = deque()
         self._flushing = False
 
     def start(self) -> None:
-        """Resolve the host name, and begin to connect."""
+        """Begin to connect."""
+        if self._endpoint.connected is not None:
+            self._socket = self._endpoint.connected
+            self._socket.setblocking(False)
+            self._watcher.watch(self._socket.fileno(), self, select.POLLOUT)
+            return
         try:
-            self._places = iter(socket.getaddrinfo(self._address.host, self._address.port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
-            self._end(self._failed("resolve", error))
+            self._socket = socket.socket(self._endpoint.family, socket.SOCK_STREAM)
+            self._socket.setblocking(False)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            code = self._socket.connect_ex(self._endpoint.sockaddr)
+        except OSError as error:
+            self._end(self._failed("connect", error))
+            return
+        if code in _UNDER_WAY:
+            self._watcher.watch(self._socket.fileno(), self, select.POLLOUT)
         else:
-            self._try_next()
+            self._end(self._failed("connect", OSError(code, os.strerror(code))))
 
     def write(self, data: bytes) -> None:
         """Queue bytes. They leave when the driver waits next."""
@@ -100,25 +108,6 @@ class SocketTransport:
             self._flushing = True
             self._watcher.flush_later(self)
 
-    def _try_next(self) -> None:
-        """Begin to connect to the next address of the host, or give up."""
-        self._close_socket()
-        for family, kind, protocol, _, place in self._places:
-            try:
-                self._socket = socket.socket(family, kind, protocol)
-                self._socket.setblocking(False)
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                code = self._socket.connect_ex(place)
-            except OSError as error:
-                self._failure = error
-            else:
-                if code in _UNDER_WAY:
-                    self._watcher.watch(self._socket.fileno(), self, select.POLLOUT)
-                    return
-                self._failure = OSError(code, os.strerror(code))
-            self._close_socket()
-        self._end(self._failed("connect", self._failure))
-
     def _close_socket(self) -> None:
         if self._socket is not None:
             self._watcher.forget(self._socket.fileno())
@@ -129,8 +118,7 @@ class SocketTransport:
         assert self._socket is not None
         code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            self._failure = OSError(code, os.strerror(code))
-            self._try_next()
+            self._end(self._failed("connect", OSError(code, os.strerror(code))))
             return
         self._connected = True
         self._watcher.watch(self._socket.fileno(), self, select.POLLIN)
@@ -177,7 +165,7 @@ class SocketTransport:
         self._watcher.watch(sock.fileno(), self, select.POLLIN | select.POLLOUT if self._out else select.POLLIN)
 
     def _failed(self, step: str, error: Exception) -> ConnectionFailedError:
-        return ConnectionFailedError(address=str(self._address), step=step, reason=reason_of(error))
+        return connection_failure(self._endpoint.address, step, error)
 
     def _closed(self) -> None:
         """The other side closed the connection."""
@@ -192,14 +180,14 @@ class SocketTransport:
 class TlsTransport(SocketTransport):
     """One connection over TCP with TLS."""
 
-    def __init__(self, watcher: Watcher, address: Address, stream: Stream, context: ssl.SSLContext) -> None:
-        super().__init__(watcher, address, stream)
+    def __init__(self, watcher: Watcher, endpoint: Endpoint, stream: Stream, context: ssl.SSLContext) -> None:
+        super().__init__(watcher, endpoint, stream)
         import ssl
 
         self._errors = ssl
         self._received = ssl.MemoryBIO()
         self._to_send = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=address.host)
+        self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=endpoint.address.host)
         self._secure = False
         self._plain: deque[memoryview] = deque()
 

@@ -7,10 +7,11 @@ knows its facts. It is built with keyword arguments. Its text is made from the f
 from __future__ import annotations
 
 import copyreg
+import re
 
 from kafka_msgs.lazy_attrs import define
 
-__all__ = ["InternalError", "KafkaMsgsError", "MissingExtraError", "shown"]
+__all__ = ["InternalError", "KafkaMsgsError", "MissingExtraError", "mask_credentials", "shown"]
 
 
 class KafkaMsgsError(Exception):
@@ -49,6 +50,19 @@ def shown(value: object) -> str:
     except Exception:
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def mask_credentials(value: object) -> object:
+    """Return a value without the user names, passwords and queries of URLs in its texts."""
+    if isinstance(value, str):
+        return _QUERY.sub(r"\1***", _USER_INFO.sub("//***@", value)) if "//" in value else value
+    if isinstance(value, tuple | list):
+        return type(value)(map(mask_credentials, value)) if type(value) in (tuple, list) else value
+    return value
+
+
+_USER_INFO = re.compile(r"//[^/\s]*@")
+_QUERY = re.compile(r"(//[^\s?]*\?)\S+")
 
 
 @define(kw_only=True, slots=False, repr=False)

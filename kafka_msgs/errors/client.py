@@ -55,12 +55,14 @@ class ConnectionFailedError(ClientError, ConnectionError):
     """A connection that could not be made, or that ended.
 
     Attributes: ``address`` (``host:port``), ``step`` (``resolve``, ``connect``, ``tls``, ``negotiate``,
-    ``authenticate`` or ``request``) and ``reason``.
+    ``authenticate`` or ``request``), ``reason``, and ``retriable`` (whether another attempt may succeed). An unknown
+    host name, a refused certificate, no common version, and bytes that are not Kafka's are final.
     """
 
     address: str
     step: str
     reason: str
+    retriable: bool = True
 
     def _text(self) -> str:
         return f"{self.address}: {self.step}: {self.reason}"

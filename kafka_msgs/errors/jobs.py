@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_msgs.errors.base import KafkaMsgsError, shown
+from attrs import field
+
+from kafka_msgs.errors.base import KafkaMsgsError, mask_credentials, shown
 from kafka_msgs.lazy_attrs import define
 
 __all__ = ["ForkedProcessError", "JobPathError", "OptionError"]
@@ -12,12 +14,13 @@ __all__ = ["ForkedProcessError", "JobPathError", "OptionError"]
 class OptionError(KafkaMsgsError, ValueError):
     """An option with a wrong value, or an unknown option.
 
-    Attributes: ``source`` (of which function, class or data source), ``option``, ``value`` and ``reason``.
+    Attributes: ``source`` (of which function, class or data source), ``option``, ``value`` and ``reason``. URLs in the
+    value and in the reason have lost their user information and their query.
     """
 
     source: str
     option: str
-    value: object
+    value: object = field(converter=mask_credentials)
     reason: str
 
     def _text(self) -> str:

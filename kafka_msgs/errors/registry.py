@@ -48,15 +48,16 @@ class RegisteredSchemaError(KafkaMsgsError, ValueError):
 
 @define(kw_only=True, slots=False, repr=False)
 class PayloadError(KafkaMsgsError, ValueError):
-    """Bytes that are not a value of the schema that they name.
+    """Bytes that are not a value of the schema that they name, or a value that the schema does not allow.
 
-    Attributes: ``row``, ``schema_id`` (None if the bytes name none) and ``reason``.
+    Attributes: ``row`` (None for a value that is not in a column), ``schema_id`` (None if the bytes name none) and ``reason``.
     """
 
-    row: int
+    row: int | None
     schema_id: int | None
     reason: str
 
     def _text(self) -> str:
+        place = "a value" if self.row is None else f"row {self.row}"
         schema = "" if self.schema_id is None else f" of schema {self.schema_id}"
-        return f"row {self.row}{schema}: {self.reason}"
+        return f"{place}{schema}: {self.reason}"

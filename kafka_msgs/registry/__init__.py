@@ -2,7 +2,7 @@
 
 ``schemas`` has the registered schemas, from a file or from the registry's own topic; ``api`` asks a registry.
 ``decode`` reads columns of payloads as Arrow arrays; ``avro``, ``protobuf`` and ``json`` know the formats, each through
-a library of the extra ``registry``.
+a library of the extra ``registry``. ``serializers`` encodes and decodes single keys and values.
 """
 
 from typing import TYPE_CHECKING
@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from kafka_msgs.registry.api import RegistryApi
     from kafka_msgs.registry.decode import PayloadReader, decode_payloads
     from kafka_msgs.registry.schemas import Reference, RegisteredSchema, Schemas, SchemaSource
+    from kafka_msgs.registry.serializers import PayloadDeserializer, PayloadSerializer
 else:
     __getattr__, __dir__ = lazy_attributes(
         __name__,
         {
+            "PayloadDeserializer": "serializers",
             "PayloadReader": "decode",
+            "PayloadSerializer": "serializers",
             "Reference": "schemas",
             "RegisteredSchema": "schemas",
             "RegistryApi": "api",
@@ -28,7 +31,9 @@ else:
     )
 
 __all__ = [
+    "PayloadDeserializer",
     "PayloadReader",
+    "PayloadSerializer",
     "Reference",
     "RegisteredSchema",
     "RegistryApi",

@@ -38,7 +38,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="reading Avro", extra="registry", package="fastavro") from error
 
-__all__ = ["AvroReader"]
+__all__ = ["AvroReader", "check_arrays"]
 
 _PLAIN: Final = {
     "null": pa.null(),
@@ -98,7 +98,7 @@ class AvroReader:
         It raises an ``Exception`` of any kind for bytes that are not such a value.
         """
         written, named = self._parsed(writer)
-        _check_arrays(writer.id, written, named)
+        check_arrays(writer.id, written, named)
         read_as, change = None if writer.id == self._id else self._schema, self._shape.change
 
         def decoded(payload: bytes) -> object:
@@ -208,7 +208,7 @@ def _decimal(schema: Any) -> pa.DataType:
     return pa.decimal128(precision, scale) if precision <= _MOST_DIGITS else pa.decimal256(precision, scale)
 
 
-def _check_arrays(schema_id: int, schema: Any, named: Mapping[str, Any]) -> None:
+def check_arrays(schema_id: int, schema: Any, named: Mapping[str, Any]) -> None:
     """Raise ``RegisteredSchemaError`` for an array of items without bytes: a few bytes could announce any number."""
     known = {"null": True}
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -49,7 +49,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="reading Protobuf", extra="registry", package="grpcio-tools") from error
 
-__all__ = ["ProtobufReader"]
+__all__ = ["ProtobufReader", "compile_schema", "read_message_indexes"]
 
 _SCALARS: Final = {
     FieldDescriptor.TYPE_BOOL: pa.bool_(),
@@ -92,7 +92,7 @@ class ProtobufReader:
     def __init__(self, schema: RegisteredSchema, source: SchemaSource, message: str | None = None) -> None:
         self._source = source
         self._id = schema.id
-        self._pool, self._names = _compiled(schema, source)
+        self._pool, self._names = compile_schema(schema, source)
         name = message or self._names.first
         try:
             found: Descriptor = self._pool.FindMessageTypeByName(name)
@@ -112,11 +112,11 @@ class ProtobufReader:
 
         It raises an ``Exception`` of any kind for bytes that are not such a message.
         """
-        names = self._names if writer.id == self._id else _compiled(writer, self._source)[1]
+        names = self._names if writer.id == self._id else compile_schema(writer, self._source)[1]
         change = self._shape.change
 
         def decoded(payload: bytes) -> object:
-            place, start = _message_indexes(payload)
+            place, start = read_message_indexes(payload)
             if (name := names.at(place)) != self._name:
                 raise ValueError(f"it is a {name}, not a {self._name}")
             message = self._message.FromString(payload[start:])
@@ -169,7 +169,7 @@ def _microseconds(value: Any) -> int:
     return int(value.seconds) * _US + int(value.nanos / 1000)
 
 
-def _message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
+def read_message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
     """Return the place of a message in its file, by numbers from outside in, and where the message begins.
 
     The numbers are zigzag varints after their count. No number at all stands for the first message. The messages that
@@ -201,6 +201,15 @@ class _Names:
     def first(self) -> str:
         return self.at((0,)) if self._messages else ""
 
+    def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the full name of each message, and its place."""
+        waiting = [((index,), each) for index, each in enumerate(self._messages)]
+        while waiting:
+            place, message = waiting.pop()
+            yield self.at(place), place
+            nested = [each for each in message.nested_type if not each.options.map_entry]
+            waiting += [((*place, index), each) for index, each in enumerate(nested)]
+
     def at(self, place: tuple[int, ...]) -> str:
         """Return the full name of the message at a place; raises ``ValueError`` if there is none."""
         names, messages = [self._package] if self._package else [], self._messages
@@ -212,7 +221,7 @@ class _Names:
         return ".".join(names)
 
 
-def _compiled(schema: RegisteredSchema, source: SchemaSource) -> tuple[DescriptorPool, _Names]:
+def compile_schema(schema: RegisteredSchema, source: SchemaSource) -> tuple[DescriptorPool, _Names]:
     """Return the types of a schema and of those that it needs, and the names of its own messages."""
     files = tuple((name, other.text) for name, other in referenced(schema, source))
     found = FileDescriptorSet.FromString(_protoc(schema.id, schema.text, files))

@@ -327,7 +327,12 @@ producer.send({topic!r}, b"again")
 producer.close(), consumer.close(), small.close()
 """
     done = subprocess.run(
-        [sys.executable, *DEV, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60, check=False, env=ENV
+        [sys.executable, *DEV, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=ENV,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert values(servers, topic) == [b"parent", b"again"]

@@ -124,5 +124,5 @@ def test_keywords_go_before_what_the_servers_say(form: type[Any]) -> None:
 def test_a_wrong_keyword_is_refused() -> None:
     with pytest.raises(OptionError, match="timeout"):
         Consumer(SERVERS, timeout=-1)
-    with pytest.raises(TypeError, match="group"):
+    with pytest.raises(OptionError, match="did you mean group_id"):
         Consumer(SERVERS, group="g")  # type: ignore[call-arg]

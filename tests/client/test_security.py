@@ -127,10 +127,13 @@ def test_a_certificate_of_an_unknown_authority_is_refused(kafka_cluster: Cluster
 
 
 @both_forms
-def test_tls_against_a_plain_port_is_an_error_at_once(kafka_cluster: ClusterAddresses, call: CallAll) -> None:
+def test_tls_against_a_plain_port_is_an_error_soon(kafka_cluster: ClusterAddresses, call: CallAll) -> None:
     files = kafka_cluster.certificates
     settings = ClientConfig(
-        bootstrap_servers=kafka_cluster.bootstrap_servers, tls=tls_context(authorities=files.authority), timeout=20
+        bootstrap_servers=kafka_cluster.bootstrap_servers,
+        tls=tls_context(authorities=files.authority),
+        timeout=20,
+        connect_timeout=1.0,
     )
     with pytest.raises(ConnectionFailedError, match="tls: "):
         call(settings)

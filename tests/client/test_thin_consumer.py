@@ -16,7 +16,7 @@ import pytest
 
 from kafka_msgs.client import Client, TopicPartition
 from kafka_msgs.client.consumer import ConsumerConfig
-from kafka_msgs.client.consumer.config import consumer_settings
+from kafka_msgs.client.consumer.config import CONSUMER, consumer_settings
 from kafka_msgs.client.servers import settings_of
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import OptionError
@@ -67,7 +67,7 @@ def test_d2_records_carry_offset_partition_and_key_beside_the_value(cluster: Gro
 
 def test_d3_the_loop_of_the_design_reads_everything_and_commits(cluster: GroupCluster) -> None:
     properties = {"bootstrap.servers": "b1:9092", "group.id": "g", "auto.offset.reset": "earliest"}
-    client, settings = settings_of(properties, {}, consumer_settings)
+    client, settings = settings_of(properties, {}, CONSUMER)
     assert (str(client.bootstrap_servers[0]), settings["group_id"]) == ("b1:9092", "g")
     consumer = User(cluster, **settings)
     consumer.core.subscribe(["t"])

@@ -7,7 +7,7 @@ seed gives the same latencies, so that a run can be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
@@ -21,7 +21,8 @@ from kafka_msgs.broker.connection import Connection, Server
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.driver import WaitingDriver
-from kafka_msgs.client.network import Address, Stream
+from kafka_msgs.client.network import Address, Endpoint, Stream
+from kafka_msgs.client.waiting import Pending
 from kafka_msgs.errors import ConnectionFailedError
 
 if TYPE_CHECKING:
@@ -71,9 +72,13 @@ class BrokerNetwork(WaitingDriver):
         """Return the time of the clients in seconds."""
         return self.time
 
-    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> _Wire:
+    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+        """Every host has one address."""
+        return Pending.of([Endpoint(address)])
+
+    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> _Wire:
         """Begin a connection to a broker. One that does not run refuses it."""
-        wire = _Wire(self, address, stream)
+        wire = _Wire(self, endpoint.address, stream)
         self.wires.add(wire)
         self.later(self.latency(), wire.accept)
         return wire

@@ -8,7 +8,7 @@ response. The bytes in between are real: they go through ``ClientConnection``, a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,7 +18,7 @@ from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.driver import WaitingDriver
-from kafka_msgs.client.network import Address, Stream
+from kafka_msgs.client.network import Address, Endpoint, Stream
 from kafka_msgs.client.waiting import Pending, sleep_until
 from kafka_msgs.errors import ConnectionFailedError
 from kafka_msgs.lookup import message_class
@@ -48,7 +48,8 @@ LATENCY = 0.001
 class SimulatedBroker:
     """A broker in memory. ``handle`` answers its requests; None is for no answer.
 
-    ``requests`` has every request but ApiVersions, in order; ``negotiations`` counts those. ``limits`` says which
+    ``requests`` has every request but ApiVersions, in order; ``negotiations`` counts those, and connections end at the
+    first ``ignored_greetings`` of them. ``limits`` says which
     versions of an api are offered, and leaves out an api whose limits are None. ``features`` are the finalized ones,
     with their levels.
     """
@@ -61,11 +62,16 @@ class SimulatedBroker:
     requests: list[Request[Any]] = field(factory=list)
     frames: list[RequestFrame] = field(factory=list)
     negotiations: int = 0
+    greetings: list[RequestFrame] = field(factory=list)
+    ignored_greetings: int = 0
 
     def answer(self, frame: RequestFrame) -> Reply:
         """Return the answer to a request."""
         if frame.header.request_api_key == ApiKey.API_VERSIONS:
             self.negotiations += 1
+            self.greetings.append(frame)
+            if self.negotiations <= self.ignored_greetings:
+                return None
             return self.versions()
         self.frames.append(frame)
         self.requests.append(frame.message)
@@ -139,6 +145,9 @@ class _Transport:
         for payload in self._frames.feed(data):
             frame = decode_request(payload)
             reply = self.broker.answer(frame)
+            if self.broker.negotiations <= self.broker.ignored_greetings:
+                self.cut()
+                return
             if reply is None or not request_needs_response(frame.message):
                 continue
             pending: Pending[Response] = reply if isinstance(reply, Pending) else Pending.of(reply)
@@ -194,8 +203,13 @@ class SimulatedNetwork(WaitingDriver):
         """Do something after a time."""
         heapq.heappush(self._agenda, (self.time + seconds, next(self._order), action))
 
-    def connect(self, address: Address, stream: Stream, tls: ssl.SSLContext | None = None) -> _Transport:
+    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+        """Every host has one address."""
+        return Pending.of([Endpoint(address)])
+
+    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> _Transport:
         """Connect to a broker in memory; an unknown one, or one that is down, refuses."""
+        address = endpoint.address
         broker = self.brokers.get(address)
         transport = _Transport(self, broker, stream)
         self.connections += 1
@@ -205,6 +219,12 @@ class SimulatedNetwork(WaitingDriver):
             self.to_client(LATENCY, lambda: transport.cut(failure))
         else:
             self.to_client(LATENCY, transport.start)
+        return transport
+
+    def silent(self, stream: Stream) -> _Transport:
+        """Begin a connection that is never made."""
+        transport = _Transport(self, None, stream)
+        self.transports.add(transport)
         return transport
 
     def stop(self, broker: SimulatedBroker) -> None:

@@ -148,9 +148,9 @@ def _broker_tls(command_config: Path | None) -> ssl.SSLContext | None:
     if command_config is None:
         return None
     from kafka_msgs.client.properties import tls_of
-    from kafka_msgs.client.servers import read_properties
+    from kafka_msgs.client.servers import load_properties
 
-    return tls_of(read_properties(command_config))
+    return tls_of(load_properties(command_config))
 
 
 async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: float | None, **options: Any) -> None:

@@ -18,7 +18,7 @@ from kafka_msgs.client.consumer.protocol import (
     UserData,
     assignment_bytes,
     read_assignment,
-    read_member,
+    read_joined_member,
     subscription_bytes,
     user_data_bytes,
 )
@@ -178,7 +178,7 @@ class ClassicMembership(Membership):
         """Compute what each member gets. A static leader that comes back keeps the earlier assignment (KIP-814)."""
         assignor = ASSIGNORS[joined.protocol_name or ""]
         members = [
-            read_member(each.member_id, each.group_instance_id, each.metadata, assignor.user_data)
+            read_joined_member(each.member_id, each.group_instance_id, each.metadata, assignor.user_data)
             for each in joined.members
         ]
         topics = frozenset[str]().union(*(member.topics for member in members))

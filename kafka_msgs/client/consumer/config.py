@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, Factory, field, frozen
 
 from kafka_msgs.client.config import ClientOptions
 from kafka_msgs.client.consumer.assignors import ASSIGNORS
-from kafka_msgs.client.servers import Names, milliseconds, read_settings, truth
+from kafka_msgs.client.servers import Keywords, parse_settings
 from kafka_msgs.errors import OptionError
 
 __all__ = [
+    "CONSUMER",
     "ConsumerConfig",
     "ConsumerSettings",
     "GroupProtocol",
@@ -63,8 +64,9 @@ class ConsumerConfig:
     Group: ``group_id`` (None: no group, no commits), ``group_instance_id`` (a static member, KIP-345),
     ``group_protocol``, ``assignors`` (classic groups: names of ``ASSIGNORS``, the preferred one first),
     ``remote_assignor`` (KIP-848: ``uniform``, ``range``, or None for the broker's default), ``session_timeout``,
-    ``heartbeat_frequency`` (heartbeats per session timeout, more than 1), ``rebalance_timeout`` (how long a rebalance
-    waits for this member), ``max_poll_interval`` (how long it stays in the group without a ``poll``), ``client_rack``.
+    ``heartbeat_frequency`` (heartbeats per session timeout, more than 1), ``max_poll_interval`` (how long the consumer
+    stays in the group without a ``poll``), ``rebalance_timeout`` (how long a rebalance waits for this member;
+    ``max_poll_interval`` by default, as in Kafka), ``client_rack``.
 
     Offsets: ``offsets_storage`` says who keeps the positions, Kafka or the user. ``auto_commit`` commits the positions
     every ``auto_commit_interval``, before partitions are given up, and at the end. ``auto_offset_reset`` says where a
@@ -84,8 +86,10 @@ class ConsumerConfig:
     remote_assignor: str | None = None
     session_timeout: float = field(default=45.0, validator=_at_least(0, whole=False))
     heartbeat_frequency: int = field(default=15, validator=_at_least(2))
-    rebalance_timeout: float = field(default=300.0, validator=_at_least(0, whole=False))
     max_poll_interval: float = field(default=300.0, validator=_at_least(0, whole=False))
+    rebalance_timeout: float = field(
+        default=Factory(lambda config: config.max_poll_interval, takes_self=True), validator=_at_least(0, whole=False)
+    )
     client_rack: str = ""
     offsets_storage: OffsetsStorage = field(default="kafka", validator=_one_of(OffsetsStorage))
     auto_commit: bool = False
@@ -121,8 +125,8 @@ class ConsumerSettings(ClientOptions, total=False):
     remote_assignor: str | None
     session_timeout: float
     heartbeat_frequency: int
-    rebalance_timeout: float
     max_poll_interval: float
+    rebalance_timeout: float
     client_rack: str
     offsets_storage: OffsetsStorage
     auto_commit: bool
@@ -138,54 +142,21 @@ class ConsumerSettings(ClientOptions, total=False):
     check_crc: bool
 
 
-def _assignors(text: str) -> tuple[str, ...]:
-    """Return the names of assignors, which a properties file may give as names or as Kafka's classes."""
-    return tuple(_CLASSES.get(each.strip().rpartition(".")[2], each.strip()) for each in text.split(","))
-
-
-_CLASSES: Final = {
-    "RangeAssignor": "range",
-    "RoundRobinAssignor": "roundrobin",
-    "StickyAssignor": "sticky",
-    "CooperativeStickyAssignor": "cooperative-sticky",
-}
-
-_NAMES: Final[Names] = {
-    "group.id": ("group_id", str),
-    "group.instance.id": ("group_instance_id", str),
-    "group.protocol": ("group_protocol", str.lower),
-    "group.remote.assignor": ("remote_assignor", str),
-    "partition.assignment.strategy": ("assignors", _assignors),
-    "session.timeout.ms": ("session_timeout", milliseconds),
-    "heartbeat.frequency": ("heartbeat_frequency", int),
-    "max.poll.interval.ms": ("rebalance_timeout", milliseconds),
-    "client.rack": ("client_rack", str),
-    "offsets.storage": ("offsets_storage", str),
-    "enable.auto.commit": ("auto_commit", truth),
-    "auto.commit.interval.ms": ("auto_commit_interval", milliseconds),
-    "auto.offset.reset": ("auto_offset_reset", str.lower),
-    "isolation.level": ("isolation_level", str.lower),
-    "fetch.min.bytes": ("fetch_min_bytes", int),
-    "fetch.max.wait.ms": ("fetch_max_wait", milliseconds),
-    "fetch.max.bytes": ("fetch_max_bytes", int),
-    "max.partition.fetch.bytes": ("partition_max_bytes", int),
-    "max.poll.records": ("max_records", int),
-    "check.crcs": ("check_crc", truth),
-}
-
-_INTERVAL: Final[Names] = {"heartbeat.interval.ms": ("interval", milliseconds)}
-
-
 def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of a consumer in a mapping of Kafka's properties. Other properties are left to the client.
+    """Return the settings of a consumer in properties by Kafka's names.
 
     ``heartbeat.interval.ms`` becomes a frequency: the session timeout divided by it, rounded up. Raises ``OptionError``
     for a value that cannot be read.
     """
-    settings = read_settings(properties, _NAMES, source="consumer")
-    for interval in read_settings(properties, _INTERVAL, source="consumer").values():
+    settings = parse_settings(properties, "consumer")
+    interval = settings.pop("heartbeat_interval", None)
+    if interval is not None:
         session = settings.get("session_timeout", ConsumerConfig().session_timeout)
         if not 0 < interval < session:
             raise _refuse("heartbeat.interval.ms", interval, "expected less than the session timeout, and more than 0")
         settings["heartbeat_frequency"] = max(2, -int(-session // interval))
     return settings
+
+
+CONSUMER: Final = Keywords("consumer", ConsumerConfig, consumer_settings)
+"""The keywords of consumers, and the parser of their properties."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from kafka_msgs.client.client import Client
 from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
-from kafka_msgs.client.consumer.config import ConsumerConfig, ConsumerSettings, consumer_settings
+from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerSettings
 from kafka_msgs.client.consumer.core import ConsumerCore, Undo
 from kafka_msgs.client.consumer.offsets import CommittedOffset, FoundOffset
 from kafka_msgs.client.consumer.partitions import ResetTo
@@ -67,13 +67,12 @@ class Consumer(BlockingFacade):
         **options: Unpack[ConsumerSettings],
     ) -> None:
         super().__init__()
-        found = self._take_client(
+        self.config: ConsumerConfig = self._take_client(
             servers,
             options,
-            consumer_settings,
+            CONSUMER,
             threadless=threadless,
         )
-        self.config = ConsumerConfig(**found)
         self.core = ConsumerCore(
             self.client.core,
             self.config,

@@ -50,6 +50,7 @@ Deserializer: TypeAlias = Callable[[bytes], Any]
 Undo: TypeAlias = "list[tuple[Partition, int | None, int]]"
 """Partitions with their positions and epochs from before records were taken."""
 
+
 _AT_ONCE: Final = 0.0
 _SHORTEST: Final = 0.0005
 """How long, in seconds, a poll waits at least if it has nothing, so that many short polls get on, too."""

@@ -14,7 +14,7 @@ from attrs import frozen
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.membership import Identity
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.failures import broker_error, raise_for
+from kafka_msgs.client.failures import broker_error, missing_error, raise_for
 from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.waiting import Steps, sleep_until
 from kafka_msgs.error_codes import ErrorCode
@@ -96,10 +96,13 @@ def commit_offsets(
         topics=topics,
     )
     answer = yield from client.call(request, deadline=deadline)
+    answered = set()
     for topic in answer.topics:
         for partition in topic.partitions:
             name = TopicPartition(topic.name, partition.partition_index)
             raise_for(partition.error_code, api="OffsetCommit", subject=name)
+            answered.add(name)
+    _require_all(offsets, answered, "OffsetCommit")
 
 
 def fetch_committed(
@@ -119,16 +122,19 @@ def fetch_committed(
         answer = yield from _ask_committed(client, group_id, identity, names, stable, deadline)
         raise_for(answer.error_code, api="OffsetFetch", subject=group_id)
         found: dict[TopicPartition, CommittedOffset] = {}
+        answered = set()
         waiting = False
         for topic in answer.topics:
             for each in topic.partitions:
                 name = TopicPartition(topic.name, each.partition_index)
+                answered.add(name)
                 waiting |= each.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
                 if each.error_code and each.error_code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
                     raise broker_error(each.error_code, api="OffsetFetch", subject=name)
                 if each.committed_offset != _NO_OFFSET:
                     epoch, text = each.committed_leader_epoch, each.metadata or ""
                     found[name] = CommittedOffset(each.committed_offset, epoch, text)
+        _require_all(names, answered, "OffsetFetch")
         if not waiting:
             return found
         yield from _pause(client, deadline, names)
@@ -147,8 +153,8 @@ def _ask_committed(
     An older broker is asked in the older form, about one group. One that does not know stable offsets is not asked for
     them, as in Kafka's consumer.
     """
-    node = yield from client.coordinator(group_id, CoordinatorKind.GROUP, deadline=deadline)
-    version = (yield from client.link(node, deadline=deadline)).version_of(OffsetFetchRequest)
+    link = yield from client.coordinator_link(group_id, CoordinatorKind.GROUP, deadline=deadline)
+    version = link.version_of(OffsetFetchRequest)
     stable = stable and version >= _STABLE_SINCE
     if version < _MANY_SINCE:
         topics = tuple(
@@ -168,7 +174,10 @@ def _ask_committed(
         ),
     )
     answer = yield from client.call(OffsetFetchRequest(groups=(group,), require_stable=stable), deadline=deadline)
-    return answer.groups[0]
+    for each in answer.groups:
+        if each.group_id == group_id:
+            return each
+    raise missing_error("OffsetFetch", group_id)
 
 
 def look_up_offsets(
@@ -195,7 +204,15 @@ def look_up_offsets(
             name = TopicPartition(topic.name, each.partition_index)
             raise_for(each.error_code, api="ListOffsets", subject=name)
             found[name] = FoundOffset(each.offset, each.timestamp, each.leader_epoch)
+    _require_all(times, found, "ListOffsets")
     return found
+
+
+def _require_all(requested: Collection[TopicPartition], answered: Collection[TopicPartition], api: str) -> None:
+    """Raise ``BrokerError`` for a partition that a response does not mention."""
+    for name in requested:
+        if name not in answered:
+            raise missing_error(api, name)
 
 
 def _by_topic(names: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:

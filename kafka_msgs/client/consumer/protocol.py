@@ -7,6 +7,7 @@ are plain; ``assignors`` and ``sticky`` compute with them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import Any, ClassVar, Final, TypeAlias
@@ -14,7 +15,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 from attrs import frozen
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.errors import DecodeError
+from kafka_msgs.codec import DEFAULT_OPTIONS, codec_for
+from kafka_msgs.errors import DecodeError, UnsupportedVersionError
 from kafka_msgs.message import DataMessage
 from kafka_msgs.messages import consumer_protocol_assignment, consumer_protocol_subscription
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
@@ -29,10 +31,13 @@ __all__ = [
     "UserData",
     "assignment_bytes",
     "read_assignment",
+    "read_joined_member",
     "read_member",
     "subscription_bytes",
     "user_data_bytes",
 ]  # fmt: skip
+
+log: Final = logging.getLogger("kafka_msgs.client.group")
 
 NO_GENERATION: Final = -1
 """The generation of a member that is not in a group yet, or that does not say which one it was in."""
@@ -125,7 +130,7 @@ def read_member(
 
     Raises ``DecodeError``.
     """
-    message = decode_versioned(ConsumerProtocolSubscription, data, newer="clamp").message
+    message = decode_versioned(ConsumerProtocolSubscription, data, newer="lenient").message
     owned: Iterable[Any] = message.owned_partitions
     generation = message.generation_id
     extra = message.user_data or b""
@@ -138,11 +143,28 @@ def read_member(
     return GroupMember(member_id, frozenset(message.topics), partitions, generation, instance_id, message.rack_id)
 
 
+def read_joined_member(
+    member_id: str, instance_id: str | None, data: bytes, user_data: UserData = UserData.GENERATION
+) -> GroupMember:
+    """Return a member as ``read_member`` does. One whose subscription cannot be read gets no partitions, and is logged.
+
+    So a foreign member does not stop the group of a leader.
+    """
+    try:
+        return read_member(member_id, instance_id, data, user_data)
+    except (DecodeError, UnsupportedVersionError) as error:
+        log.warning("the subscription of member %s cannot be read; it gets no partitions: %s", member_id, error)
+        return GroupMember(member_id, frozenset(), instance_id=instance_id)
+
+
 def _sticky_user_data(data: bytes) -> StickyUserData:
-    """Read user data, which say no version. Bytes that are not such data mean that the member had nothing."""
+    """Read user data, which have no version. Bytes after them are ignored, and others mean that the member had nothing.
+
+    Kafka's ``StickyAssignor.deserializeTopicPartitionAssignment`` does the same.
+    """
     for version in (1, 0):
         try:
-            return StickyUserData.decode(data, version)
+            return codec_for(StickyUserData, version, DEFAULT_OPTIONS).read(data, 0)[0]
         except DecodeError:
             continue
     return StickyUserData()
@@ -158,7 +180,7 @@ def read_assignment(data: bytes) -> list[TopicPartition]:
     """Return the partitions of an assignment; no bytes mean no partitions. Raises ``DecodeError``."""
     if not data:
         return []
-    message = decode_versioned(ConsumerProtocolAssignment, data, newer="clamp").message
+    message = decode_versioned(ConsumerProtocolAssignment, data, newer="lenient").message
     return [TopicPartition(each.topic, number) for each in message.assigned_partitions for number in each.partitions]
 
 

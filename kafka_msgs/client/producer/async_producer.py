@@ -15,7 +15,7 @@ from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
 from kafka_msgs.client.facade import EXIT_TIMEOUT, AsyncFacade
 from kafka_msgs.client.producer.batch import RecordMetadata
-from kafka_msgs.client.producer.config import ProducerConfig, ProducerSettings, producer_settings
+from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerSettings
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import AsyncDelivery, DeliveryWaiter
 from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, offsets_of
@@ -72,13 +72,12 @@ class AsyncProducer(AsyncFacade):
         **options: Unpack[ProducerSettings],
     ) -> None:
         super().__init__()
-        found = self._take_client(
+        self.config: ProducerConfig = self._take_client(
             servers,
             options,
-            producer_settings,
+            PRODUCER,
             # blocking: threadless=threadless,
         )
-        self.config = ProducerConfig(**found)
         self.core = ProducerCore(self.client.core, self.config, partitioner=partitioner, on_failure=on_failure)
         self.core.accumulator.owner = DeliveryWaiter(
             self.client.run,

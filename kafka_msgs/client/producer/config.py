@@ -8,12 +8,12 @@ from typing import Any, Final, Literal, TypeAlias
 from attrs import Attribute, field, frozen
 
 from kafka_msgs.client.config import ClientOptions
-from kafka_msgs.client.servers import Names, milliseconds, read_settings, truth
+from kafka_msgs.client.servers import Keywords, parse_settings
 from kafka_msgs.errors import OptionError
 from kafka_msgs.records import Compression
 from kafka_msgs.records.compression import check_level
 
-__all__ = ["Acks", "ProducerConfig", "ProducerSettings", "producer_settings"]
+__all__ = ["PRODUCER", "Acks", "ProducerConfig", "ProducerSettings", "producer_settings"]
 
 Acks: TypeAlias = Literal[0, 1, -1, "all"]
 """When a record counts as written: 0 at once, 1 if the leader has it, -1 or ``all`` if all in-sync replicas have it."""
@@ -133,46 +133,25 @@ class ProducerSettings(ClientOptions, total=False):
     linger: float
     buffer_memory: int
     max_request_size: int
-    max_in_flight: int
     idempotence: bool | None
     transactional_id: str | None
     transaction_timeout: float
     delivery_timeout: float
-    request_timeout: float
     retry_backoff: float
     retry_backoff_max: float
     max_block: float
 
 
-def _acks_of(text: str) -> int:
-    return -1 if text == "all" else int(text)
-
-
-_NAMES: Final[Names] = {
-    "acks": ("acks", _acks_of),
-    "compression.type": ("compression", str.lower),
-    "batch.size": ("batch_size", int),
-    "linger.ms": ("linger", milliseconds),
-    "buffer.memory": ("buffer_memory", int),
-    "max.request.size": ("max_request_size", int),
-    "max.in.flight.requests.per.connection": ("max_in_flight", int),
-    "enable.idempotence": ("idempotence", truth),
-    "transactional.id": ("transactional_id", str),
-    "transaction.timeout.ms": ("transaction_timeout", milliseconds),
-    "delivery.timeout.ms": ("delivery_timeout", milliseconds),
-    "request.timeout.ms": ("request_timeout", milliseconds),
-    "retry.backoff.ms": ("retry_backoff", milliseconds),
-    "retry.backoff.max.ms": ("retry_backoff_max", milliseconds),
-    "max.block.ms": ("max_block", milliseconds),
-}
-
-
 def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of a producer in a mapping of Kafka's properties. Other properties are left to the client.
+    """Return the settings of a producer in properties by Kafka's names.
 
-    Of the levels (``compression.zstd.level``, ...) only that of the codec counts. Raises ``OptionError`` for a value
-    that cannot be read.
+    Of Kafka's levels (``compression.zstd.level``, ...) only that of the compression type counts (KIP-390). Raises
+    ``OptionError`` for a value that cannot be read.
     """
-    settings = read_settings(properties, _NAMES, source="Producer")
-    level = {f"compression.{settings.get('compression')}.level": ("compression_level", int)}
-    return settings | read_settings(properties, level, source="Producer")
+    level = f"compression.{properties.get('compression.type', '').strip().lower()}.level"
+    others = {f"compression.{name}.level" for name in ("gzip", "lz4", "zstd")} - {level}
+    return parse_settings({name: text for name, text in properties.items() if name not in others}, "producer")
+
+
+PRODUCER: Final = Keywords("producer", ProducerConfig, producer_settings)
+"""The keywords of producers, and the parser of their properties."""

@@ -9,6 +9,7 @@ from attrs import frozen
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.members import GroupMember
 from kafka_msgs.client.producer.batch import ProducerId
+from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -64,9 +65,12 @@ def offsets_of(
     return found, GroupMember(group) if isinstance(group, str) else group
 
 
-def commit_errors(response: TxnOffsetCommitResponse) -> Iterator[int]:
-    """Yield the error codes of the partitions that have one."""
-    for topic in response.topics:
-        for partition in topic.partitions:
-            if partition.error_code:
-                yield partition.error_code
+def commit_errors(request: TxnOffsetCommitRequest, response: TxnOffsetCommitResponse) -> Iterator[int]:
+    """Yield the error codes of the partitions that have one. A partition without an answer was not committed."""
+    codes = {
+        (topic.name, each.partition_index): each.error_code for topic in response.topics for each in topic.partitions
+    }
+    for topic in request.topics:
+        for each in topic.partitions:
+            if code := codes.get((topic.name, each.partition_index), ErrorCode.UNKNOWN_SERVER_ERROR):
+                yield code

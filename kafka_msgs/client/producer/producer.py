@@ -12,7 +12,7 @@ from kafka_msgs.client.client import Client
 from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
 from kafka_msgs.client.facade import EXIT_TIMEOUT, BlockingFacade
 from kafka_msgs.client.producer.batch import RecordMetadata
-from kafka_msgs.client.producer.config import ProducerConfig, ProducerSettings, producer_settings
+from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerSettings
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import Delivery, DeliveryWaiter
 from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, offsets_of
@@ -66,13 +66,12 @@ class Producer(BlockingFacade):
         **options: Unpack[ProducerSettings],
     ) -> None:
         super().__init__()
-        found = self._take_client(
+        self.config: ProducerConfig = self._take_client(
             servers,
             options,
-            producer_settings,
+            PRODUCER,
             threadless=threadless,
         )
-        self.config = ProducerConfig(**found)
         self.core = ProducerCore(self.client.core, self.config, partitioner=partitioner, on_failure=on_failure)
         self.core.accumulator.owner = DeliveryWaiter(
             self.client.run,

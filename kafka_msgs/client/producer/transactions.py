@@ -8,8 +8,9 @@ partitions, and asks for a new epoch after an error. In Kafka this is the class
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.client.cluster import TopicPartition
@@ -33,6 +34,7 @@ from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
     from kafka_msgs.client.core import ClientCore
+    from kafka_msgs.client.link import Link
 
 __all__ = ["TransactionState", "Transactions"]
 
@@ -234,7 +236,7 @@ class Transactions:
         )
         deadline = self._core.deadline(self._config.delivery_timeout)
         try:
-            yield from self._ask(request, deadline, _first_error, highest=_ADD_PARTITIONS)
+            yield from self._ask(request, deadline, partial(_first_error, places), highest=_ADD_PARTITIONS)
             self._added |= places
         except KafkaMsgsError as error:
             self.batch_failed(error)
@@ -243,20 +245,18 @@ class Transactions:
         self, offsets: Mapping[TopicPartition, ConsumedOffset], group: GroupMember, deadline: float
     ) -> Steps[None]:
         request = commit_request(self._name, self._identity.producer, offsets, group)
-        node = yield from self._core.coordinator(group.group_id, CoordinatorKind.GROUP, deadline=deadline)
-        highest = _COMMIT_OFFSETS + self.is_v2
-        version = yield from self._version(node, TxnOffsetCommitRequest, deadline, highest)
-        yield from self._repeat(request, version, deadline, lambda response: next(commit_errors(response), 0))
+        link = yield from self._core.coordinator_link(group.group_id, CoordinatorKind.GROUP, deadline=deadline)
+        version = self._version(link, TxnOffsetCommitRequest, _COMMIT_OFFSETS + self.is_v2)
+        yield from self._repeat(request, version, deadline, lambda response: next(commit_errors(request, response), 0))
 
     def _ask(self, request: Request[R], deadline: float, error_of: Callable[[R], int], highest: int = _ANY) -> Steps[R]:
         """Ask the coordinator of the transactions, as often as it takes. Raises the error that remains."""
-        node = yield from self._core.coordinator(self._name, CoordinatorKind.TRANSACTION, deadline=deadline)
-        version = yield from self._version(node, type(request), deadline, highest)
+        link = yield from self._core.coordinator_link(self._name, CoordinatorKind.TRANSACTION, deadline=deadline)
+        version = self._version(link, type(request), highest)
         return (yield from self._repeat(request, version, deadline, error_of))
 
-    def _version(self, node: int, cls: type[Request[Any]], deadline: float, highest: int) -> Steps[int]:
+    def _version(self, link: Link, cls: type[Request[Any]], highest: int) -> int:
         """Return the version to use, and learn which version of transactions the cluster has."""
-        link = yield from self._core.link(node, deadline=deadline)
         features = () if link.api_versions is None else link.api_versions.finalized_features
         self.is_v2 = any(each.name == _FEATURE and each.max_version_level >= 2 for each in features)
         return min(link.version_of(cls), highest)
@@ -298,13 +298,17 @@ class Transactions:
         raise TransactionStateError(action=action, state=self.state.value)
 
 
-def _first_error(response: AddPartitionsToTxnResponse) -> int:
-    """Return the error that decides about a request to add partitions; those that do not pass come first."""
-    codes = [
-        partition.partition_error_code
+def _first_error(places: Collection[TopicPartition], response: AddPartitionsToTxnResponse) -> int:
+    """Return the error that decides about a request to add partitions; those that do not pass come first.
+
+    A partition that the response does not mention was not added.
+    """
+    found = {
+        TopicPartition(topic.name, partition.partition_index): partition.partition_error_code
         for topic in response.results_by_topic_v3_and_below
         for partition in topic.results_by_partition
-    ]
+    }
+    codes = [found.get(each, _E.UNKNOWN_SERVER_ERROR) for each in places]
     failed = [code for code in codes if code and code != _E.OPERATION_NOT_ATTEMPTED]
     final = [code for code in failed if not ErrorCode(code).retriable and code not in _WAITED_FOR]
     return next(iter(final or failed), 0)

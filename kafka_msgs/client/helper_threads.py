@@ -1,0 +1,37 @@
+"""Daemon threads for work that blocks: DNS, token endpoints and password hashing never hold up heartbeats.
+
+Threads of ``concurrent.futures`` would hold up the exit of the process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kafka_msgs.client.waiting import Pending
+from kafka_msgs.errors import ClientBrokenError
+
+__all__ = ["call_in_thread"]
+
+
+def call_in_thread(
+    function: Callable[..., Any], arguments: tuple[Any, ...], post: Callable[[Callable[[], object]], object]
+) -> Pending[Any]:
+    """Call a function in a thread of its own, and return its result. ``post`` runs a function where logic runs."""
+    pending: Pending[Any] = Pending()
+
+    def work() -> None:
+        try:
+            finish = partial(pending.resolve, function(*arguments))
+        except BaseException as failure:
+            error = failure if isinstance(failure, Exception) else ClientBrokenError(cause=failure)
+            finish = partial(pending.fail, error)
+        try:
+            post(finish)
+        except Exception:
+            return  # the client was closed meanwhile: nothing waits for the result
+
+    threading.Thread(target=work, name="kafka-msgs-helper", daemon=True).start()
+    return pending

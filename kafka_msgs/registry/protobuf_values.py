@@ -1,0 +1,65 @@
+"""Single messages in Protobuf, with the place of each message in its schema in front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.json_format import ParseDict
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from kafka_msgs.errors import RegisteredSchemaError
+from kafka_msgs.primitives import write_uvarint
+from kafka_msgs.registry.protobuf import compile_schema, read_message_indexes
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource
+
+__all__ = ["decoder", "encoder"]
+
+
+def encoder(schema: RegisteredSchema, schemas: SchemaSource, message: str | None) -> Callable[[Any], bytes]:
+    """Return the function that encodes messages, or dicts in Protobuf's JSON form."""
+    pool, names = compile_schema(schema, schemas)
+    cls = _message_class(pool, schema, message or names.first)
+    places = {name: _encode_place(place) for name, place in names.places()}
+
+    def encode(value: Any) -> bytes:
+        made = value if isinstance(value, Message) else ParseDict(value, cls())
+        name = made.DESCRIPTOR.full_name
+        if name not in places:
+            raise ValueError(f"its schema has no message {name}")
+        return places[name] + made.SerializeToString()
+
+    return encode
+
+
+def decoder(
+    writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaSource, message: str | None
+) -> Callable[[bytes], Any]:
+    """Return the function that decodes messages of ``writer``, with the fields of ``reader``."""
+    _, names = compile_schema(writer, schemas)
+    target = reader or writer
+    pool, _ = compile_schema(target, schemas)
+
+    def decode(data: bytes) -> Any:
+        place, start = read_message_indexes(data)
+        name = names.at(place)
+        if message is not None and name != message:
+            raise ValueError(f"it is a {name}, not a {message}")
+        return _message_class(pool, target, name).FromString(data[start:])
+
+    return decode
+
+
+def _message_class(pool: Any, schema: RegisteredSchema, name: str) -> Any:
+    try:
+        return GetMessageClass(pool.FindMessageTypeByName(name))
+    except KeyError as error:
+        raise RegisteredSchemaError(schema_id=schema.id, reason=f"it has no message {name}") from error
+
+
+def _encode_place(place: tuple[int, ...]) -> bytes:
+    """Return numbers as zigzag varints after their count. The first message of a file has the short form, one zero."""
+    if place == (0,):
+        return b"\0"
+    return b"".join(write_uvarint(number << 1) for number in (len(place), *place))

@@ -1,0 +1,153 @@
+"""Hooks, metrics and telemetry at the level of connections."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from kafka_msgs.broker import EmbeddedBroker
+from kafka_msgs.client import AsyncClient, Client
+from kafka_msgs.client.hooks import HookCaller
+from kafka_msgs.client.metrics import WINDOW, ClientMetrics
+from kafka_msgs.errors import ConnectionFailedError
+from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
+
+
+class Recorder:
+    """Hooks that record every call."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def connected(self, *arguments: Any) -> None:
+        self.calls.append(("connected", *arguments))
+
+    def disconnected(self, *arguments: Any) -> None:
+        self.calls.append(("disconnected", *arguments))
+
+    def request_sent(self, *arguments: Any) -> None:
+        self.calls.append(("request_sent", *arguments))
+
+    def response_received(self, *arguments: Any) -> None:
+        self.calls.append(("response_received", *arguments))
+
+
+def use_blocking(servers: str, hooks: list[Any]) -> dict[str, float]:
+    with Client(servers, hooks=hooks) as client:
+        client.call(DescribeClusterRequest())
+        return client.metrics()
+
+
+def use_async(servers: str, hooks: list[Any]) -> dict[str, float]:
+    async def use() -> dict[str, float]:
+        async with AsyncClient(servers, hooks=hooks) as client:
+            await client.call(DescribeClusterRequest())
+            return client.metrics()
+
+    return asyncio.run(use())
+
+
+both_forms = pytest.mark.parametrize("use", [use_blocking, use_async], ids=["blocking", "asyncio"])
+
+
+@both_forms
+def test_every_event_of_a_connection_calls_the_hooks(use: Any) -> None:
+    recorder = Recorder()
+    with EmbeddedBroker() as broker:
+        address = broker.bootstrap_servers
+        use(address, [recorder])
+    names = [(name, *rest[:2]) for name, *rest in recorder.calls]
+    sent = [name for name, *_ in names]
+    assert sent == [
+        "request_sent",
+        "response_received",
+        "connected",
+        "request_sent",
+        "response_received",
+        "disconnected",
+    ]
+    assert {each[1] for each in names} == {address}
+    apis = [call[3] for call in recorder.calls if call[0] == "response_received"]
+    assert apis == ["ApiVersions", "DescribeCluster"]
+    for call in recorder.calls:
+        if call[0] == "response_received":
+            size, queued, waited = call[5:]
+            assert size > 10
+            assert 0 <= queued < 5
+            assert 0 < waited < 5
+
+
+@both_forms
+def test_metrics_have_kafkas_names(use: Any) -> None:
+    with EmbeddedBroker() as broker:
+        found = use(broker.bootstrap_servers, [])
+    assert found["connection-count"] == found["connection-creation-total"] == 1
+    assert found["request-total"] == found["response-total"] == 2
+    assert found["outgoing-byte-total"] > 50
+    assert found["incoming-byte-total"] > 50
+    assert 0 < found["request-latency-avg"] <= found["request-latency-max"]
+    assert {"request-rate", "request-size-avg", "connection-close-rate", "throttle-time-max"} <= set(found)
+
+
+def test_a_hook_that_raises_is_logged_and_does_no_harm(caplog: pytest.LogCaptureFixture) -> None:
+    class Bad:
+        def connected(self, *_: Any) -> None:
+            raise RuntimeError("of the user")
+
+    with EmbeddedBroker() as broker, caplog.at_level(logging.ERROR):
+        use_blocking(broker.bootstrap_servers, [Bad()])
+    assert "the hook connected raised" in caplog.text
+
+
+def test_a_missing_hook_costs_no_call() -> None:
+    caller = HookCaller([object()])
+    assert not caller.has("connected")
+    caller.call("connected", 1, 2, 3)
+
+
+def test_rates_are_over_the_last_two_windows() -> None:
+    time = 0.0
+    metrics = ClientMetrics(lambda: time)
+    for _ in range(30):
+        metrics.request_sent("b:1", 1, "Fetch", 1, 100)
+        time += 1.0
+    assert metrics.snapshot()["request-rate"] == pytest.approx(1.0)
+    time += WINDOW
+    assert metrics.snapshot()["request-rate"] == 0
+    assert metrics.snapshot()["request-total"] == 30
+    metrics.response_received("b:1", 1, "Fetch", 1, 10, 0.5, 1.5)
+    assert metrics.snapshot()["request-latency-max"] == 2000
+
+
+def test_a_failed_connection_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with Client("127.0.0.1:1") as client, pytest.raises(ConnectionFailedError):
+        client.call(DescribeClusterRequest(), retry=False)
+    assert [each.name for each in caplog.records if each.levelno == logging.WARNING] == ["kafka_msgs.client.connection"]
+
+
+def test_open_telemetry_gets_metrics_and_carries_traces() -> None:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import get_current_span
+
+    from kafka_msgs.client.telemetry import OpenTelemetryHooks, extract_context, inject_context
+
+    reader = InMemoryMetricReader()
+    with EmbeddedBroker() as broker:
+        use_blocking(broker.bootstrap_servers, [OpenTelemetryHooks(MeterProvider([reader]))])
+    data: Any = reader.get_metrics_data()
+    found = {each.name: each for scope in data.resource_metrics[0].scope_metrics for each in scope.metrics}
+    duration = found["messaging.client.operation.duration"].data.data_points
+    assert {point.attributes["messaging.operation.name"] for point in duration} == {"ApiVersions", "DescribeCluster"}
+    assert [point.value for point in found["messaging.client.connections"].data.data_points] == [0]
+
+    tracer = TracerProvider().get_tracer("test")
+    with tracer.start_as_current_span("send") as span:
+        headers = inject_context([("k", b"v")])
+    assert headers[0] == ("k", b"v")
+    context = get_current_span(extract_context([*headers, ("empty", None)])).get_span_context()
+    assert context.trace_id == span.get_span_context().trace_id
