@@ -72,7 +72,7 @@ from kafka_msgs.errors import (
     UnknownMessageError,
     UnknownNameError,
     UnknownSchemaError,
-    UnknownTopicError,
+    UnknownInternalTopicError,
     UnsupportedFieldError,
     UnsupportedMagicError,
     UnsupportedVersionError,
@@ -178,7 +178,7 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
         ColumnSizeError(rows=3, size=2**32),
         "the values of 3 rows of 4294967296 bytes need more than one array: give them in chunks",
     ),
-    (UnknownTopicError(topic="orders"), "'orders' is not an internal topic"),
+    (UnknownInternalTopicError(topic="orders"), "'orders' is not an internal topic"),
     (
         UnsupportedVersionError(message="Ping", version=9, supported=VersionRange(0, 4)),
         "Ping has no version 9; it has 0-4",

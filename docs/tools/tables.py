@@ -8,19 +8,23 @@ it are written by hand. With ``--check`` nothing is written, and the exit status
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
+from attrs import fields_dict
 
 from kafka_msgs.admin import Admin
 from kafka_msgs.cli.group import command
-from kafka_msgs.client.forms import Operation
+from kafka_msgs.client import ClientConfig, ConsumerConfig, ProducerConfig
+from kafka_msgs.client.property_table import SETTINGS, Role, Setting
 from kafka_msgs.lookup import message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.message_history import message_history
@@ -143,6 +147,50 @@ def releases_table() -> str:
     return markdown(("origin", "Apache Kafka", "read from"), rows)
 
 
+def settings_table() -> str:
+    """Every property with a meaning for clients: Kafka's name, our keywords, the unit, the default, other names."""
+    head = ("Kafka's name", "keyword", "of", "unit", "default", "other names")
+    return markdown(head, (_setting_row(setting) for setting in SETTINGS))
+
+
+def _setting_row(setting: Setting) -> tuple[object, ...]:
+    keywords: dict[str, list[Role]] = {}
+    for role in CONFIGS:
+        if (keyword := setting.keyword(role)) is not None:
+            keywords.setdefault(_SHOWN_AS.get(keyword, keyword), []).append(role)
+    shown = ", ".join(f"`{keyword}`" for keyword in keywords)
+    roles = ", ".join(dict.fromkeys(role for each in keywords.values() for role in each))
+    aliases = ", ".join(f"`{each}`" for each in setting.aliases)
+    return f"`{setting.name}`", shown, roles, setting.unit.name, _defaults(setting), aliases
+
+
+def _defaults(setting: Setting) -> str:
+    """Return the default of each keyword, in the unit of the property."""
+    found = []
+    for role, cls in CONFIGS.items():
+        field = fields_dict(cls).get(setting.keyword(role) or "")
+        if field is not None and setting.unit.name != "security":
+            default = getattr(cls(**REQUIRED.get(role, {})), field.name) if field.name != "bootstrap_servers" else ""
+            factor = {"ms": 1000, "KB": 1 / 1024}.get(setting.unit.name, 1)
+            number = isinstance(default, int | float) and not isinstance(default, bool | Enum)
+            found.append(f"{default * factor:,.0f}" if number else _shown_default(default))
+    return ", ".join(dict.fromkeys(filter(None, found)))
+
+
+def _shown_default(default: object) -> str:
+    if isinstance(default, Enum):
+        return default.name.lower()
+    if isinstance(default, bool):
+        return str(default).lower()
+    return ", ".join(default) if isinstance(default, tuple) else str(default or "")
+
+
+CONFIGS: Final[Mapping[Role, Any]] = {"client": ClientConfig, "consumer": ConsumerConfig, "producer": ProducerConfig}
+REQUIRED: Final[Mapping[str, Mapping[str, Any]]] = {"client": {"bootstrap_servers": "localhost:9092"}}
+_SHOWN_AS: Final = {"heartbeat_interval": "heartbeat_frequency"}
+"""Keywords that a parser computes from others."""
+
+
 def rules_table() -> str:
     """Every rule of the compiler."""
     rows = ((number, rule, DEVIATIONS.get(number, "")) for number, rule in RULES.items())
@@ -194,18 +242,19 @@ def _commands(group: click.Group, above: tuple[str, ...]) -> Iterable[tuple[tupl
 
 def operations_table() -> str:
     """Every method of administration."""
-    found = {name: each for name in dir(Admin) if type(each := getattr(Admin, name)) is Operation}
+    found = {name: getattr(Admin, name) for name in dir(Admin) if not name.startswith("_") and name != "close"}
     return markdown(("method", "value", "what it does"), (_operation_row(*each) for each in found.items()))
 
 
-def _operation_row(name: str, operation: Operation[..., object]) -> tuple[str, str, str]:
-    signature = operation.__signature__
+def _operation_row(name: str, operation: Callable[..., object]) -> tuple[str, str, str]:
+    signature = inspect.signature(operation)
     names = [each for each in signature.parameters if each not in {"self", "timeout"}]
     summary = " ".join(str(operation.__doc__).split("\n\n")[0].split()).replace("``", "`")
     return f"`{name}({', '.join(names)})`", f"`{signature.return_annotation}`", summary
 
 
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
+    "clients.md": {"settings": settings_table},
     "admin.md": {"operations": operations_table},
     "command-line.md": {"commands": command_help},
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},

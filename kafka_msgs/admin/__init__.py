@@ -10,6 +10,8 @@ outcome for each. Nothing here joins a group.
 """
 
 from kafka_msgs.admin.acls import AclBinding, AclFilter
+from kafka_msgs.admin.admin import Admin
+from kafka_msgs.admin.async_admin import AsyncAdmin
 from kafka_msgs.admin.cluster import ClusterDescription, Features, FeatureUpdate, Quorum
 from kafka_msgs.admin.configs import ConfigChange, ConfigResource
 from kafka_msgs.admin.descriptions import GroupDescription, GroupListing, GroupMember
@@ -20,7 +22,6 @@ from kafka_msgs.admin.partitions import IsolationLevel, OffsetSpec
 from kafka_msgs.admin.quotas import ANY_NAME
 from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
 from kafka_msgs.admin.results import Gathered, Results
-from kafka_msgs.admin.shells import Admin, AsyncAdmin
 from kafka_msgs.admin.streams_groups import (
     StreamsGroupDescription,
     StreamsGroupMemberDescription,

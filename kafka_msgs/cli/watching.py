@@ -45,6 +45,9 @@ class _WatchedStream:
         self.frames.received.extend(self.frames.into.feed(data))
         self.stream.received(data)
 
+    def data_sent(self) -> None:
+        self.stream.data_sent()
+
     def closed(self, error: Exception | None) -> None:
         self.stream.closed(error)
 

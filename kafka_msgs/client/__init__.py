@@ -5,13 +5,14 @@
     >>> client.close()
 
 ``Client`` and ``AsyncClient`` find the right broker for any request, and return the typed response. There is one body
-of logic, written as generators (``waiting``), and two drivers for it: ``blocking`` on sockets and ``aio`` on asyncio.
-No thread is started. What a connection is, without sockets, belongs to ``kafka_msgs.wire``.
+of logic, written as generators (``waiting``), and drivers for it: ``io_thread`` and ``blocking`` on sockets, ``aio`` on
+asyncio. A client that blocks has one thread for its input and output. What a connection is, without sockets, belongs to ``kafka_msgs.wire``.
 """
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.client.client import AsyncClient, Client
+from kafka_msgs.client.async_client import AsyncClient
+from kafka_msgs.client.client import Client
 from kafka_msgs.client.cluster import Broker, Cluster, PartitionInfo, TopicInfo, TopicPartition
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.network import Address

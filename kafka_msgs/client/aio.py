@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -16,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_msgs.client.driver import Driver
 from kafka_msgs.client.helper_threads import call_in_thread
-from kafka_msgs.client.network import Endpoint, Stream, Transport, connection_failure
+from kafka_msgs.client.network import Endpoint, Stream, Transport, boot_time, connection_failure
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps
-from kafka_msgs.errors import ConnectionFailedError
+from kafka_msgs.errors import ClientClosedError, ConnectionFailedError, ForkedError
 
 if TYPE_CHECKING:
     import ssl
@@ -39,8 +40,6 @@ class AsyncNetwork(Driver):
     def __init__(self) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
-        self.wall: Callable[[], float] = self._loop.time
-        """The time in seconds of the event loop's clock."""
         self._held: float | None = None
         self._looking = False
         self._connections: set[_Connection] = set()
@@ -49,9 +48,17 @@ class AsyncNetwork(Driver):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
         self._closed = False
+        self._pid = os.getpid()
+        self._foreground: set[Task[Any]] = set()
+
+    uptime = staticmethod(boot_time)
+
+    def monotonic(self) -> float:
+        """Return the time in seconds of the event loop's clock."""
+        return self._loop.time()
 
     def now(self) -> float:
-        """Return the time in seconds; for logic, that of the turn."""
+        """Return the time in seconds of the event loop's clock; for logic that runs, that of the turn."""
         return self._loop.time() if self._held is None else self._held
 
     def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
@@ -72,20 +79,27 @@ class AsyncNetwork(Driver):
 
     async def run(self, steps: Steps[T]) -> T:
         """Run a piece of logic to its end and return its value. Raises what it raises."""
+        if self._closed or self._pid != os.getpid():
+            steps.close()
+            raise ClientClosedError() if self._closed else ForkedError()
         task = self._start(steps)
         if not task.done:
             ended = self._loop.create_future()
             task.on_done(partial(_end, ended))
+            self._foreground.add(task)
             try:
                 await ended
             finally:
+                self._foreground.discard(task)
                 task.cancel()
         return task.result()
 
     async def close(self) -> None:
         """End everything that ``spawn`` or ``perform`` began, and close every connection. There are no new ones."""
         self._closed = True
-        self._stop_background()
+        self._stop_background(ClientClosedError())
+        for running in tuple(self._foreground):
+            running.cancel(ClientClosedError())
         awaited = self._awaited - {asyncio.current_task()}
         for task in awaited:
             task.cancel()
@@ -93,11 +107,29 @@ class AsyncNetwork(Driver):
         connections = tuple(self._connections)
         making = [each.making for each in connections if each.making is not None]
         for connection in connections:
-            connection.close()
+            connection.end(ClientClosedError())
         await asyncio.gather(*making, return_exceptions=True)
         await asyncio.sleep(0)
         if self._timer is not None and self._schedule.next_moment is None:
             self._timer.cancel()
+
+    def dispose(self, steps: Steps[None] | None, *, ends: bool) -> None:
+        """End what a program forgot to close, without waiting for it. Its event loop may have ended already."""
+        if steps is not None:
+            steps.close()
+        if ends and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._abort)
+
+    def _abort(self) -> None:
+        self._closed = True
+        self._stop_background(ClientClosedError())
+        for connection in tuple(self._connections):
+            connection.end(ClientClosedError())
+
+    @property
+    def is_started(self) -> bool:
+        """Whether there is something that ``close`` ends."""
+        return bool(self._connections or self._background) and not self._closed
 
     @property
     def open_connections(self) -> int:
@@ -198,6 +230,11 @@ class _Connection(asyncio.Protocol):
             transport.abort()
         self._out.clear()
 
+    def end(self, error: Exception) -> None:
+        """End the connection, and tell the stream why."""
+        self.close()
+        self._stream.closed(error)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
         assert isinstance(transport, asyncio.Transport)
@@ -253,7 +290,7 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None and self._out:
             out, self._out = self._out, []
             self._transport.write(out[0] if len(out) == 1 else b"".join(out))
-            self._stream.sent()  # type: ignore[attr-defined]
+            self._stream.data_sent()
 
     def _failed(self, error: Exception) -> ConnectionFailedError:
         return connection_failure(self._endpoint.address, self._step, error)
@@ -276,5 +313,5 @@ async def _into(pending: Pending[Any], value: Any) -> None:
     except Exception as error:
         pending.fail(error)
     except asyncio.CancelledError:
-        pending.fail(ConnectionAbortedError("the client was closed"))
+        pending.fail(ClientClosedError())
         raise

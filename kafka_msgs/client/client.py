@@ -1,45 +1,54 @@
-"""``Client`` and ``AsyncClient``: the logic over a network that blocks, and over asyncio.
-
-What works over a client (``forms``) describes each operation once. The two methods here cannot: the type of what they
-return follows from the request, or from the piece of logic, of each call. So each form says it.
-"""
+"""``Client`` for programs that block. Generated from ``async_client.py`` by docs/tools/facades.py: do not edit it."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+import warnings
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from kafka_msgs.client.config import ClientOptions
-from kafka_msgs.client.contexts import AsyncContext, BlockingContext
 from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.networks import new_network
 from kafka_msgs.client.servers import Servers, settings_of
 from kafka_msgs.client.waiting import Steps
 from kafka_msgs.message import Request, Response
 
 if TYPE_CHECKING:
-    from kafka_msgs.client.aio import AsyncNetwork
+    from kafka_msgs.client.blocking import BlockingNetwork
 
-__all__ = ["AsyncClient", "Client"]
+__all__ = ["Client"]
 
 R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 
 
-class Client(BlockingContext):
-    """A client for programs that block.
+class Client:
+    """A client, which sends any request to the right broker.
 
         with Client("localhost:9092") as client:
             response = client.call(MetadataRequest(topics=None))
 
-    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig`` with all settings,
-    or Kafka's properties: a mapping of them, or the ``Path`` of their file. The keywords are those of ``ClientConfig``:
-    ``client_id``, ``timeout`` in seconds, ``tls`` to encrypt the connections, ``credentials`` to prove who the client
-    is. Nothing connects before the first call. A client belongs to the thread that uses it.
+    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or Kafka's
+    properties: a mapping of them, or the ``Path`` of their file. The options are those of ``ClientConfig``. Nothing
+    connects before the first call.
+
+    One thread of its own does the input and output; it starts with the first call. Any thread may use
+    the client. With ``threadless`` there is no such thread: the client then belongs to the thread that
+    uses it, and nothing happens between the calls.
     """
 
-    def __init__(self, servers: Servers, **options: Unpack[ClientOptions]) -> None:
+    def __init__(
+        self,
+        servers: Servers,
+        *,
+        threadless: bool = False,
+        **options: Unpack[ClientOptions],
+    ) -> None:
         config, _ = settings_of(servers, options)
-        self.network: Any = _network()
+        self._has_owner = False
+        self.threadless = threadless
+        self.network: BlockingNetwork = new_network(threadless=threadless)
         self.core = ClientCore(config, self.network)
 
     def call(
@@ -51,9 +60,9 @@ class Client(BlockingContext):
         node: int | None = None,
         retry: bool = True,
     ) -> R:
-        """Send a request to the right broker or brokers, and return the answer. See ``ClientCore.call``.
+        """Send a request to the right broker or brokers, and return the response. See ``ClientCore.call``.
 
-        ``timeout`` is in seconds; None is for the time-out of the client.
+        ``timeout`` is in seconds; None is for the timeout of the client.
         """
         steps = self.core.call(request, deadline=self.core.deadline(timeout), version=version, node=node, retry=retry)
         return self.network.run(steps)
@@ -67,80 +76,19 @@ class Client(BlockingContext):
         return self.core.metrics()
 
     def close(self) -> None:
-        """Close every connection."""
-        if self.is_threaded:
-            if self.network._thread is not None and not self.network._forked:
-                self.network.run(_closing(self.core))
-        else:
-            self.core.close()
+        """Close every connection. Calls that wait raise ``ClientClosedError``."""
         self.network.close()
 
-    @property
-    def is_threaded(self) -> bool:
-        """Whether an I/O thread does the work."""
-        return hasattr(self.network, "post")
+    def __enter__(self) -> Self:
+        return self
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
-def _closing(core: ClientCore) -> Steps[None]:
-    core.close()
-    yield from ()
-
-
-def _network() -> Any:
-    import os
-
-    mode = os.environ.get("KM_MODE", "thread")
-    if mode == "inline":
-        from kafka_msgs.client.blocking import BlockingNetwork
-
-        return BlockingNetwork()
-    if mode == "aiothread":
-        from kafka_msgs.client.aio_thread import AsyncioThread
-
-        return AsyncioThread()
-    from kafka_msgs.client.io_thread import SelectThread
-
-    return SelectThread()
-
-
-class AsyncClient(AsyncContext):
-    """A client for asyncio. See ``Client``; it must be made while the event loop runs.
-
-        async with AsyncClient("localhost:9092") as client:
-            response = await client.call(MetadataRequest(topics=None))
-
-    Many calls may run at the same time. They share the connections.
-    """
-
-    def __init__(self, servers: Servers, **options: Unpack[ClientOptions]) -> None:
-        from kafka_msgs.client.aio import AsyncNetwork
-
-        config, _ = settings_of(servers, options)
-        self.network: AsyncNetwork = AsyncNetwork()
-        self.core = ClientCore(config, self.network)
-
-    def call(
-        self,
-        request: Request[R],
-        *,
-        timeout: float | None = None,
-        version: int | None = None,
-        node: int | None = None,
-        retry: bool = True,
-    ) -> Coroutine[Any, Any, R]:
-        """Send a request to the right broker or brokers, and return the answer. See ``Client.call``."""
-        steps = self.core.call(request, deadline=self.core.deadline(timeout), version=version, node=node, retry=retry)
-        return self.network.run(steps)
-
-    async def run(self, steps: Steps[T]) -> T:
-        """Run a piece of logic over the connections of this client, and return its value."""
-        return await self.network.run(steps)
-
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
-        return self.core.metrics()
-
-    async def close(self) -> None:
-        """Close every connection."""
-        self.core.close()
-        await self.network.close()
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        network = getattr(self, "network", None)
+        if network is not None and network.is_started and not self._has_owner:
+            warn(f"unclosed {type(self).__name__}", ResourceWarning, stacklevel=2, source=self)
+            network.dispose(None, ends=True)

@@ -299,7 +299,7 @@ class _Asking:
 
     def _repeatable(self, request: Request[Any], error: ConnectionFailedError) -> bool:
         """Whether a request may be sent again after a connection failed."""
-        if not self._retry or self._directory.dialer.is_final(error):
+        if not self._retry or not self._directory.repeatable(error):
             return False
         return error.step != "request" or request.INFO.api_key not in routes.NOT_REPEATED
 

@@ -26,6 +26,8 @@ NEXT_ATTEMPT: Final = 0.25
 _MIN_ATTEMPT: Final = 1.0
 """The least time in seconds for one address."""
 
+_FIRST_CONTACT: Final = 0.5
+"""How long in seconds failures are retried before the first connection."""
 _QUESTIONS: Final = {4: 3, 3: 0, 0: 4}
 """Versions of ApiVersions, and the version to ask in after a connection ended. Version 5 names the expected broker."""
 
@@ -67,6 +69,7 @@ class Dialer:
         self._config = config
         self._random = random
         self._records: dict[Address, _Record] = {}
+        self._patience = min(config.connect_timeout, _FIRST_CONTACT)
         self._reached = False
         self._warned = False
         self._failing_since: float | None = None
@@ -121,13 +124,13 @@ class Dialer:
     def is_final(self, error: ConnectionFailedError) -> bool:
         """Return whether an operation should raise a failure instead of trying again.
 
-        Until the client has reached a broker once, failures that may pass end an operation after ``connect_timeout``:
-        the configuration is probably wrong.
+        Until the client has reached a broker once, failures that may pass end an operation after half a second: the
+        configuration is probably wrong.
         """
         if not error.retriable:
             return True
         since = self._failing_since
-        return not self._reached and since is not None and since + self._config.connect_timeout <= self._network.now()
+        return not self._reached and since is not None and since + self._patience <= self._network.now()
 
     def versions_question(self, address: Address) -> int:
         """Return the version of the first ApiVersions request to an address."""

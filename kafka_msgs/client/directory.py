@@ -65,6 +65,10 @@ class Directory:
         self._learned_at: float | None = None
         self._moved: set[int] = set()
 
+    def repeatable(self, error: ConnectionFailedError) -> bool:
+        """Whether another trial may help after a connection failed. See ``Dialer.is_final``."""
+        return not self.dialer.is_final(error)
+
     def trials(self, deadline: float) -> Trials:
         """Return the trials of one operation."""
         return Trials(self.config, self.network, self.random, deadline)
@@ -169,7 +173,7 @@ class Directory:
                 link = yield from self.any_link(deadline=deadline)
                 response = yield from link.ask(request, deadline=deadline, limit=self.patience())
             except ConnectionFailedError as error:
-                trials.failed(error, final=self.dialer.is_final(error))
+                trials.failed(error, final=not self.repeatable(error))
             except DeadlineError as error:
                 raise trials.late(error) from None
             else:
@@ -196,7 +200,7 @@ class Directory:
             try:
                 found = yield from self.coordinators((key,), kind, deadline=deadline)
             except ConnectionFailedError as error:
-                trials.failed(error, final=self.dialer.is_final(error))
+                trials.failed(error, final=not self.repeatable(error))
             except DeadlineError as error:
                 raise trials.late(error) from None
             else:
@@ -259,7 +263,7 @@ class Directory:
     def _open(self, key: Hashable, address: Address, node: int | None, deadline: float) -> Steps[Link]:
         """Make a connection, once for all who ask for it. It goes on if the first caller gives up."""
         task = self._opening.get(key)
-        if task is None:
+        if task is None or task.done:
             limit = self.network.now() + self.config.connect_timeout
             task = self._opening[key] = self.network.spawn(self._make(address, node, limit))
         try:
@@ -341,7 +345,7 @@ class Directory:
     def _renew(self, link: Link, deadline: float) -> Steps[None]:
         """Authenticate again on a connection whose session ends soon. Requests that follow wait for it."""
         task = self._renewing.get(link)
-        if task is None:
+        if task is None or task.done:
             credentials, now = self.config.credentials, self.network.now()
             if link.renew_at is None or credentials is None or now < link.renew_at:
                 return

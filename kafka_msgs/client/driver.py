@@ -1,7 +1,7 @@
 """What all drivers share: pieces of logic that run side by side, and the functions of the user that logic calls.
 
-``blocking`` and ``aio`` have the two drivers of the library. A driver of another kind has its own clock, its own
-connections, and its own way to wait.
+``blocking``, ``io_thread`` and ``aio`` have the drivers of the library. A driver of another kind has its own clock, its
+own connections, and its own way to wait.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from kafka_msgs.client.dns import resolve_host
-from kafka_msgs.client.network import Address, Endpoint
+from kafka_msgs.client.network import Address, Endpoint, NetworkEvents
 from kafka_msgs.client.schedule import Schedule, Task
 from kafka_msgs.client.waiting import Pending, Steps
 
@@ -21,11 +21,25 @@ T = TypeVar("T")
 
 
 class Driver(ABC):
-    """A schedule of logic, and what runs by itself in it."""
+    """A schedule of logic, and what runs by itself in it. An exception of the class ``failure`` ends one piece only."""
 
-    def __init__(self) -> None:
-        self._schedule = Schedule(self._on_ready)
+    def __init__(self, failure: type[Exception] = Exception) -> None:
+        self._failure = failure
+        self._schedule = Schedule(self._on_ready, failure)
         self._background: set[Task[Any]] = set()
+        self.events = NetworkEvents()
+
+    @abstractmethod
+    def monotonic(self) -> float:
+        """Return the time in seconds of the driver's clock."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Return the time in seconds of the driver's clock; for logic that runs, that of the turn."""
+
+    def uptime(self) -> float:
+        """Return the time in seconds of a clock that goes on while the machine is suspended."""
+        return self.monotonic()
 
     def spawn(self, steps: Steps[T]) -> Task[T]:
         """Run a piece of logic by itself: up to its first wait now, and on whenever the driver lets logic go on."""
@@ -54,6 +68,14 @@ class Driver(ABC):
         """Resolve a host name."""
         return self.offload(resolve_host, address)
 
+    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function of the user in the thread that polls, and return its result."""
+        return self.perform(function, *arguments)
+
+    def post(self, function: Callable[[], object]) -> None:
+        """Call a function in the thread of the logic, soon. Here it is the thread of the caller."""
+        function()
+
     @property
     def running(self) -> int:
         """How many pieces of logic run by themselves."""
@@ -62,10 +84,14 @@ class Driver(ABC):
     def _start(self, steps: Steps[T]) -> Task[T]:
         return self._schedule.start(steps)
 
-    def _stop_background(self) -> None:
+    def _renew_schedule(self) -> None:
+        """Begin with another schedule: an exception may have interrupted this one. All of its pieces have ended."""
+        self._schedule = Schedule(self._on_ready, self._failure)
+
+    def _stop_background(self, error: Exception | None = None) -> None:
         """End every piece of logic that runs by itself."""
         for task in tuple(self._background):
-            task.cancel()
+            task.cancel(error)
 
     def _result(self, value: Any) -> Pending[Any]:
         """Return the result of a function of the user."""
@@ -77,24 +103,52 @@ class Driver(ABC):
 
 
 class WaitingDriver(Driver):
-    """A driver whose ``run`` returns when a piece of logic has ended. Logic goes on while it runs."""
+    """A driver that waits for all of its connections at once. Logic goes on while ``run`` runs, in turns.
+
+    The rule of time: no deadline is reached before the driver has looked for input after it, and found no more. So
+    nothing is late whose answer has arrived, even if the process was stopped for a while.
+    """
+
+    def __init__(self, failure: type[Exception] = Exception) -> None:
+        super().__init__(failure)
+        self._turn_time: float | None = None
+        self._foreground: list[Task[Any]] = []
+
+    def now(self) -> float:
+        """Return the time in seconds of the driver's clock; for logic that runs, that of the turn."""
+        return self.monotonic() if self._turn_time is None else self._turn_time
 
     def run(self, steps: Steps[T]) -> T:
         """Run a piece of logic to its end and return its value. Raises what it raises."""
-        task = self._start(steps)
+        outer, self._turn_time = self._turn_time, self.monotonic()
+        task = None
         try:
+            task = self._start(steps)
+            self._foreground.append(task)
             while not task.done:
-                self._schedule.advance(self.now())
-                self._send()
+                self._advance()
                 if not task.done:
-                    self._wait(self._schedule.next_moment)
+                    self._look()
         finally:
-            task.cancel()
+            self._turn_time = outer
+            if task is not None:
+                task.cancel()
+                self._foreground = [each for each in self._foreground if each is not task]
         return task.result()
 
-    @abstractmethod
-    def now(self) -> float:
-        """Return the time in seconds of the driver's clock."""
+    def _advance(self) -> None:
+        """Let logic go on, and send what it wrote."""
+        self._schedule.advance(self.now())
+        self._send()
+
+    def _look(self) -> None:
+        """Wait for input or the next deadline. What is there by then is read before the deadline counts as reached."""
+        deadline = self._schedule.next_moment
+        self._wait(deadline)
+        after = self.monotonic()
+        if deadline is not None and deadline <= after:
+            self._wait(after)
+        self._turn_time = after
 
     @abstractmethod
     def _send(self) -> None:

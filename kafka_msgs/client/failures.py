@@ -5,15 +5,35 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import BrokerError
+from kafka_msgs.errors import BrokerError, CommitFailedError, FencedError, UnknownTopicError
 
 __all__ = ["broker_error", "missing_error", "raise_for"]
+
+_CLASSES: Final[dict[ErrorCode, type[BrokerError]]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: UnknownTopicError,
+    ErrorCode.UNKNOWN_TOPIC_ID: UnknownTopicError,
+    ErrorCode.FENCED_INSTANCE_ID: FencedError,
+    ErrorCode.FENCED_MEMBER_EPOCH: FencedError,
+    ErrorCode.PRODUCER_FENCED: FencedError,
+}
+"""The error codes that have a class of their own. All others are a plain ``BrokerError``."""
+
+_COMMIT_APIS: Final = frozenset({"OffsetCommit", "TxnOffsetCommit"})
+_LOST_MEMBERSHIP: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.STALE_MEMBER_EPOCH,
+    }
+)  # fmt: skip
+"""Error codes of a commit by a consumer that is no longer the member that it was."""
 
 
 def broker_error(code: int, *, api: str, subject: object = None, message: str | None = None) -> BrokerError:
     """Return the exception for an error code. ``subject`` is what it is about, ``message`` is the broker's text."""
     error = ErrorCode(code)
-    return BrokerError(error=error, retriable=error.retriable, api=api, subject=subject, message=message)
+    lost = api in _COMMIT_APIS and error in _LOST_MEMBERSHIP
+    cls = CommitFailedError if lost else _CLASSES.get(error, BrokerError)
+    return cls(error=error, retriable=error.retriable, api=api, subject=subject, message=message)
 
 
 def missing_error(api: str, subject: object) -> BrokerError:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from kafka_msgs.client.waiting import Pending
+from kafka_msgs.errors import ClientBrokenError
 
 __all__ = ["call_in_thread"]
 
@@ -24,7 +25,8 @@ def call_in_thread(
     def work() -> None:
         try:
             finish = partial(pending.resolve, function(*arguments))
-        except Exception as error:
+        except BaseException as failure:
+            error = failure if isinstance(failure, Exception) else ClientBrokenError(cause=failure)
             finish = partial(pending.fail, error)
         try:
             post(finish)

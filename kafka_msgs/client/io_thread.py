@@ -1,152 +1,236 @@
 """One thread that does all input and output of a client, and the calls that other threads make into it.
 
-The logic of a client, its connections and its timers belong to the I/O thread. Other threads hand it work
-(``run``, ``post``) and wait on a lock. Exceptions of signal handlers are raised in the thread of the user only, so no
-logic is ever interrupted in the middle. The thread starts with the first call, and is a daemon that ``close`` joins.
+The logic of a client, its connections and its timers belong to the I/O thread. Other threads hand it work (``run``,
+``post``) and wait on a lock. So exceptions of signal handlers are raised in the thread of the user only, and no logic
+is ever interrupted. The thread starts with the first call, and is a daemon that ``close`` and the exit of the process
+join. A child process cannot use what it inherits (``ForkedError``).
 """
 
 from __future__ import annotations
 
+import atexit
 import logging
-import os
+import select
 import socket
 import threading
-import time
-import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
-
-from attrs import define
+from contextlib import suppress
+from typing import Any, Final, Generic, TypeVar
 
 from kafka_msgs.client.blocking import BlockingNetwork
 from kafka_msgs.client.helper_threads import call_in_thread
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Pending, Steps
-from kafka_msgs.errors import ClientError
+from kafka_msgs.client.waiting import Pending, Steps, Wait
+from kafka_msgs.errors import ClientBrokenError, ClientClosedError, KafkaMsgsError
 
-__all__ = ["IOThread", "SelectThread"]
+__all__ = ["IOThread"]
 
 T = TypeVar("T")
 
-log = logging.getLogger("kafka_msgs.client.io")
-_live: weakref.WeakSet[IOThread] = weakref.WeakSet()
-
-
-@define(kw_only=True, slots=False, repr=False)
-class ForkedError(ClientError):
-    """A client was used in a child process that inherited it."""
-
-    def _text(self) -> str:
-        return "the client was made before a fork; make a client in the child process"
+_LOG: Final = logging.getLogger("kafka_msgs.client.io")
+_EXIT_TIMEOUT: Final = 5.0
+"""How long, in seconds, the exit of the process waits for records to be delivered and groups to be left."""
+_started: Final[set[IOThread]] = set()
+"""The threads that run. The exit of the process ends them."""
 
 
 class _Call(Generic[T]):
-    """A piece of logic that another thread waits for, and functions of the user that run in that thread meanwhile."""
+    """A piece of logic that another thread waits for, and functions of the user that this thread runs meanwhile."""
 
-    __slots__ = ("functions", "lock", "steps", "task", "value")
+    __slots__ = ("done", "error", "functions", "futures", "lock", "steps", "task")
 
     def __init__(self, steps: Steps[T]) -> None:
         self.steps = steps
         self.task: Task[T] | None = None
+        self.done = False
+        self.error: Exception | None = None
         self.lock = threading.Lock()
         self.lock.acquire()
         self.functions: deque[tuple[Callable[..., Any], tuple[Any, ...], Pending[Any]]] = deque()
+        self.futures: list[Pending[Any]] = []
+        """The results of all functions that were given to the waiting thread."""
 
     def wake(self) -> None:
+        """Let the waiting thread look at what has changed."""
         if self.lock.locked():
             self.lock.release()
 
+    def finish(self, error: Exception | None = None) -> None:
+        """Let the waiting thread return: with the value of the task, or with an error."""
+        if not self.done:
+            self.done, self.error = True, error
+            self.wake()
 
-class IOThread:
-    """What both kinds of I/O thread have: an inbox, and calls of other threads."""
+    def result(self) -> T:
+        """Return the value. Raises the error of the task, or the one that ended the call."""
+        if self.error is not None:
+            raise self.error
+        assert self.task is not None
+        return self.task.result()
 
-    _start: Callable[[Steps[Any]], Task[Any]]
 
-    def _prepare(self) -> None:
-        self._inbox: deque[Callable[[], object]] = deque()
+class IOThread(BlockingNetwork):
+    """The loop in a thread of its own. Any thread may call ``run``, ``post`` and ``close``."""
+
+    def __init__(self) -> None:
+        super().__init__(Exception)
+        self._inbox: deque[tuple[Callable[[], object], _Call[Any] | None]] = deque()
         self._thread: threading.Thread | None = None
         self._ident = 0
         self._starting = threading.Lock()
+        self._awake = True
         self._stopping = False
-        self._finished = False
-        self._forked = False
-        self._callers: list[_Call[Any]] = []
-        self.at_fork: list[Callable[[], object]] = []
-        _live.add(self)
+        self._end: Exception | None = None
+        """Why no call is taken any more."""
+        self._calls: list[_Call[Any]] = []
+        self._serving: list[_Call[Any]] = []
+        self._wake_up_pair: tuple[socket.socket, ...] = ()
+        """The socket that the thread reads, and the one that wakes it up."""
 
     # Called by any thread
 
-    def run(self, steps: Steps[T], *, serves: bool = False) -> T:
+    def now(self) -> float:
+        """Return the time in seconds; for logic, that of the turn."""
+        time = self._turn_time
+        return time if time is not None and threading.get_ident() == self._ident else self.monotonic()
+
+    def run(self, steps: Steps[T]) -> T:
         """Let the I/O thread run a piece of logic, and wait for its value. Raises what it raises.
 
-        With ``serves``, functions of the user that logic calls meanwhile run in this thread.
+        Functions of the user that logic calls with ``perform_in_poll`` run in this thread meanwhile. An exception that
+        interrupts the wait cancels the piece.
         """
-        if threading.get_ident() == self._ident:
-            steps.close()
-            raise RuntimeError("a blocking method was called in the I/O thread of its client")
+        self._check_caller(steps)
         call = _Call(steps)
-        self.post(lambda: self._begin(call, serves))
         try:
-            while True:
+            self.post(lambda: self._begin(call), call)
+            while not call.done:
                 call.lock.acquire()
                 while call.functions:
                     self._serve(call)
-                if call.task is not None and call.task.done:
-                    return call.task.result()
         except BaseException:
-            if call.task is None or not call.task.done:
-                self.post(lambda: self._abandon(call))
+            self._post_quietly(lambda: self._abandon(call))
             raise
+        return call.result()
 
-    def post(self, function: Callable[[], object]) -> None:
-        """Let the I/O thread call a function soon."""
-        if self._forked:
-            raise ForkedError()
+    def post(self, function: Callable[[], object], call: _Call[Any] | None = None) -> None:
+        """Let the I/O thread call a function soon. A function that is posted after the end is not called."""
+        self._check_usable()
+        self._inbox.append((function, call))
         if self._thread is None:
             self._start_thread()
-        self._inbox.append(function)
+        if self._end is not None:
+            self._reject(self._end)
         self._wake_up()
+
+    def close(self) -> None:
+        """Close every connection, and end the thread. Calls that wait raise ``ClientClosedError``."""
+        if self._forked:
+            return
+        with self._starting:
+            thread, self._closed = self._thread, True
+            if thread is None and self._end is None:
+                self._finish(ClientClosedError())
+        if thread is not None and self._end is None:
+            self._inbox.append((self._stop, None))
+            self._wake_up()
+        if thread is not None and not self.in_io_thread:
+            thread.join()
 
     @property
     def in_io_thread(self) -> bool:
         """Whether the caller is the I/O thread."""
         return threading.get_ident() == self._ident
 
-    def join(self) -> None:
-        """End the thread, after everything that was posted."""
-        if self._thread is not None and not self._forked and not self.in_io_thread:
-            self._inbox.append(self._stop)
-            self._wake_up()
-            self._thread.join()
+    @property
+    def is_started(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread is not None and self._end is None and not (self._closed or self._forked)
+
+    def dispose(self, steps: Steps[None] | None, *, ends: bool) -> None:
+        """End what a program forgot to close, without waiting for it."""
+        self._post_quietly(lambda: self.spawn(self._disposing(steps, ends)))
+
+    def _disposing(self, steps: Steps[None] | None, ends: bool) -> Steps[None]:
+        try:
+            if steps is not None:
+                yield from steps
+        except KafkaMsgsError as error:
+            _LOG.warning("a client that was not closed could not be closed in order: %s", error)
+        finally:
+            self._stopping = self._stopping or ends
+
+    def turn(self) -> None:
+        """Nothing to do: the thread does it."""
+
+    def _check_caller(self, steps: Steps[Any]) -> None:
+        try:
+            self._check_usable()
+            if self.in_io_thread:
+                raise RuntimeError("a blocking method was called in the I/O thread of its own client")
+        except BaseException:
+            steps.close()
+            raise
+
+    def _check_usable(self) -> None:
+        if isinstance(self._end, ClientBrokenError):
+            raise ClientBrokenError(cause=self._end.cause)
+        super()._check_usable()
 
     def _start_thread(self) -> None:
+        """Start a thread. If an exception interrupts this, a second one may be started: only one of them stays."""
         with self._starting:
-            if self._thread is None:
-                if self._finished:
-                    raise ConnectionAbortedError("the client was closed")
-                self._thread = threading.Thread(target=self._main, name="kafka-msgs-io", daemon=True)
-                self._thread.start()
+            if self._thread is None and not self._closed:
+                threading.Thread(target=self._main, name="kafka-msgs-io", daemon=True).start()
+
+    def _wake_up(self) -> None:
+        if not self._awake:
+            self._awake = True
+            with suppress(OSError):  # full: it wakes up anyway; closed: it has ended
+                self._wake_up_pair[1].send(b"x")
 
     def _serve(self, call: _Call[Any]) -> None:
         """Run a function of the user in the thread of the user."""
-        function, arguments, pending = call.functions.popleft()
+        function, arguments, future = call.functions[0]
         try:
             value = function(*arguments)
-        except Exception as error:
-            failure = error
-            self.post(lambda: pending.fail(failure))
-        except BaseException:
-            self.post(lambda: pending.fail(ConnectionAbortedError("the program interrupted the function")))
-            raise
+        except Exception as failure:
+            error = failure
+            self.post(lambda: future.fail(error))
         else:
-            self.post(lambda: pending.resolve(value))
+            self.post(lambda: future.resolve(value))
+        finally:
+            call.functions.popleft()
 
     # Called by the I/O thread
 
-    def _begin(self, call: _Call[T], serves: bool) -> None:
-        if serves:
-            self._callers.append(call)
+    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function of the user in the thread that waits in ``run``, and return its result."""
+        future: Pending[Any] = Pending()
+        if not self._calls:
+            future.fail(ClientClosedError())
+            return future
+        call = self._calls[-1]
+        call.futures.append(future)
+        call.functions.append((function, arguments, future))
+        call.wake()
+        return future
+
+    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function of the user in a helper thread, because it may block, and return its result."""
+        return self.offload(function, *arguments)
+
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function that blocks in a helper thread, and return its result."""
+        return call_in_thread(function, arguments, self._post_quietly)
+
+    def _post_quietly(self, function: Callable[[], object]) -> None:
+        with suppress(KafkaMsgsError):  # the client may have ended meanwhile, and what the function is about with it
+            self.post(function)
+
+    def _begin(self, call: _Call[T]) -> None:
+        self._calls.append(call)
         task = call.task = self._start(call.steps)
         if task.done:
             self._ended(call)
@@ -154,160 +238,128 @@ class IOThread:
             task.on_done(lambda: self._ended(call))
 
     def _ended(self, call: _Call[Any]) -> None:
-        if call in self._callers:
-            self._callers.remove(call)
-        call.wake()
+        self._forget_call(call)
+        call.finish()
 
     def _abandon(self, call: _Call[Any]) -> None:
+        """The thread that waited was interrupted."""
         if call.task is not None:
             call.task.cancel()
-        if call in self._callers:
-            self._callers.remove(call)
+        for future in call.futures:
+            future.fail(ClientClosedError())
+        self._forget_call(call)
 
-    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
-        """Call a function of the user in the thread that polls."""
-        pending: Pending[Any] = Pending()
-        if not self._callers:
-            pending.fail(ConnectionAbortedError("nobody polls"))
-            return pending
-        call = self._callers[-1]
-        call.functions.append((function, arguments, pending))
-        call.wake()
-        return pending
-
-    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
-        """Call a function of the user in a helper thread: it may block."""
-        return self.offload(function, *arguments)
-
-    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
-        """Call a function that blocks in a helper thread."""
-        return call_in_thread(function, arguments, self.post)
-
-    def call_user(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call a callback of the user now. Its exceptions are logged."""
-        try:
-            function(*arguments)
-        except Exception:
-            log.exception("a callback raised: %r", function)
+    def _forget_call(self, call: _Call[Any]) -> None:
+        if call in self._calls:
+            self._calls.remove(call)
 
     def _stop(self) -> None:
         self._stopping = True
 
     def _main(self) -> None:
-        raise NotImplementedError
-
-    def _wake_up(self) -> None:
-        raise NotImplementedError
-
-    # Fork
-
-    def forget_parent(self) -> None:
-        """In a child: nothing here may be used any more. The descriptors are closed, nothing is sent."""
-        self._forked = True
-        for function in self.at_fork:
-            function()
-
-
-class SelectThread(IOThread, BlockingNetwork):
-    """The I/O thread on sockets and ``poll``."""
-
-    def __init__(self) -> None:
-        BlockingNetwork.__init__(self)
-        self._prepare()
-        self._awake = True
-        self._now = time.monotonic()
-        self._bell, self._rope = socket.socketpair()
-        self._bell.setblocking(False)
-        self._rope.setblocking(False)
-        self._poll.register(self._bell, 1)
-
-    def now(self) -> float:
-        """Return the time. In the I/O thread it is that of the turn: nothing is late whose answer has arrived."""
-        return self._now if self.in_io_thread else time.monotonic()
-
-    wall = staticmethod(time.monotonic)
-
-    def close(self) -> None:
-        """Close every connection, and end the thread."""
-        if self._forked:
-            return
-        if self._thread is not None:
-            self.post(lambda: BlockingNetwork.close(self))
-            self.join()
-        self._finished = True
-        self._bell.close()
-        self._rope.close()
-
-    def turn(self) -> None:
-        """(Tests of the former driver call this.)"""
-        time.sleep(0.0005)
-
-    def _wake_up(self) -> None:
-        if not self._awake:
-            self._awake = True
-            try:
-                self._rope.send(b"x")
-            except BlockingIOError:
-                pass
-
-    def _on_ready(self) -> None:
-        pass
-
-    def _main(self) -> None:
-        self._ident = threading.get_ident()
-        self._now = time.monotonic()
-        inbox, schedule = self._inbox, self._schedule
+        with self._starting:
+            if self._thread is not None or self._end is not None:
+                return
+            self._thread, self._ident = threading.current_thread(), threading.get_ident()
+            self._open_wake_up_pair()
+            _started.add(self)
+        self._turn_time = self.monotonic()
+        error: Exception = ClientClosedError()
         try:
-            while not self._stopping:
-                while inbox:
-                    inbox.popleft()()
-                schedule.advance(self._now)
-                self._send()
-                moment = schedule.next_moment
-                self._awake = False
-                limit: float | None = 0.0 if inbox or self._unsent or self._stopping else None
-                if limit is None and moment is not None:
-                    limit = min(max(0.0, moment - time.monotonic()) * 1000, 1 << 30)
-                self._take(self._poll.poll(limit))
-                self._awake = True
-                after = time.monotonic()
-                if moment is not None and moment <= after:
-                    # The process may have been stopped for a while: look once more before anybody is late.
-                    self._take(self._poll.poll(0))
-                self._now = after
-        except BaseException:
-            log.exception("the I/O thread ended")
-            raise
+            self._loop()
+        except BaseException as cause:
+            _LOG.exception("the I/O thread of a client ended")
+            error = ClientBrokenError(cause=cause)
         finally:
-            self._ident = 0
-            self._finished = True
+            self._finish(error)
 
-    def _take(self, events: list[tuple[int, int]]) -> None:
-        bell = self._bell.fileno()
-        for descriptor, what in events:
-            if descriptor == bell:
-                try:
-                    self._bell.recv(4096)
-                except BlockingIOError:
-                    pass
-            elif descriptor in self._transports:
-                self._transports[descriptor].ready(what)
+    def _open_wake_up_pair(self) -> None:
+        self._wake_up_pair = socket.socketpair()
+        for each in self._wake_up_pair:
+            each.setblocking(False)
+        self._poll.register(self._wake_up_pair[0], select.POLLIN)
 
-    def forget_parent(self) -> None:
-        super().forget_parent()
-        for transport in self._transports.values():
-            if transport._socket is not None:
-                os.close(transport._socket.detach())
-                transport._socket = None
-        self._transports.clear()
-        self._poll = None  # type: ignore[assignment]
-        self._bell.close()
-        self._rope.close()
+    def _close_wake_up_pair(self) -> None:
+        for each in self._wake_up_pair:
+            each.close()
+
+    def _loop(self) -> None:
+        while True:
+            self._advance()
+            if self._stopping:
+                return
+            self._look()
+
+    def _advance(self) -> None:
+        """Do what was posted, let logic go on, and write."""
+        while self._inbox:
+            self._inbox.popleft()[0]()
+        super()._advance()
+
+    def _wait(self, moment: float | None) -> None:
+        self._awake = False
+        limit = 0 if self._inbox or self._unsent else self._poll_limit(moment)
+        self._handle(self._poll.poll(limit))
+        self._awake = True
+
+    def _handle(self, events: list[tuple[int, int]]) -> None:
+        reader = self._wake_up_pair[0]
+        if any(descriptor == reader.fileno() for descriptor, _ in events):
+            reader.recv(1 << 12)
+        super()._handle(events)
+
+    def _finish(self, error: Exception) -> None:
+        """End everything. Whoever waits gets the error."""
+        self._end = error
+        self._end_all(error)
+        for call in tuple(self._calls):
+            if call.task is not None:
+                call.task.cancel(error)
+            call.finish(error)
+        self._reject(error)
+        self._ident, self._turn_time = 0, None
+        _started.discard(self)
+        self._close_wake_up_pair()
+
+    def _reject(self, error: Exception) -> None:
+        """End the calls that were posted too late."""
+        while self._inbox:
+            call = self._inbox.popleft()[1]
+            if call is not None:
+                call.steps.close()
+                call.finish(error)
+
+    # The ends of processes
+
+    def leave_to_parent(self) -> None:
+        """In a child process: close the descriptors that were inherited, without a word to the brokers."""
+        _started.discard(self)
+        self._ident = 0
+        self._inbox.clear()
+        self._close_wake_up_pair()
+        super().leave_to_parent()
+
+    def exit(self) -> None:
+        """At the exit of the process: deliver what can be delivered soon, then end the thread."""
+        try:
+            self.run(self._close_users(self.monotonic() + _EXIT_TIMEOUT))
+        except (KafkaMsgsError, RuntimeError) as error:
+            _LOG.warning("a client was not closed in order at the exit: %s", error)
+        finally:
+            self.close()
+
+    def _close_users(self, deadline: float) -> Steps[None]:
+        for task in [self.spawn(steps) for steps in self.events.exit(deadline)]:
+            if not task.done:
+                yield Wait((task,), deadline)
+            task.cancel()
+            if task.error is not None:
+                _LOG.warning("a client was not closed in order at the exit: %s", task.error)
 
 
-def _after_fork() -> None:
-    for each in tuple(_live):
-        each.forget_parent()
+def _at_exit() -> None:
+    for thread in tuple(_started):
+        thread.exit()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+getattr(threading, "_register_atexit", atexit.register)(_at_exit)

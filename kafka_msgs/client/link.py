@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -115,9 +116,8 @@ class Link:
         dialer = dialer or Dialer(network, config, Random())
         link: Link | None = None
         try:
-            link = yield from dialer.dial(
-                address, lambda each: cls._start(network, each, config, node, hooks), deadline
-            )
+            start = partial(cls._start, network, config, node, hooks)
+            link = yield from dialer.dial(address, start, deadline)
             yield from link._make_ready(network, config, dialer, deadline)
         except DeadlineError as error:
             step = "connect" if link is None else link._step
@@ -140,7 +140,7 @@ class Link:
         """Begin a connection to one IP address."""
         link = cls(endpoint.address, config, node)
         link.hooks = hooks
-        link.clock = getattr(network, "wall", network.now)
+        link.clock = network.monotonic
         link.moved_at = link._opening_since = link.clock()
         link._transport = network.connect(endpoint, link, config.tls)
         return link
@@ -307,7 +307,7 @@ class Link:
         self._step = "negotiate"
         self.opening.resolve(None)
 
-    def sent(self) -> None:
+    def data_sent(self) -> None:
         """Called by the network: everything that was written is on its way."""
         self.moved_at = now = self.clock()
         for each in self._unsent:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -20,11 +21,24 @@ if TYPE_CHECKING:
     import socket
     import ssl
 
-__all__ = ["Address", "Endpoint", "Network", "Stream", "Transport", "connection_failure", "is_loopback", "reason_of"]
+__all__ = [
+    "Address",
+    "Endpoint",
+    "Network",
+    "NetworkEvents",
+    "NetworkUser",
+    "Stream",
+    "Transport",
+    "boot_time",
+    "connection_failure",
+    "is_loopback",
+    "reason_of",
+]
 
 T = TypeVar("T")
 _HIGHEST_PORT = 2**16 - 1
 _NOT_IN_HOSTS = re.compile(r"[\s/@,\[\]]")
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class Address(NamedTuple):
@@ -82,6 +96,10 @@ class Stream(Protocol):
         """Bytes have arrived. They are never empty."""
         ...
 
+    def data_sent(self) -> None:
+        """Everything that was written has been handed to the system."""
+        ...
+
     def closed(self, error: Exception | None) -> None:
         """The connection ended, or could not be made. ``error`` is None if the other side closed it."""
         ...
@@ -99,11 +117,69 @@ class Transport(Protocol):
         ...
 
 
+class NetworkUser(Protocol):
+    """What is done with a consumer or a producer when something happens to its network."""
+
+    def on_interrupt(self, error: Exception) -> None:
+        """An exception from outside interrupted the logic, and all of it has ended with this error."""
+        ...
+
+    def on_fork(self) -> None:
+        """The process is a child: everything here belongs to its parent. Nothing may wait or lock."""
+        ...
+
+    def on_exit(self, deadline: float) -> Steps[None]:
+        """Return the logic to run at the exit of the process."""
+        ...
+
+
+class NetworkEvents:
+    """The users of a network, and what happens to all of them."""
+
+    def __init__(self) -> None:
+        self._users: list[NetworkUser] = []
+
+    def add(self, user: NetworkUser) -> None:
+        """Let a user hear of events."""
+        self._users.append(user)
+
+    def discard(self, user: NetworkUser) -> None:
+        """Forget a user."""
+        self._users = [each for each in self._users if each is not user]
+
+    def interrupt(self, error: Exception) -> None:
+        """An exception from outside ended all logic."""
+        for user in tuple(self._users):
+            user.on_interrupt(error)
+
+    def fork(self) -> None:
+        """The process is a child."""
+        for user in tuple(self._users):
+            user.on_fork()
+
+    def exit(self, deadline: float) -> list[Steps[None]]:
+        """Return the logic to run at the exit of the process."""
+        return [user.on_exit(deadline) for user in tuple(self._users)]
+
+
 class Network(Protocol):
     """A clock and a way to make connections."""
 
+    events: NetworkEvents
+
     def now(self) -> float:
-        """Return the time in seconds of a clock that never goes back."""
+        """Return the time in seconds of a clock that never goes back.
+
+        For logic that runs, it is the time at which the network last looked for input and found no more.
+        """
+        ...
+
+    def monotonic(self) -> float:
+        """Return the time in seconds of the same clock as it is, also while logic runs."""
+        ...
+
+    def uptime(self) -> float:
+        """Return the seconds of a clock that goes on while the machine is suspended."""
         ...
 
     def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
@@ -118,6 +194,10 @@ class Network(Protocol):
         """Call a function that blocks, and return its result. Where possible, it runs in a helper thread."""
         ...
 
+    def post(self, function: Callable[[], object]) -> None:
+        """Call a function in the thread of the logic, soon. Any thread may call this."""
+        ...
+
     def spawn(self, steps: Steps[T]) -> Task[T]:
         """Run a piece of logic by itself. The blocking driver advances it whenever it waits for something."""
         ...
@@ -128,6 +208,15 @@ class Network(Protocol):
         The driver of asyncio awaits the result if it is awaitable. An exception of the function becomes the error.
         """
         ...
+
+    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+        """Call a function of the user in the thread that polls, and return its result."""
+        ...
+
+
+def boot_time() -> float:
+    """Return the seconds since the machine was started, with those in which it was suspended where that is known."""
+    return time.monotonic() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)
 
 
 def is_loopback(host: str) -> bool:

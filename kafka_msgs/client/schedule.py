@@ -25,7 +25,7 @@ _FEW_ALARMS: Final = 64
 class Task(Pending[T]):
     """A piece of logic that runs by itself, and its value, which comes when it ends. ``Schedule.start`` makes it."""
 
-    __slots__ = ("_schedule", "alarm", "is_ready", "steps", "wait")
+    __slots__ = ("_schedule", "alarm", "cancelled", "is_ready", "steps", "wait")
 
     def __init__(self, steps: Steps[T], schedule: Schedule) -> None:
         super().__init__()
@@ -34,24 +34,31 @@ class Task(Pending[T]):
         self.alarm = 0
         """The number of the alarm that is set for it, or 0."""
         self.is_ready = False
+        self.cancelled = False
         self._schedule = schedule
 
     def wake(self) -> None:
         """What the piece waits for is there: let it go on."""
         self._schedule.make_ready(self)
 
-    def cancel(self) -> None:
-        """Close the piece of logic. Whoever waits gets ``DeadlineError``: its value will never come."""
+    def cancel(self, error: Exception | None = None) -> None:
+        """Close the piece of logic. Whoever waits gets ``error``, by default ``DeadlineError``."""
         if not self.done:
+            self.cancelled = True
             self._schedule.drop(self)
-            self.fail(DeadlineError(waiting_for="work that was cancelled"))
+            self.fail(error or DeadlineError(waiting_for="work that was cancelled"))
 
 
 class Schedule:
-    """Pieces of logic. ``on_ready`` is called when one of them can go on: ``advance`` lets it."""
+    """Pieces of logic. ``on_ready`` is called when one of them can go on: ``advance`` lets it.
 
-    def __init__(self, on_ready: Callable[[], object]) -> None:
+    An exception of the class ``failure`` becomes the result of its piece. Any other one closes the piece, and leaves
+    ``start`` and ``advance``.
+    """
+
+    def __init__(self, on_ready: Callable[[], object], failure: type[Exception] = Exception) -> None:
         self._on_ready = on_ready
+        self._failure = failure
         self._ready: deque[Task[Any]] = deque()
         self._alarms: list[tuple[float, int]] = []
         self._set: dict[int, Task[Any]] = {}
@@ -107,7 +114,7 @@ class Schedule:
             wait = next(task.steps) if now is None else task.steps.send(now)
         except StopIteration as stop:
             task.resolve(stop.value)
-        except Exception as error:
+        except self._failure as error:
             task.fail(error)
         except BaseException:
             task.cancel()

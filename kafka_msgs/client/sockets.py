@@ -77,6 +77,16 @@ class SocketTransport:
         self._out.clear()
         self._close_socket()
 
+    def end(self, error: Exception) -> None:
+        """Close the socket, and tell the stream why."""
+        self._end(error)
+
+    def abandon(self) -> None:
+        """Close the descriptor in a child process: the connection belongs to the parent."""
+        if self._socket is not None:
+            os.close(self._socket.detach())
+            self._socket = None
+
     def ready(self, events: int) -> None:
         """Go on: the socket has one of the events that it was watched for."""
         if not self._connected:
@@ -151,7 +161,7 @@ class SocketTransport:
             self._end(self._failed("request", error))
             return
         if not self._out:
-            self._stream.sent()  # type: ignore[attr-defined]
+            self._stream.data_sent()
         self._watcher.watch(sock.fileno(), self, select.POLLIN | select.POLLOUT if self._out else select.POLLIN)
 
     def _failed(self, step: str, error: Exception) -> ConnectionFailedError:

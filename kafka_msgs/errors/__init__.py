@@ -11,12 +11,22 @@ from kafka_msgs.errors.capture import CaptureError
 from kafka_msgs.errors.client import (
     AuthenticationError,
     BrokerError,
+    ClientBrokenError,
+    ClientClosedError,
     ClientError,
     ClusterSizeError,
+    CommitFailedError,
     ConnectionFailedError,
     DeadlineError,
+    DeserializationError,
+    FencedError,
+    ForkedError,
+    NoProgressError,
     PositionError,
     RequestLimitError,
+    UndeliveredError,
+    UnknownTopicError,
+    WakeupError,
 )
 from kafka_msgs.errors.codec import (
     BudgetExceededError,
@@ -38,8 +48,18 @@ from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError
 from kafka_msgs.errors.groups import AssignorError, GroupError
 from kafka_msgs.errors.jobs import ForkedProcessError, JobPathError, OptionError
 from kafka_msgs.errors.log import LogFileError, TierFormatError
-from kafka_msgs.errors.lookup import UnknownColumnError, UnknownMessageError, UnknownNameError, UnknownTopicError
-from kafka_msgs.errors.producer import ProducerClosedError, ProducerFencedError, TransactionStateError
+from kafka_msgs.errors.lookup import (
+    UnknownColumnError,
+    UnknownMessageError,
+    UnknownNameError,
+    UnknownInternalTopicError,
+)
+from kafka_msgs.errors.producer import (
+    ProducerClosedError,
+    ProducerFencedError,
+    RecordsPurgedError,
+    TransactionStateError,
+)
 from kafka_msgs.errors.records import (
     CompressionError,
     CorruptRecordError,
@@ -64,18 +84,24 @@ __all__ = [
     "BudgetExceededError",
     "CaptureError",
     "CassetteError",
+    "ClientBrokenError",
+    "ClientClosedError",
     "ClientError",
     "ClusterSizeError",
     "ColumnSizeError",
     "ColumnTypeError",
+    "CommitFailedError",
     "CompressionError",
     "ConnectionFailedError",
     "CorruptRecordError",
     "CrcMismatchError",
     "DeadlineError",
+    "DeserializationError",
     "DecodeError",
     "DecompressedSizeError",
     "EncodeError",
+    "FencedError",
+    "ForkedError",
     "ForkedProcessError",
     "FrameSizeError",
     "GroupError",
@@ -91,11 +117,13 @@ __all__ = [
     "LocalProtocolError",
     "LogFileError",
     "MissingExtraError",
+    "NoProgressError",
     "OptionError",
     "PayloadError",
     "PositionError",
     "ProducerClosedError",
     "ProducerFencedError",
+    "RecordsPurgedError",
     "ProtocolError",
     "RecordBudgetError",
     "RecordError",
@@ -112,8 +140,10 @@ __all__ = [
     "TrailingDataError",
     "TransactionStateError",
     "TruncatedError",
+    "UndeliveredError",
     "UnexpectedNullError",
     "UnknownColumnError",
+    "UnknownInternalTopicError",
     "UnknownMessageError",
     "UnknownNameError",
     "UnknownSchemaError",
@@ -121,9 +151,6 @@ __all__ = [
     "UnsupportedFieldError",
     "UnsupportedMagicError",
     "UnsupportedVersionError",
+    "WakeupError",
     "shown",
 ]
-
-# Tracebacks and pickles name an exception by its public place.
-for _name in __all__:
-    globals()[_name].__module__ = __name__

@@ -1,21 +1,32 @@
-"""Errors of clients: no answer in time, no connection, no authentication, and error codes that brokers answer."""
+"""Errors of clients: no answer in time, no connection, no authentication, misuse, and error codes of brokers."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
 from kafka_msgs.errors.base import KafkaMsgsError
+from kafka_msgs.errors.records import RecordError
 from kafka_msgs.lazy_attrs import define
 
 __all__ = [
     "AuthenticationError",
     "BrokerError",
+    "ClientBrokenError",
+    "ClientClosedError",
     "ClientError",
     "ClusterSizeError",
+    "CommitFailedError",
     "ConnectionFailedError",
     "DeadlineError",
+    "DeserializationError",
+    "FencedError",
+    "ForkedError",
+    "NoProgressError",
     "PositionError",
     "RequestLimitError",
+    "UndeliveredError",
+    "UnknownTopicError",
+    "WakeupError",
 ]
 
 
@@ -135,3 +146,115 @@ class RequestLimitError(ClientError):
 
     def _text(self) -> str:
         return f"{self.address}: {self.limit} requests wait for their answers, which is the limit (max_in_flight)"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ClientClosedError(ClientError, RuntimeError):
+    """A call on a closed client, or one that waited when another thread closed the client. It has no attributes."""
+
+    def _text(self) -> str:
+        return "the client is closed"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class DeserializationError(ClientError):
+    """A record whose key or value a function of the user could not deserialize. Seek past the offset to continue.
+
+    Attributes: ``topic``, ``partition``, ``offset`` and ``cause`` (the exception of the function).
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    cause: Exception
+
+    def _text(self) -> str:
+        error = f"{type(self.cause).__name__}: {self.cause}"
+        return f"{self.topic}-{self.partition} at offset {self.offset} cannot be deserialized: {error}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ForkedError(ClientError, RuntimeError):
+    """A call in a child process on a client that was created before the fork. It has no attributes.
+
+    The connections belong to the parent process. Create another client in the child process.
+    """
+
+    def _text(self) -> str:
+        return "the client was created before a fork; create another one in the child process"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ClientBrokenError(ClientError, RuntimeError):
+    """A client whose I/O ended unexpectedly. Create another one. Attribute: ``cause`` (the exception that ended it)."""
+
+    cause: BaseException
+
+    def _text(self) -> str:
+        return f"the I/O of the client ended with {type(self.cause).__name__}: {self.cause}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class NoProgressError(RecordError):
+    """Fetch responses that contain bytes, but no complete batch at the position of a consumer.
+
+    Attributes in addition to those of ``RecordError``: ``topic`` and ``partition``. ``offset`` is the position of the
+    consumer. Seek past it to continue.
+    """
+
+    topic: str
+    partition: int
+
+    def _text(self) -> str:
+        return f"{self.topic}-{self.partition}: the broker sends no complete batch at offset {self.offset}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class UnknownTopicError(BrokerError):
+    """A topic or partition that does not exist. Clients of this library never create topics.
+
+    The attributes are those of ``BrokerError``.
+    """
+
+    def _text(self) -> str:
+        return f"{super()._text()}; clients do not create topics"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class CommitFailedError(BrokerError):
+    """Offsets that the coordinator refused because the consumer is no longer the member that it was.
+
+    Other members may own its partitions, and read the records again. The attributes are those of ``BrokerError``.
+    Kafka has ``CommitFailedException``.
+    """
+
+
+@define(kw_only=True, slots=False, repr=False)
+class FencedError(BrokerError):
+    """A static member, group member or producer that another one with the same identity has replaced.
+
+    The attributes are those of ``BrokerError``.
+    """
+
+
+@define(kw_only=True, slots=False, repr=False)
+class UndeliveredError(ClientError):
+    """Records of a producer that were not delivered, and whose failure nobody has received yet.
+
+    Attributes: ``count`` (of records) and ``cause`` (the error of the first of them).
+    """
+
+    count: int
+    cause: Exception
+
+    def _text(self) -> str:
+        records = "1 record was" if self.count == 1 else f"{self.count} records were"
+        return f"{records} not delivered; the first failure: {self.cause}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class WakeupError(ClientError):
+    """A call of a consumer that ``wakeup`` interrupted. It has no attributes, and nothing is lost."""
+
+    def _text(self) -> str:
+        return "wakeup() interrupted the call"

@@ -9,7 +9,7 @@ __all__ = [
     "UnknownColumnError",
     "UnknownMessageError",
     "UnknownNameError",
-    "UnknownTopicError",
+    "UnknownInternalTopicError",
 ]
 
 
@@ -38,7 +38,7 @@ class UnknownNameError(KafkaMsgsError, LookupError):
 
 
 @define(kw_only=True, slots=False, repr=False)
-class UnknownTopicError(KafkaMsgsError, LookupError):
+class UnknownInternalTopicError(KafkaMsgsError, LookupError):
     """A topic that is not one of Kafka's internal topics. Attribute: ``topic``."""
 
     topic: str

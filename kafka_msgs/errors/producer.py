@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kafka_msgs.errors.client import BrokerError, ClientError
+from kafka_msgs.errors.client import ClientError, FencedError
 from kafka_msgs.lazy_attrs import define
 
-__all__ = ["ProducerClosedError", "ProducerFencedError", "TransactionStateError"]
+__all__ = ["ProducerClosedError", "ProducerFencedError", "RecordsPurgedError", "TransactionStateError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
-class ProducerFencedError(BrokerError):
+class ProducerFencedError(FencedError):
     """A producer whose transactional id another producer has taken over (KIP-98). It cannot go on.
 
     The attributes are those of ``BrokerError``.
@@ -33,3 +33,11 @@ class ProducerClosedError(ClientError, RuntimeError):
 
     def _text(self) -> str:
         return "the producer is closed"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class RecordsPurgedError(ClientError):
+    """A record that ``purge`` dropped before it was sent. It has no attributes."""
+
+    def _text(self) -> str:
+        return "purge() dropped the record"

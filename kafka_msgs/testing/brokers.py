@@ -24,7 +24,7 @@ from kafka_msgs.broker.controller.topics import NewTopic, create_topic
 from kafka_msgs.broker.hosting.leading import read_state
 from kafka_msgs.broker.partitions import PartitionLog
 from kafka_msgs.broker.state_partition import state_partition
-from kafka_msgs.errors import UnknownTopicError
+from kafka_msgs.errors import UnknownInternalTopicError
 from kafka_msgs.log import AbortedTransaction
 from kafka_msgs.records import ConsumerRecord, RecordBatch, read_batches
 from kafka_msgs.topics.replay import replay
@@ -61,7 +61,7 @@ def topic_records(broker: EmbeddedBroker, topic: str, *, committed: bool = False
     """Return all records of a topic, partition by partition in the order of their offsets.
 
     With ``committed``, records of open and of aborted transactions are left out, as a consumer with
-    ``isolation.level=read_committed`` leaves them out. Raises ``UnknownTopicError``.
+    ``isolation.level=read_committed`` leaves them out. Raises ``UnknownInternalTopicError``.
     """
     return broker.run(lambda cluster: _records(cluster, topic, committed))
 
@@ -69,7 +69,7 @@ def topic_records(broker: EmbeddedBroker, topic: str, *, committed: bool = False
 def _records(cluster: Cluster, topic: str, committed: bool) -> list[ConsumerRecord]:
     state = cluster.image.topics.get(topic)
     if state is None:
-        raise UnknownTopicError(topic=topic)
+        raise UnknownInternalTopicError(topic=topic)
     logs = (cluster.partitions.get(each.key) for each in state.partitions)
     return [record for log in logs if log is not None for record in _partition_records(log, committed)]
 

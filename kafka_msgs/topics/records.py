@@ -24,7 +24,7 @@ from kafka_msgs.errors import (
     TruncatedError,
     UnexpectedNullError,
     UnknownMessageError,
-    UnknownTopicError,
+    UnknownInternalTopicError,
     UnsupportedVersionError,
 )
 from kafka_msgs.lookup import message_class
@@ -119,10 +119,10 @@ class KeyValue(NamedTuple):
 
 
 def internal_topic(name: str) -> InternalTopic:
-    """Return the internal topic of that name; raises ``UnknownTopicError``."""
+    """Return the internal topic of that name; raises ``UnknownInternalTopicError``."""
     topic = TOPICS.get(name)
     if topic is None:
-        raise UnknownTopicError(topic=name)
+        raise UnknownInternalTopicError(topic=name)
     return topic
 
 
@@ -131,7 +131,7 @@ def decode_record(
 ) -> InternalRecord:
     """Return the record that ``key`` and ``value`` hold in the internal topic of that name.
 
-    A type that this release does not have gives an ``UnknownRecord``. Raises ``UnknownTopicError``, ``DecodeError``,
+    A type that this release does not have gives an ``UnknownRecord``. Raises ``UnknownInternalTopicError``, ``DecodeError``,
     and ``UnsupportedVersionError`` for a value of a known type at an unknown version. Bytes left over are an error.
     """
     place = internal_topic(topic)
@@ -150,7 +150,7 @@ def decode_record(
 def encode_record(record: InternalRecord) -> KeyValue:
     """Return the key and value of a record as Kafka writes them. Those of an ``UnknownRecord`` are unchanged.
 
-    Raises ``UnknownTopicError``, ``UnsupportedVersionError``, and ``EncodeError`` for messages that cannot be written,
+    Raises ``UnknownInternalTopicError``, ``UnsupportedVersionError``, and ``EncodeError`` for messages that cannot be written,
     are not of the topic, or do not belong together.
     """
     place = internal_topic(record.topic)

@@ -311,11 +311,22 @@ def test_a_broker_that_goes_down_is_replaced_by_another(cluster: SmallCluster) -
 
 
 def test_the_deadline_names_the_last_failure(cluster: SmallCluster) -> None:
-    core = cluster.network.core("nowhere:1")
+    core = cluster.network.core("silent:1")
+    silent = cluster.network.add("silent:1", lambda _: DescribeClusterResponse())
+    cluster.network.run(core.call(DescribeClusterRequest(), deadline=core.deadline(4)))
+    cluster.network.stop(silent)
     begin = cluster.network.now()
-    with pytest.raises(DeadlineError, match=r"the last failure was: nowhere:1: connect: connection refused"):
+    with pytest.raises(DeadlineError, match=r"the last failure was: silent:1: connect: connection refused"):
         cluster.network.run(core.call(DescribeClusterRequest(), deadline=core.deadline(4)))
     assert cluster.network.now() - begin <= 4
+
+
+def test_before_the_first_connection_a_call_fails_at_once_with_the_reason(cluster: SmallCluster) -> None:
+    core = cluster.network.core("nowhere:1,nowhere:2")
+    begin = cluster.network.now()
+    with pytest.raises(ConnectionFailedError, match=r"nowhere:\d: connect: connection refused"):
+        cluster.network.run(core.call(DescribeClusterRequest(), deadline=core.deadline(4)))
+    assert cluster.network.now() - begin < 1
 
 
 def test_a_broker_that_never_answers_is_given_up(cluster: SmallCluster) -> None:

@@ -83,7 +83,7 @@ def test_a_client_that_was_given_stays_open(form: type[Any]) -> None:
     assert client.closed == 1
 
 
-@pytest.mark.parametrize("form", [Consumer, Producer, Admin])
+@pytest.mark.parametrize("form", [Consumer, Producer])
 def test_a_client_of_its_own_is_closed_even_if_the_end_fails(form: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     user = form(SERVERS)
     closed: list[bool] = []

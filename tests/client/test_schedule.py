@@ -16,7 +16,7 @@ from kafka_msgs.client.aio import AsyncNetwork
 from kafka_msgs.client.blocking import BlockingNetwork
 from kafka_msgs.client.schedule import Schedule, Task
 from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until
-from kafka_msgs.errors import DeadlineError
+from kafka_msgs.errors import ClientBrokenError, ClientClosedError, DeadlineError
 from tests.support.network import SimulatedNetwork
 
 
@@ -143,7 +143,7 @@ def test_the_value_of_a_piece_that_ended_is_not_kept() -> None:
     assert seen() is None
 
 
-def test_an_interruption_ends_its_piece_and_nothing_else() -> None:
+def test_an_interruption_ends_everything_and_the_next_call_begins_anew() -> None:
     network = BlockingNetwork()
 
     def interrupted() -> Steps[None]:
@@ -158,14 +158,10 @@ def test_an_interruption_ends_its_piece_and_nothing_else() -> None:
     with pytest.raises(KeyboardInterrupt):
         network.run(sleep_until(network.now() + 60))
     assert task.done
-    assert network.run(_value_of(left)) == 5
+    assert isinstance(left.error, ClientBrokenError)
+    assert network.running == 0
+    assert network.run(other()) == 5
     network.close()
-
-
-def _value_of(task: Task[int]) -> Steps[int]:
-    if not task.done:
-        yield Wait((task,), None)
-    return task.result()
 
 
 def drive(network: str, make: Callable[[Any], Steps[Any]]) -> Any:
@@ -202,7 +198,7 @@ def test_every_driver_runs_what_is_spawned_beside_what_is_run(network: str) -> N
 
         def fails() -> Steps[None]:
             yield from sleep_until(driver.now())
-            raise ValueError("no")
+            raise ClientClosedError()
 
         tasks: list[Task[Any]] = [driver.spawn(each()) for each in (waits, wakes, fails)]
         performed = [driver.perform(int, "5"), driver.perform(int, "five")]
@@ -212,7 +208,7 @@ def test_every_driver_runs_what_is_spawned_beside_what_is_run(network: str) -> N
         assert driver.running == 0
         return [tasks[0].result(), str(tasks[2].error), performed[0].result(), str(performed[1].error)[:15]]
 
-    assert drive(network, main) == ["woken", "no", 5, "invalid literal"]
+    assert drive(network, main) == ["woken", "the client is closed", 5, "invalid literal"]
 
 
 def test_a_call_on_asyncio_that_is_cancelled_cleans_up() -> None:

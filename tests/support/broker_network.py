@@ -68,7 +68,7 @@ class BrokerNetwork(WaitingDriver):
 
     # The network of the clients
 
-    def now(self) -> float:
+    def monotonic(self) -> float:
         """Return the time of the clients in seconds."""
         return self.time
 
@@ -219,6 +219,7 @@ class _Wire:
         """Carry bytes of the client to the broker."""
         data = bytes(data)
         self._carry(0, lambda: self.broker.take(data) if self.broker else None)
+        self._stream.data_sent()
 
     def close(self) -> None:
         """The client ends the connection."""

@@ -104,12 +104,21 @@ class _Transport:
         self._frames = FrameSplitter()
         self._answers: list[tuple[RequestFrame, Pending[Response]]] = []
         self.open = True
+        self._out: list[bytes] = []
         self.written = bytearray()
 
     def write(self, data: bytes) -> None:
-        """Carry bytes to the broker."""
+        """Queue bytes. They leave when the network sends."""
         self.written += data
-        self._network.later(LATENCY, lambda: self._arrive(data))
+        self._out.append(data)
+        self._network.unsent[self] = None
+
+    def flush(self) -> None:
+        """Carry bytes to the broker."""
+        out, self._out = b"".join(self._out), []
+        if self.open and out:
+            self._network.later(LATENCY, lambda: self._arrive(out))
+            self._stream.data_sent()
 
     def close(self) -> None:
         """The client closes the connection."""
@@ -124,7 +133,7 @@ class _Transport:
 
     def deliver(self, data: bytes) -> None:
         """Carry bytes to the client."""
-        self._network.later(LATENCY, lambda: self._stream.received(data) if self.open else None)
+        self._network.to_client(LATENCY, lambda: self._stream.received(data) if self.open else None)
 
     def start(self) -> None:
         if self.open:
@@ -166,6 +175,13 @@ class SimulatedNetwork(WaitingDriver):
         self.connections = 0
         self._order = count()
         self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self.unsent: dict[_Transport, None] = {}
+        self._arrived: list[Callable[[], object]] = []
+        """What has arrived at the client, which stands still."""
+        self._freezes: list[tuple[int, float]] = []
+        self._frozen = False
+        self.looks = 0
+        """How often the client has waited."""
 
     def add(
         self, address: str, handle: Handler, limits: Mapping[int, tuple[int, int] | None] | None = None
@@ -179,7 +195,7 @@ class SimulatedNetwork(WaitingDriver):
         """Return a client of these brokers."""
         return ClientCore(ClientConfig(bootstrap_servers=servers, **settings), self)
 
-    def now(self) -> float:
+    def monotonic(self) -> float:
         """Return the simulated time in seconds."""
         return self.time
 
@@ -200,9 +216,9 @@ class SimulatedNetwork(WaitingDriver):
         self.transports.add(transport)
         if broker is None or not broker.up:
             failure = ConnectionFailedError(address=str(address), step="connect", reason="connection refused")
-            self.later(LATENCY, lambda: transport.cut(failure))
+            self.to_client(LATENCY, lambda: transport.cut(failure))
         else:
-            self.later(LATENCY, transport.start)
+            self.to_client(LATENCY, transport.start)
         return transport
 
     def silent(self, stream: Stream) -> _Transport:
@@ -218,15 +234,49 @@ class SimulatedNetwork(WaitingDriver):
             if transport.broker is broker:
                 transport.cut()
 
+    def to_client(self, seconds: float, action: Callable[[], object]) -> None:
+        """Let something arrive at the client after a time. While the client stands still it waits to be read."""
+        self.later(seconds, lambda: self._arrived.append(action) if self._frozen else action())
+
+    def freeze(self, look: int, seconds: float) -> None:
+        """Let the client stand still, at its wait with this number, between the end of the wait and what follows."""
+        self._freezes.append((look, seconds))
+
     def pass_time(self, seconds: float) -> None:
         """Let time pass for what runs by itself, and for the brokers."""
         self.run(sleep_until(self.time + seconds))
 
     def _send(self) -> None:
-        """Nothing to do: bytes are on their way as soon as they are written."""
+        """Let the bytes leave that were written. The client may stand still before that."""
+        self._stand_still()
+        unsent, self.unsent = self.unsent, {}
+        for transport in unsent:
+            transport.flush()
 
     def _wait(self, moment: float | None) -> None:
         """Go to the next moment at which something happens. Fails if logic waits for what never comes."""
+        if self._arrived:
+            arrived, self._arrived = self._arrived, []
+            for action in arrived:
+                action()
+            return
+        self._go_on(moment)
+        self._stand_still()
+
+    def _stand_still(self) -> None:
+        """Count a step of the client, and let it stand still if that was asked for. Its brokers go on."""
+        self.looks += 1
+        for look, seconds in self._freezes:
+            if look == self.looks:
+                self._frozen = True
+                end = self.time + seconds
+                while self._agenda and self._agenda[0][0] <= end:
+                    self.time, _, action = heapq.heappop(self._agenda)
+                    action()
+                self.time = end
+                self._frozen = False
+
+    def _go_on(self, moment: float | None) -> None:
         moments = [each for each in (moment, self._agenda[0][0] if self._agenda else None) if each is not None]
         assert moments, "logic waits without a limit for what never comes"
         self.time = max(self.time, min(moments))

@@ -14,7 +14,7 @@ import pytest
 
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Consumer, Producer
-from kafka_msgs.errors import RefusedError, UnknownTopicError
+from kafka_msgs.errors import RefusedError, UnknownInternalTopicError
 from kafka_msgs.testing import KafkaTestCase, committed_offsets, new_group, new_topic, topic_records
 
 VALUES = [b"value-%d" % number for number in range(10)]
@@ -62,7 +62,7 @@ def test_topics_that_cannot_be_are_errors() -> None:
             new_topic(broker, "orders")
         with pytest.raises(RefusedError, match="INVALID_CONFIG"):
             new_topic(broker, cleanup_policy="nonsense")
-        with pytest.raises(UnknownTopicError):
+        with pytest.raises(UnknownInternalTopicError):
             topic_records(broker, "nothing")
 
 

@@ -24,7 +24,7 @@ from kafka_msgs import (
     TransactionLogValue,
     UnsupportedVersionError,
 )
-from kafka_msgs.errors import InvalidVarintError, TruncatedError, UnexpectedNullError, UnknownTopicError
+from kafka_msgs.errors import InvalidVarintError, TruncatedError, UnexpectedNullError, UnknownInternalTopicError
 from kafka_msgs.messages import API_KEYS
 from kafka_msgs.topics.records import TOPICS, TopicRecord, UnknownRecord, decode_record, encode_record
 from tests.support.internal_records import TYPES, mutated, random_bytes, random_records
@@ -205,7 +205,7 @@ def test_transaction_state_at_its_two_versions() -> None:
 )
 def test_other_topics_are_refused(call: object) -> None:
     assert callable(call)
-    with pytest.raises(UnknownTopicError, match="'orders' is not an internal topic"):
+    with pytest.raises(UnknownInternalTopicError, match="'orders' is not an internal topic"):
         call()
 
 

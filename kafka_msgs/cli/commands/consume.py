@@ -127,7 +127,7 @@ def _begin(
 ) -> Mapping[TopicPartition, int]:
     """Take the partitions, go to where to begin, and return where they end now."""
     from kafka_msgs.admin.partitions import OffsetSpec
-    from kafka_msgs.admin.shells import Admin
+    from kafka_msgs.admin.admin import Admin
     from kafka_msgs.client import TopicPartition
 
     admin = Admin(client)

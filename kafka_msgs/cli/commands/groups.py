@@ -99,7 +99,7 @@ def groups_command(
         report_groups(found, groups, log_dirs, report_to)
         report_problems(found.problems)
         return
-    from kafka_msgs.admin.shells import Admin
+    from kafka_msgs.admin.admin import Admin
     from kafka_msgs.cli.groups.broker import BrokerGroups
     from kafka_msgs.cli.groups.summaries import member_summaries, summaries
 

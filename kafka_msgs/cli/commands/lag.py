@@ -102,7 +102,7 @@ def lag_command(
         report_groups(found, groups, log_dirs, report_to)
         report_problems(found.problems)
     else:
-        from kafka_msgs.admin.shells import Admin
+        from kafka_msgs.admin.admin import Admin
         from kafka_msgs.cli.groups.broker import BrokerGroups
         from kafka_msgs.cli.groups.lags import lags_of, row_of
 

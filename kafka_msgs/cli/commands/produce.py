@@ -175,6 +175,5 @@ def _send(
             )
             settle(_WAITING)
     finally:
-        producer.flush()
         settle(0)
     return written, failures

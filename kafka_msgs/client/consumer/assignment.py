@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
-from typing import Any
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.positions import Positions
@@ -40,6 +39,16 @@ class Assignment:
         self._background = background
         self._changes = 0
 
+    def report(self, error: Exception) -> None:
+        """Let the next poll raise an error."""
+        self.faults.append(error)
+        self.arrived.give()
+
+    def restart(self) -> None:
+        """Forget what was going on: all logic has ended."""
+        self.waiting = self._changes = 0
+        self.in_poll = False
+
     @property
     def topics(self) -> frozenset[str]:
         """The topics that the consumer subscribes to, as far as they are known."""
@@ -57,7 +66,7 @@ class Assignment:
     @property
     def poll_by(self) -> float | None:
         """The moment at which the consumer must have polled again to stay in the group."""
-        return self.polled_at + self.config.rebalance_timeout if self._background and not self.in_poll else None
+        return self.polled_at + self.config.max_poll_interval if self._background and not self.in_poll else None
 
     @property
     def is_changing(self) -> bool:
@@ -81,6 +90,20 @@ class Assignment:
             function = subscription.on_lost or subscription.on_revoked
             if function is not None:
                 yield from self._in_a_poll(self._call(function, lost))
+
+    def drop_all(self) -> frozenset[TopicPartition]:
+        """Stop reading all partitions at once, and return them: ``lose`` follows."""
+        names = self.partitions.names
+        self._state.drop(names)
+        return names
+
+    def notice_topics(self) -> None:
+        """Take over what metadata says about the topics of the partitions."""
+        self._state.notice_topics()
+
+    def watch(self, topics: frozenset[str]) -> None:
+        """Keep the metadata of topics up to date that other members subscribe to."""
+        self._state.watched = topics
 
     def revoke_now(self, names: Collection[TopicPartition]) -> Steps[None]:
         """Revoke without a poll, for a consumer that leaves."""
@@ -115,9 +138,8 @@ class Assignment:
         """Call a function of the user. Its exception is raised by the poll."""
         if function is None:
             return
-        network: Any = self.client.network
-        pending = getattr(network, "perform_in_poll", network.perform)(function, sorted(names))
+        pending = self.client.network.perform_in_poll(function, sorted(names))
         if not pending.done:
             yield Wait((pending,), None)
         if pending.error is not None:
-            self.faults.append(pending.error)
+            self.report(pending.error)

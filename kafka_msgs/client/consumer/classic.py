@@ -8,11 +8,12 @@ classes are ``AbstractCoordinator`` and ``ConsumerCoordinator``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS, Assignor
-from kafka_msgs.client.consumer.membership import Host, Membership
+from kafka_msgs.client.consumer.membership import Host, Membership, PollOverdueError
 from kafka_msgs.client.consumer.protocol import (
     UserData,
     assignment_bytes,
@@ -49,10 +50,12 @@ class ClassicMembership(Membership):
         self._joined = False
         self._had: tuple[tuple[TopicPartition, ...], int] = ((), _NO_GENERATION)
         self._topics: frozenset[str] = frozenset()
-        self._divided: tuple[Mapping[str, int], Racks] | None = None
+        self._divided: tuple[frozenset[str], Mapping[str, int], Racks] | None = None
+        """What a leader has divided: the topics of all members, those that exist with their partitions, and racks."""
         self._beat: Pending[Any] | None = None
         self._beat_by = 0.0
-        self._beat_sent = 0.0
+        self._beat_sent = self._synced = 0.0
+        """When the last heartbeat and the last SyncGroup request were sent, by the uptime."""
 
     @property
     def is_member(self) -> bool:
@@ -73,9 +76,12 @@ class ClassicMembership(Membership):
         yield Wait(((yield from link.in_turn(lambda: link.send(request), deadline)),), deadline)
 
     def _live(self) -> Steps[None]:
-        if not self._joined:
-            yield from self._enter()
-        yield from self._stay()
+        try:
+            if not self._joined:
+                yield from self._enter()
+            yield from self._stay()
+        except PollOverdueError:
+            yield from self._give_place_up()
         self._joined = False
 
     def _recover(self, error: BrokerError) -> Steps[None]:
@@ -151,6 +157,7 @@ class ClassicMembership(Membership):
         """Send SyncGroup, with the assignment of all members if this one is the leader; return its own partitions."""
         assignments: tuple[SyncGroupRequestAssignment, ...] = ()
         self._divided = None
+        self.host.watch(frozenset())
         if joined.leader == joined.member_id:
             assignments = yield from self._divide(joined)
         request = SyncGroupRequest(
@@ -162,6 +169,7 @@ class ClassicMembership(Membership):
             protocol_name=joined.protocol_name,
             assignments=assignments,
         )
+        self._synced = self.network.uptime()
         answer = yield from self._ask(request, self.config.rebalance_timeout)
         raise_for(answer.error_code, api="SyncGroup", subject=self.group_id)
         return read_assignment(answer.assignment)
@@ -177,7 +185,8 @@ class ClassicMembership(Membership):
         yield from self.client.refresh(topics, deadline=self.client.deadline(None))
         counts = self._partition_counts(topics)
         racks = self._racks(counts) if any(member.rack for member in members) else NO_RACKS
-        self._divided = counts, racks
+        self._divided = topics, counts, racks
+        self.host.watch(topics)
         if joined.skip_assignment:
             return ()
         assigned = assignor.assign(counts, members, racks)
@@ -205,7 +214,7 @@ class ClassicMembership(Membership):
         self._next_beat = self.network.now() + self.config.heartbeat_interval
         self._beat = None
         self._joined = True
-        self.lease_ends = self.network.now() + self.config.session_timeout
+        self.lease_ends = self._synced + self.config.session_timeout
         self._had = tuple(assigned), self.generation
         owned = self.host.partitions.names
         revoked, added = owned.difference(assigned), [each for each in assigned if each not in owned]
@@ -220,14 +229,12 @@ class ClassicMembership(Membership):
         """Send heartbeats until there is a reason to join again."""
         while not self._must_rejoin():
             if self._overdue():
-                yield from self._give_place_up()
-                return
+                raise PollOverdueError
             link = yield from self._link(self.client.deadline(None))
             self._check_beat(link)
-            limit = self.host.poll_by
             until = self._next_beat if self._beat is None else self._beat_by
             waiting = [self.host.changed.pending, *([] if self._beat is None else [self._beat])]
-            yield Wait(waiting, until if limit is None else min(until, limit))
+            yield Wait(waiting, self._until(until))
 
     def _must_rejoin(self) -> bool:
         """Whether the topics changed, or the leader sees another number of partitions, or replicas in other racks."""
@@ -235,8 +242,8 @@ class ClassicMembership(Membership):
             return True
         if self._divided is None:
             return False
-        counts, racks = self._divided
-        if self._partition_counts(counts) != counts:
+        topics, counts, racks = self._divided
+        if self._partition_counts(topics) != counts:
             return True
         return bool(racks) and self._racks(counts) != racks
 
@@ -263,7 +270,7 @@ class ClassicMembership(Membership):
         if link.full:
             return
         self._beat_by = now + min(self.client.config.request_timeout, self.config.session_timeout)
-        self._beat_sent = now
+        self._beat_sent = self.network.uptime()
         self._beat = link.send(
             HeartbeatRequest(
                 group_id=self.group_id,
@@ -278,7 +285,9 @@ class ClassicMembership(Membership):
         task = self.network.spawn(steps)
         try:
             while not task.done:
-                yield Wait((task,), self._next_beat)
+                yield Wait((task,), self._until(self._next_beat))
+                if not task.done and self._overdue():
+                    raise PollOverdueError
                 if not task.done and self.generation != _NO_GENERATION:
                     try:
                         self._send_beat((yield from self._link(self.client.deadline(None))))
@@ -290,6 +299,8 @@ class ClassicMembership(Membership):
 
     def _give_place_up(self) -> Steps[None]:
         """Leave the group, because the consumer has not polled for too long."""
-        yield from self.leave(self.client.deadline(None))
+        lost = self.host.drop_all()
+        with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session ends by itself
+            yield from self.leave(self.client.deadline(None))
         self.generation, self._joined = _NO_GENERATION, False
-        yield from self.host.lose(self.host.partitions.names)
+        yield from self.host.lose(lost)

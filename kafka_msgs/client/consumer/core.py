@@ -1,8 +1,9 @@
 """The logic of a consumer: what it subscribes to, and what a poll does. No socket, clock or thread.
 
-Three kinds of work run by themselves while a poll waits (in the form for asyncio: all the time): the membership in the
-group, one fetch loop for each broker, and the upkeep of metadata, positions and automatic commits. A poll takes what
-they found. ``shells`` has the public forms.
+Three kinds of work run by themselves: the membership in the group, one fetch loop for each broker, and the upkeep of
+metadata, positions and automatic commits. A poll waits for what they find (``fill``), and then takes it in the frame of
+its caller (``take``), without a wait in between: so records cannot get lost between the two, and positions move only
+with records that are returned.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.assignment import Assignment
@@ -29,19 +30,25 @@ from kafka_msgs.client.consumer.upkeep import Upkeep
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Steps, Wait
-from kafka_msgs.errors import ClientError, PositionError, RecordError
+from kafka_msgs.errors import (
+    ClientClosedError,
+    ClientError,
+    DeserializationError,
+    PositionError,
+    RecordError,
+    WakeupError,
+)
 from kafka_msgs.records import ConsumerRecord, ReadOptions
 
 if TYPE_CHECKING:
     from kafka_msgs.client.consumer.tables import TableBuilder
 
-__all__ = ["ConsumerCore"]
+__all__ = ["ConsumerCore", "Deserializer", "Undo"]
 
 
-def monotonic_of(network: Any) -> float:
-    """Return the time of a network."""
-    now: float = network.now()
-    return now
+Deserializer: TypeAlias = Callable[[bytes], Any]
+Undo: TypeAlias = "list[tuple[Partition, int | None, int]]"
+"""Partitions with their positions and epochs from before records were taken."""
 
 
 _AT_ONCE: Final = 0.0
@@ -59,6 +66,8 @@ class ConsumerCore:
         *,
         random: Random | None = None,
         background: bool = False,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
     ) -> None:
         self.client = client
         self.config = config
@@ -68,13 +77,17 @@ class ConsumerCore:
         self.closed = False
         self._random = random or Random()
         self._assignment = Assignment(self.state, self.positions, background=background)
-        self._fetcher = Fetcher(client, config, self.partitions, self.state)
+        self._fetcher = Fetcher(client, config, self.partitions, self.state, self._assignment.report)
         self._keeper = Upkeep(self.state, self.positions, self._fetcher)
         self._options = ReadOptions(check_crc=config.check_crc)
+        self._deserializers = key_deserializer, value_deserializer
+        self._deserializes = key_deserializer is not None or value_deserializer is not None
+        self._woken = False
         self._member: Task[None] | None = None
         self._upkeep: Task[None] | None = None
         self._iterated: Partition | None = None
         self._reading: Any = None
+        client.network.events.add(self)
 
     @property
     def tasks(self) -> list[Task[None]]:
@@ -113,9 +126,9 @@ class ConsumerCore:
 
     def unsubscribe(self, deadline: float) -> Steps[None]:
         """Give up all partitions, and leave the group."""
-        if self._member is not None:
-            self._member.cancel()
-            self._member = None
+        member, self._member = self._member, None
+        if member is not None:
+            member.cancel()
         membership = self.state.membership
         if membership is not None:
             if self.partitions.names:
@@ -131,8 +144,9 @@ class ConsumerCore:
         if self.state.subscription:
             raise refused("partitions", sorted(names), "the consumer has a subscription; unsubscribe first")
         wanted = frozenset(TopicPartition(*name) for name in names)
-        self.partitions.remove(self.partitions.names - wanted)
-        self.partitions.add(sorted(wanted))
+        with self.state.lock:
+            self.partitions.remove(self.partitions.names - wanted)
+            self.partitions.add(sorted(wanted))
         self.state.metadata_at = 0.0
         self.state.changed.give()
 
@@ -142,13 +156,17 @@ class ConsumerCore:
             place = CommittedOffset(offset) if isinstance(offset, int) else offset
             if place.offset < 0:
                 raise PositionError(topic=name[0], partition=name[1], reason=f"{place.offset} is not an offset")
-            self.partitions[TopicPartition(*name)].seek(place.offset, place.leader_epoch)
+            partition = self.partitions[TopicPartition(*name)]
+            with self.state.lock:
+                partition.seek(place.offset, place.leader_epoch)
         self.state.changed.give()
 
     def reset(self, names: Iterable[tuple[str, int]], to: int) -> None:
         """Go on at the start, at the end, or at a time (ms), which is looked up when it is needed."""
         for name in names:
-            self.partitions[TopicPartition(*name)].reset(to)
+            partition = self.partitions[TopicPartition(*name)]
+            with self.state.lock:
+                partition.reset(to)
         self.state.changed.give()
 
     def pause(self, names: Iterable[tuple[str, int]], *, paused: bool) -> None:
@@ -157,14 +175,22 @@ class ConsumerCore:
             self.partitions[TopicPartition(*name)].paused = paused
         self.state.changed.give()
 
-    def close(self, deadline: float, done: bool = True) -> Steps[None]:
-        """Commit if that is wanted, leave the group, end the fetch sessions."""
+    @property
+    def subscribed_topics(self) -> frozenset[str]:
+        """The topics that the consumer subscribes to, as far as they are known."""
+        return self._assignment.topics
+
+    def close(self, deadline: float, *, done: bool = True) -> Steps[None]:
+        """Commit if that is wanted, leave the group, end the fetch sessions.
+
+        With ``done`` all records that were returned count as handled.
+        """
         if self.closed:
             return
         self.closed = True
+        self.client.network.events.discard(self)
         if done:
-            for each in self.partitions:
-                each.handled = each.position
+            self._mark_handled()
         try:
             if self.state.membership is None:
                 yield from self.positions.commit_by_itself()
@@ -172,110 +198,32 @@ class ConsumerCore:
         finally:
             if self._upkeep is not None:
                 self._upkeep.cancel()
+            self.state.arrived.give()
         yield from self._fetcher.close(deadline)
 
-    # Polling
-
-    def poll(self, deadline: float, room: int) -> Steps[list[ConsumerRecord]]:
-        """Return up to ``room`` records, as soon as there are some; an empty list at the deadline."""
-        while (yield from self.fill(deadline)):
-            if records := self.take(room):
-                return records
-        return []
-
-    @property
-    def needs_poll(self) -> bool:
-        """Whether something waits for a poll that runs in the logic, and not only for one that takes records."""
-        assignment = self._assignment
-        ended = (self._member is None and self.state.subscription) or (self._member is not None and self._member.done)
-        keeper = self._upkeep is None or self._upkeep.done
-        return bool(assignment.waiting or assignment.is_changing or assignment.faults or ended or keeper or self.closed)
-
-    @property
-    def _has_lease(self) -> bool:
-        membership = self.state.membership
-        return membership is None or monotonic_of(self.client.network) < membership.lease_ends
-
-    def take(self, room: int) -> list[ConsumerRecord]:
-        """Take up to ``room`` buffered records, without waiting; move the positions behind them.
-
-        It runs in the frame of the caller, so that nobody can get lost between here and there. If an exception of a
-        signal handler comes in between, the positions stay where they were.
-        """
-        records: list[ConsumerRecord] = []
-        with self.state.lock:
-            self._assignment.polled_at = monotonic_of(self.client.network)
-            if not self._has_lease:
-                return records
-            before = [(each, each.position, each.position_epoch) for each in self.partitions]
-            for each, position, _ in before:
-                each.handled = position
-            try:
-                self._collect(room, records)
-            except (RecordError, ClientError):
-                raise
-            except BaseException:
-                for each, position, epoch in before:
-                    if position is not None:
-                        each.seek(position, epoch)
-                raise
-        return records
-
-    def take_next(self) -> ConsumerRecord | None:
-        """Take the next buffered record, without waiting. The one before counts as handled now."""
-        assignment, now = self._assignment, monotonic_of(self.client.network)
-        with self.state.lock:
-            assignment.polled_at = now
-            last, reading = self._iterated, self._reading
-            if last is not None:
-                last.handled = last.position
-            membership = self.state.membership
-            if assignment.waiting or assignment.faults or (membership is not None and now >= membership.lease_ends):
-                return None
-            if reading is not None and last is not None and last.decoding is reading and not last.paused:
-                record = reading.next_record(last)
-                if record is not None:
-                    return record
-            if self.needs_poll:
-                return None
-            into: list[ConsumerRecord] = []
-            self._collect(1, into)
-            if not into:
-                return None
-            self._iterated = last = self.partitions.get(TopicPartition(into[0].topic, into[0].partition))
-            self._reading = None if last is None else last.decoding
-            return into[0]
-
-    def poll_table(self, deadline: float, room: int, columns: Sequence[str] | None) -> Steps[Any]:
-        """Return about ``room`` records as an Arrow table, as soon as there are some; an empty one at the deadline."""
-        from kafka_msgs.client.consumer.tables import TableBuilder
-
-        builder = TableBuilder(columns)
-        while not builder.rows and (yield from self.fill(deadline)):
-            self._collect_table(room, builder)
-        return builder.table()
+    # Polling: what waits, in the logic
 
     def fill(self, deadline: float) -> Steps[bool]:
-        """Wait until something is buffered. Then let the next requests leave. Return False at the deadline."""
+        """Wait until there is something to take, or to raise. Return False at the deadline."""
         network = self.client.network
         self._begin()
         deadline = max(deadline, network.now() + _SHORTEST)
         try:
             while True:
+                if self.closed:
+                    raise ClientClosedError()
                 if self._assignment.is_changing:
                     yield Wait((self.state.arrived.pending,), None)
                     continue
-                self._raise_fault()
                 self._fetcher.arrange()
-                if any(self._readable(partition) for partition in self.partitions) and self._has_lease:
+                if self._has_news():
                     yield Wait((), _AT_ONCE)
-                    if self._assignment.is_changing:
-                        continue
-                    self._raise_fault()
-                    return True
+                    if not self._assignment.is_changing:
+                        return True
+                    continue
                 if network.now() >= deadline:
                     return False
-                yield Wait((self.state.arrived.pending, self.state.changed.pending, *self.tasks), deadline)
+                yield Wait((self.state.arrived.pending, self.state.changed.pending), deadline)
         finally:
             self._assignment.in_poll = False
             self._assignment.polled_at = network.now()
@@ -283,20 +231,195 @@ class ConsumerCore:
     def _begin(self) -> None:
         """Begin what runs by itself, as far as it is needed."""
         if self.closed:
-            raise refused("consumer", "closed", "the consumer is closed")
+            raise ClientClosedError()
         if self._assignment.in_poll:
-            raise refused("poll", "running", "another poll of this consumer is running")
+            raise RuntimeError("another poll of this consumer is running")
         self._assignment.in_poll = True
-        with self.state.lock:
-            for each in self.partitions:
-                each.handled = each.position
+        self._mark_handled()
         self.state.polled.give()
         if self.state.subscription and self.state.membership is None:
             self.state.membership = self._make_membership()
-            self._member = self.client.network.spawn(self.state.membership.run())
+            self._member = self._spawn(self.state.membership.run(), self._member_ended)
         if self._upkeep is None and (self.state.subscription or len(self.partitions)):
-            self._upkeep = self.client.network.spawn(self._keeper.run())
+            self._upkeep = self._spawn(self._keeper.run(), self._upkeep_ended)
         self.state.drained.give()
+
+    def _spawn(self, steps: Steps[None], ended: Callable[[Task[None]], None]) -> Task[None]:
+        """Run a piece of logic by itself. It ends with an error only, unless it is cancelled."""
+        task = self.client.network.spawn(steps)
+        if task.done:
+            ended(task)
+        else:
+            task.on_done(lambda: ended(task))
+        return task
+
+    def _member_ended(self, task: Task[None]) -> None:
+        if not task.cancelled and task.error is not None:
+            self._member = self.state.membership = None
+            self.state.drop()
+            self._assignment.report(task.error)
+
+    def _upkeep_ended(self, task: Task[None]) -> None:
+        if not task.cancelled and task.error is not None:
+            self._upkeep = None
+            self._assignment.report(task.error)
+
+    def _has_news(self) -> bool:
+        """Whether the caller has something to raise or to take."""
+        if self._assignment.faults or self._woken:
+            return True
+        return self._has_lease and any(self._readable(partition) for partition in self.partitions)
+
+    def _mark_handled(self) -> None:
+        with self.state.lock:
+            for each in self.partitions:
+                each.handled = each.position
+
+    # Polling: what takes, in the frame of the caller
+
+    @property
+    def needs_poll(self) -> bool:
+        """Whether something waits for a poll that runs in the logic, and not only for one that takes records."""
+        assignment = self._assignment
+        return bool(
+            self.closed
+            or self._upkeep is None
+            or assignment.waiting
+            or assignment.is_changing
+            or (self._member is None and self.state.subscription)
+        )
+
+    @property
+    def _has_lease(self) -> bool:
+        membership = self.state.membership
+        return membership is None or self.client.network.uptime() < membership.lease_ends
+
+    def take(self, room: int, undo: Undo) -> list[ConsumerRecord]:
+        """Take up to ``room`` buffered records, without waiting; move the positions behind them.
+
+        ``undo`` is filled with what ``put_back`` needs if an exception comes before the caller has the records: that of
+        a signal handler may come anywhere. Raises what went wrong in the background.
+        """
+        records: list[ConsumerRecord] = []
+        self._raise_fault()
+        with self.state.lock:
+            self._assignment.polled_at = self.client.network.monotonic()
+            if not self._has_lease:
+                return records
+            buffered = self.partitions.buffered
+            self._note(undo)
+            self._collect(room, records)
+            drained = self.partitions.buffered != buffered
+        if drained:
+            self.client.network.post(self.state.drained.give)
+        return records
+
+    def take_table(self, room: int, builder: TableBuilder, undo: Undo) -> None:
+        """Take about ``room`` buffered records as columns, as ``take`` does."""
+        self._raise_fault()
+        with self.state.lock:
+            self._assignment.polled_at = self.client.network.monotonic()
+            if self._has_lease:
+                self._note(undo)
+                self._collect_table(room, builder)
+        self.client.network.post(self.state.drained.give)
+
+    def take_next(self, undo: Undo) -> ConsumerRecord | None:
+        """Take the next buffered record, without waiting. The one before counts as handled now."""
+        assignment, network = self._assignment, self.client.network
+        with self.state.lock:
+            last, reading = self._iterated, self._reading
+            if last is not None:
+                last.handled = last.position
+            if assignment.faults or self._woken:
+                self._raise_fault()
+            assignment.polled_at = network.monotonic()
+            if self.needs_poll or not self._has_lease:
+                return None
+            if reading is not None and last is not None and last.decoding is reading and not last.paused:
+                undo.append((last, last.position, last.position_epoch))
+                if (record := reading.next_record(last)) is not None:
+                    return self._deserialized(last, record)
+                undo.clear()
+        return self._take_first(undo)
+
+    def _take_first(self, undo: Undo) -> ConsumerRecord | None:
+        """Take the first record of what is buffered next."""
+        records = self.take(1, undo)
+        if not records:
+            return None
+        self._iterated = last = self.partitions.get(TopicPartition(records[0].topic, records[0].partition))
+        self._reading = None if last is None else last.decoding
+        return records[0]
+
+    def put_back(self, undo: Undo) -> None:
+        """Return to the positions from before records were taken that nobody got."""
+        with self.state.lock:
+            for partition, position, epoch in undo:
+                if position is not None and partition.position != position:
+                    partition.seek(position, epoch)
+        undo.clear()
+        if not self.closed:
+            with suppress(ClientError):
+                self.client.network.post(self.state.changed.give)
+
+    def wakeup(self) -> None:
+        """Let the poll that waits, or the next one, raise ``WakeupError``."""
+        self._woken = True
+        with suppress(ClientError):
+            self.client.network.post(self.state.arrived.give)
+
+    def table_builder(self, columns: Sequence[str] | None) -> TableBuilder:
+        """Return an empty table that collects records. Needs the extra ``arrow``."""
+        from kafka_msgs.client.consumer.tables import TableBuilder
+
+        return TableBuilder(columns)
+
+    def poll(self, deadline: float, room: int) -> Steps[list[ConsumerRecord]]:
+        """Wait and take in one piece of logic. Where it can be cancelled, wait and take apart."""
+        while (yield from self.fill(deadline)):
+            if records := self.take(room, []):
+                return records
+        return []
+
+    def poll_table(self, deadline: float, room: int, columns: Sequence[str] | None) -> Steps[Any]:
+        """Wait and take in one piece of logic, as an Arrow table."""
+        builder = self.table_builder(columns)
+        while not builder.rows and (yield from self.fill(deadline)):
+            self.take_table(room, builder, [])
+        return builder.table()
+
+    def _note(self, undo: Undo) -> None:
+        for each in self.partitions:
+            each.handled = each.position
+            undo.append((each, each.position, each.position_epoch))
+
+    def _raise_fault(self) -> None:
+        """Raise what went wrong in the background, once."""
+        if self._woken:
+            self._woken = False
+            raise WakeupError()
+        if self._assignment.faults:
+            raise self._assignment.faults.popleft()
+
+    # What ends it from outside (``NetworkUser``)
+
+    def on_interrupt(self, error: Exception) -> None:
+        """All logic was ended by an exception that came from outside. The next poll begins anew."""
+        self._member = self._upkeep = None
+        if self.state.membership is not None:
+            self.state.membership = None
+            self.state.drop()
+        self._assignment.restart()
+        self._fetcher.restart()
+
+    def on_fork(self) -> None:
+        """This is a child process now: the consumer belongs to the parent."""
+        self.closed = True
+
+    def on_exit(self, deadline: float) -> Steps[None]:
+        """The process ends."""
+        return self.close(deadline, done=False)
 
     def _make_membership(self) -> Membership:
         group_id = str(self.config.group_id)
@@ -309,23 +432,45 @@ class ConsumerCore:
             return False
         return not partition.empty or partition.error is not None
 
-    def _raise_fault(self) -> None:
-        """Raise what went wrong in the background, once."""
-        if self._assignment.faults:
-            raise self._assignment.faults.popleft()
-        if self._member is not None and self._member.done:
-            member, self._member, self.state.membership = self._member, None, None
-            self.state.drop()
-            member.result()
-        if self._upkeep is not None and self._upkeep.done:
-            upkeep, self._upkeep = self._upkeep, None
-            upkeep.result()
-
     def _collect(self, room: int, into: list[ConsumerRecord]) -> None:
         """Take up to ``room`` records."""
-        self._take(
-            lambda: room - len(into), lambda part, left: take_records(part, left, self._options, into), lambda: into
-        )
+        take = self._take_deserialized if self._deserializes else take_records
+        self._take(lambda: room - len(into), lambda part, left: take(part, left, self._options, into), lambda: into)
+
+    def _take_deserialized(
+        self, partition: Partition, room: int, options: ReadOptions, into: list[ConsumerRecord]
+    ) -> None:
+        """Take records one by one, so that the position stays in front of one that cannot be deserialized."""
+        one: list[ConsumerRecord] = []
+        while room > 0:
+            position, epoch = partition.position, partition.position_epoch
+            take_records(partition, 1, options, one)
+            if not one:
+                return
+            try:
+                into.append(self._deserialized(partition, one.pop()))
+            except DeserializationError:
+                partition.position, partition.position_epoch = position, epoch
+                raise
+            room -= 1
+
+    def _deserialized(self, partition: Partition, record: ConsumerRecord) -> ConsumerRecord:
+        if not self._deserializes:
+            return record
+        key, value = self._deserializers
+        try:
+            return ConsumerRecord(
+                record.offset,
+                record.timestamp,
+                record.key if key is None or record.key is None else key(record.key),
+                record.value if value is None or record.value is None else value(record.value),
+                record.headers,
+                record.topic,
+                record.partition,
+            )
+        except Exception as error:
+            topic, number = partition.name
+            raise DeserializationError(topic=topic, partition=number, offset=record.offset, cause=error) from error
 
     def _collect_table(self, room: int, builder: TableBuilder) -> None:
         """Take about ``room`` records as columns."""

@@ -7,7 +7,7 @@ loops run by themselves (``Network.spawn``). Kafka's class is ``AbstractFetch``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -24,7 +24,7 @@ from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Steps, Wait, sleep_until
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import ConnectionFailedError, DeadlineError, PositionError
+from kafka_msgs.errors import ConnectionFailedError, DeadlineError, NoProgressError, PositionError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
 from kafka_msgs.messages.fetch_response import FetchResponse, PartitionData
 from kafka_msgs.records import Payload
@@ -38,6 +38,7 @@ _SMALL_SHARE: Final = 8
 """Records that are less than this part of their response are copied, so that they do not keep all of it in memory."""
 _TOPIC_IDS: Final = 13
 """The first version of Fetch with topic ids (KIP-516)."""
+_MOST_STALLS: Final = 3
 _EPOCHS: Final = 12
 """The first version in which a broker compares the epoch of the last fetched record (KIP-595)."""
 
@@ -67,26 +68,50 @@ class Signals(Protocol):
 class Fetcher:
     """Fetches for all partitions of a consumer."""
 
-    def __init__(self, client: ClientCore, config: ConsumerConfig, partitions: Partitions, signals: Signals) -> None:
+    def __init__(
+        self,
+        client: ClientCore,
+        config: ConsumerConfig,
+        partitions: Partitions,
+        signals: Signals,
+        report: Callable[[Exception], None],
+    ) -> None:
         self._client = client
         self._config = config
         self._partitions = partitions
         self._signals = signals
+        self._report = report
         self._sessions: dict[int, FetchSession] = {}
         self._loops: dict[int, Task[None]] = {}
         self.outdated = False
         """Whether a broker said that the metadata is not right any more."""
 
     def arrange(self) -> None:
-        """Begin a loop for each broker that has none and has something to fetch. Raises the error of a loop."""
-        for node, loop in tuple(self._loops.items()):
-            if loop.done:
-                del self._loops[node]
-                loop.result()
+        """Begin a loop for each broker that has none and has something to fetch."""
         nodes = {self._node_of(partition) for partition in self._partitions}
         for found in nodes.difference(self._loops):
             if found is not None:
-                self._loops[found] = self._client.network.spawn(self._loop(found))
+                self._begin_loop(found)
+
+    def _begin_loop(self, node: int) -> None:
+        loop = self._client.network.spawn(self._loop(node))
+        if loop.done:
+            self._loop_ended(node, loop)
+        else:
+            self._loops[node] = loop
+            loop.on_done(lambda: self._loop_ended(node, loop))
+
+    def _loop_ended(self, node: int, loop: Task[None]) -> None:
+        """A loop ends with an error only, unless it is cancelled."""
+        if not loop.cancelled and loop.error is not None:
+            self._loops.pop(node, None)
+            self._report(loop.error)
+
+    def restart(self) -> None:
+        """Forget the loops and the sessions: all logic has ended."""
+        self._loops.clear()
+        self._sessions.clear()
+        self.outdated = True
 
     def doubt(self) -> None:
         """Note that the metadata may not be right any more."""
@@ -97,7 +122,7 @@ class Fetcher:
     @property
     def tasks(self) -> Collection[Task[None]]:
         """The loops: they end only with an error."""
-        return self._loops.values()
+        return tuple(self._loops.values())
 
     def close(self, deadline: float) -> Steps[None]:
         """End the loops, and the sessions at the brokers, whose number is limited there.
@@ -105,9 +130,9 @@ class Fetcher:
         A session does not belong to a connection. The connection of the loop may have a long poll on its way, and a
         broker answers in order, so another connection is used.
         """
-        for loop in self._loops.values():
+        loops, self._loops = self._loops, {}
+        for loop in loops.values():
             loop.cancel()
-        self._loops.clear()
         closing = []
         for node, session in self._sessions.items():
             last = session.close()
@@ -246,10 +271,22 @@ class Fetcher:
         if data.preferred_read_replica >= 0:
             partition.replica = data.preferred_read_replica
             partition.replica_expires = self._client.network.now() + self._client.config.metadata_age
-        if data.records:
-            with self._signals.lock:
-                partition.add(Fetched(_kept(data.records), partition.fetch_offset, data.aborted_transactions))
-        return False
+        if not data.records:
+            return False
+        before = partition.fetch_offset
+        with self._signals.lock:
+            partition.add(Fetched(_kept(data.records), before, data.aborted_transactions))
+        return self._stalls(partition, before)
+
+    def _stalls(self, partition: Partition, before: int) -> bool:
+        """Whether the bytes of a response had no batch at the offset that was requested. Three in a row are an error."""
+        partition.stalls = partition.stalls + 1 if partition.fetch_offset == before else 0
+        if partition.stalls == _MOST_STALLS:
+            topic, number = partition.name
+            partition.error = NoProgressError(
+                topic=topic, partition=number, position=0, offset=before, reason="stalled"
+            )
+        return partition.stalls > 0
 
     def _failed(self, node: int, partition: Partition, data: PartitionData) -> bool:
         code = data.error_code

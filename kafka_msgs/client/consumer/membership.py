@@ -24,7 +24,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.message import Request, Response
 
-__all__ = ["Host", "Identity", "Membership", "Signal"]
+__all__ = ["Host", "Identity", "Membership", "PollOverdueError", "Signal"]
 
 R = TypeVar("R", bound=Response)
 
@@ -54,6 +54,10 @@ class Identity:
     generation: int = -1
     member_id: str = ""
     instance_id: str | None = None
+
+
+class PollOverdueError(Exception):
+    """The consumer has not polled for too long: the member leaves the group. It never reaches a user."""
 
 
 class Host(Protocol):
@@ -94,6 +98,18 @@ class Host(Protocol):
         """Stop reading partitions that others may have already."""
         ...
 
+    def drop_all(self) -> frozenset[TopicPartition]:
+        """Stop reading all partitions at once, and return them: ``lose`` follows."""
+        ...
+
+    def notice_topics(self) -> None:
+        """Take over what metadata says about the topics of the partitions."""
+        ...
+
+    def watch(self, topics: frozenset[str]) -> None:
+        """Keep the metadata of topics up to date that other members subscribe to."""
+        ...
+
 
 class Membership(ABC):
     """A place in a consumer group."""
@@ -109,7 +125,10 @@ class Membership(ABC):
         self._failures = 0
         self._next_beat = 0.0
         self.lease_ends = inf
-        """When the session may have ended at the coordinator, if no heartbeat is answered: others may have the partitions."""
+        """When the session may have ended at the coordinator if no heartbeat is answered, by the network's uptime.
+
+        Others may own the partitions then, so no record is returned.
+        """
 
     @property
     def identity(self) -> Identity:
@@ -176,6 +195,11 @@ class Membership(ABC):
         """Wait until the consumer polls again."""
         while self._overdue():
             yield Wait((self.host.polled.pending,), None)
+
+    def _until(self, moment: float | None) -> float | None:
+        """Return a moment, or the one at which the consumer must have polled, if that is earlier."""
+        limits = [each for each in (moment, self.host.poll_by) if each is not None]
+        return min(limits, default=None)
 
     def _overdue(self) -> bool:
         """Whether the consumer has not polled for too long to stay in the group."""

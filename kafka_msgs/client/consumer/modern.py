@@ -8,16 +8,17 @@ gives up what is not in the target, takes what is, and says so in the next heart
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from random import Random
 from typing import Final
 from uuid import UUID
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.membership import Host, Membership
+from kafka_msgs.client.consumer.membership import Host, Membership, PollOverdueError
 from kafka_msgs.client.failures import raise_for
 from kafka_msgs.client.waiting import Steps, Wait
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import BrokerError
+from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
 from kafka_msgs.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -28,6 +29,8 @@ _JOIN_EPOCH: Final = 0
 _LEAVE_EPOCH: Final = -1
 _STATIC_LEAVE_EPOCH: Final = -2
 _UNKNOWN_INTERVAL: Final = 5.0
+_LEASE: Final = 3
+"""For how many heartbeat intervals a member counts on its partitions. The client does not know its session timeout."""
 
 
 def make_member_id(random: Random) -> str:
@@ -46,7 +49,7 @@ class ModernMembership(Membership):
         self._interval = _UNKNOWN_INTERVAL
         self._target: frozenset[tuple[UUID, int]] | None = None
         self._said_topics: frozenset[str] | None = None
-        self._said_owned: frozenset[TopicPartition] | None = None
+        self._said_owned: frozenset[tuple[UUID, int]] | None = None
 
     @property
     def is_member(self) -> bool:
@@ -71,12 +74,18 @@ class ModernMembership(Membership):
     def _live(self) -> Steps[None]:
         yield from self._until_topics()
         if self._overdue():
-            yield from self.leave(self.client.deadline(None))
-            yield from self.host.lose(self.host.partitions.names)
+            lost = self.host.drop_all()
+            with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session ends by itself
+                yield from self.leave(self.client.deadline(None))
+            self._start_over()
+            yield from self.host.lose(lost)
             yield from self._until_poll()
-        yield from self._beat()
-        yield from self._reconcile()
-        yield from self._rest()
+        try:
+            yield from self._beat()
+            yield from self._reconcile()
+            yield from self._rest()
+        except PollOverdueError:
+            return
 
     def _recover(self, error: BrokerError) -> Steps[None]:
         if error.error not in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH):
@@ -104,26 +113,35 @@ class ModernMembership(Membership):
     def _rest(self) -> Steps[None]:
         """Wait until the next heartbeat is due: at once if there is something to say."""
         while True:
-            now, limit = self.network.now(), self.host.poll_by
+            now = self.network.now()
             if now >= self._next_beat or self._overdue() or self._has_news():
                 return
-            yield Wait((self.host.changed.pending,), self._next_beat if limit is None else min(self._next_beat, limit))
+            yield Wait((self.host.changed.pending,), self._until(self._next_beat))
 
     def _has_news(self) -> bool:
-        return self.host.partitions.names != self._said_owned or self.host.topics != self._said_topics
+        return self._owned() != self._said_owned or self.host.topics != self._said_topics
+
+    def _owned(self) -> frozenset[tuple[UUID, int]]:
+        """Return the partitions that the member owns, by topic id: a topic that is made again is another one."""
+        cluster = self.client.cluster
+        found = ((each.topic_id or cluster.topic_id(each.name.topic), each.name) for each in self.host.partitions)
+        return frozenset((topic_id, name.partition) for topic_id, name in found if topic_id is not None)
 
     def _beat(self) -> Steps[None]:
         """Send a heartbeat, and take in the answer."""
-        request, topics, owned = self._request(), self.host.topics, self.host.partitions.names
+        request, topics, owned = self._request(), self.host.topics, self._owned()
+        sent = self.network.uptime()
         answer = yield from self._ask(request)
         raise_for(answer.error_code, api="ConsumerGroupHeartbeat", subject=self.group_id, message=answer.error_message)
         self._said_topics, self._said_owned = topics, owned
         self._failures = 0
         self._absorb(answer)
+        self.lease_ends = sent + _LEASE * self._interval
+        self.host.arrived.give()
 
     def _request(self) -> ConsumerGroupHeartbeatRequest:
         everything = self._said_owned is None
-        topics, owned = self.host.topics, self.host.partitions.names
+        topics, owned = self.host.topics, self._owned()
         return ConsumerGroupHeartbeatRequest(
             group_id=self.group_id,
             member_id=self.member_id,
@@ -134,16 +152,8 @@ class ModernMembership(Membership):
             subscribed_topic_names=tuple(sorted(topics)) if everything or topics != self._said_topics else None,
             subscribed_topic_regex=self.host.broker_pattern if everything else None,
             server_assignor=self.config.remote_assignor if everything else None,
-            topic_partitions=self._named(owned) if everything or owned != self._said_owned else None,
+            topic_partitions=_by_topic(owned) if everything or owned != self._said_owned else None,
         )
-
-    def _named(self, owned: frozenset[TopicPartition]) -> tuple[TopicPartitions, ...]:
-        topics: dict[UUID, list[int]] = {}
-        for topic, partition in sorted(owned):
-            topic_id = self.client.cluster.topic_id(topic)
-            if topic_id is not None:
-                topics.setdefault(topic_id, []).append(partition)
-        return tuple(TopicPartitions(topic_id=topic, partitions=tuple(found)) for topic, found in topics.items())
 
     def _absorb(self, answer: ConsumerGroupHeartbeatResponse) -> None:
         self.member_id = answer.member_id or self.member_id
@@ -176,6 +186,7 @@ class ModernMembership(Membership):
             topics = tuple(MetadataRequestTopic(topic_id=topic, name=None) for topic in sorted(unknown))
             request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
             cluster.learn((yield from self.client.call(request, deadline=self.client.deadline(None))))
+            self.host.notice_topics()
         named = ((cluster.topic_name(topic), number) for topic, number in target)
         return frozenset(TopicPartition(name, number) for name, number in named if name is not None)
 
@@ -184,7 +195,9 @@ class ModernMembership(Membership):
         task, failure = self.network.spawn(steps), None
         try:
             while not task.done:
-                yield Wait((task,), self._next_beat if failure is None else None)
+                yield Wait((task,), self._until(self._next_beat if failure is None else None))
+                if not task.done and self._overdue():
+                    raise PollOverdueError
                 if not task.done and failure is None:
                     try:
                         yield from self._beat()
@@ -195,3 +208,10 @@ class ModernMembership(Membership):
         task.result()
         if failure is not None:
             raise failure
+
+
+def _by_topic(owned: frozenset[tuple[UUID, int]]) -> tuple[TopicPartitions, ...]:
+    topics: dict[UUID, list[int]] = {}
+    for topic_id, partition in sorted(owned):
+        topics.setdefault(topic_id, []).append(partition)
+    return tuple(TopicPartitions(topic_id=topic, partitions=tuple(found)) for topic, found in topics.items())

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from struct import Struct
 from typing import Any, Final
+from uuid import UUID
 
 from attrs import define, field
 
@@ -80,6 +81,10 @@ class Partition:
     position_epoch: int = _NO_EPOCH
     handled: int | None = None
     """The position at the last time that the user came back for more: what automatic commits commit."""
+    topic_id: UUID | None = None
+    """The topic that the position belongs to. One that is made again under the same name has another id."""
+    stalls: int = 0
+    """How many responses in a row had bytes, but no batch at ``fetch_offset``."""
     version: int = 0
     """Counts the seeks and resets: a position that was looked up before one of them is out of date."""
 
@@ -105,12 +110,14 @@ class Partition:
         self.buffered = 0
         self.decoding = None
         self.error = None
+        self.stalls = 0
 
     def add(self, fetched: Fetched) -> None:
         """Buffer records. The next fetch asks for what follows them."""
         end, epoch = end_of_batches(fetched.records)
-        if end > self.fetch_offset:
-            self.fetch_offset, self.epoch = end, epoch
+        if end <= self.fetch_offset:
+            return
+        self.fetch_offset, self.epoch = end, epoch
         self.buffer.append(fetched)
         self.buffered += len(fetched.records)
 
@@ -142,7 +149,7 @@ class Partition:
 
 
 class Partitions:
-    """The partitions of a consumer, by name."""
+    """The partitions of a consumer, by name. They are replaced as a whole, so that any thread may look at them."""
 
     def __init__(self) -> None:
         self._all: dict[TopicPartition, Partition] = {}
@@ -180,21 +187,17 @@ class Partitions:
 
     def add(self, names: Iterable[TopicPartition], *, ready: bool = True) -> None:
         """Begin to read partitions, or keep those that are read."""
-        for name in names:
-            if name not in self._all:
-                self._all[name] = Partition(name, ready=ready)
-                self._turn.append(name)
+        new = {name: Partition(name, ready=ready) for name in names if name not in self._all}
+        self._all = self._all | new
+        self._turn.extend(new)
 
     def remove(self, names: Iterable[TopicPartition]) -> None:
         """Stop reading partitions, and drop what is buffered of them."""
-        gone = set()
-        for name in names:
-            partition = self._all.pop(name, None)
-            if partition is not None:
-                partition.drop()
-                gone.add(name)
-        if gone:
-            self._turn = deque(name for name in self._turn if name not in gone)
+        gone = {name: self._all[name] for name in names if name in self._all}
+        for partition in gone.values():
+            partition.drop()
+        self._all = {name: each for name, each in self._all.items() if name not in gone}
+        self._turn = deque(self._all)
 
     def in_turn(self) -> list[Partition]:
         """Return the partitions, and begin with another one each time, so that none of them waits for ever."""

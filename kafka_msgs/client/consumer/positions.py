@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
 from kafka_msgs.client.consumer.membership import Identity
-from kafka_msgs.client.consumer.offsets import CommittedOffset, commit_offsets, fetch_committed, look_up_offsets
+from kafka_msgs.client.consumer.offsets import (
+    CommittedOffset,
+    FoundOffset,
+    commit_offsets,
+    fetch_committed,
+    look_up_offsets,
+)
 from kafka_msgs.client.consumer.partitions import RESETS, Partition
 from kafka_msgs.client.consumer.state import ConsumerState, Offsets, refused
-from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.failures import broker_error, raise_for
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Steps
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ClientError, PositionError
+from kafka_msgs.messages.metadata_request import MetadataRequest
 
 __all__ = ["Positions"]
 
@@ -147,6 +154,24 @@ class Positions:
                     with self._state.lock:
                         partition.seek(max(offset.offset, 0), offset.leader_epoch)
             times = later
+
+    def look_up(self, times: Mapping[TopicPartition, int], deadline: float) -> Steps[dict[TopicPartition, FoundOffset]]:
+        """Return the first offsets whose records are not older than a time: ms, or a ``ResetTo``."""
+        committed = self._config.isolation_level == "read_committed"
+        return look_up_offsets(self._client, times, committed=committed, deadline=deadline)
+
+    def partitions_of(self, topic: str, deadline: float) -> Steps[Mapping[int, PartitionInfo]]:
+        """Return the partitions of a topic. Raises ``UnknownTopicError``."""
+        cluster = yield from self._client.refresh((topic,), deadline=deadline)
+        info = cluster.topics.get(topic)
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if info is None else info.error
+        raise_for(code, api="Metadata", subject=topic)
+        return dict(cluster.partitions(topic))
+
+    def topics(self, deadline: float) -> Steps[frozenset[str]]:
+        """Return the names of all topics, without internal ones."""
+        answer = yield from self._client.call(MetadataRequest(topics=None), deadline=deadline)
+        return frozenset(each.name for each in answer.topics if each.name is not None and not each.is_internal)
 
     def _check_commit(self) -> None:
         if self._config.group_id is None:

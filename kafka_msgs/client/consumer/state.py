@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import define, field, frozen
 
@@ -13,11 +14,14 @@ from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.config import ConsumerConfig
 from kafka_msgs.client.consumer.membership import Identity, Membership, Signal
 from kafka_msgs.client.consumer.offsets import CommittedOffset
-from kafka_msgs.client.consumer.partitions import Partitions
+from kafka_msgs.client.consumer.partitions import Partition, Partitions, ResetTo
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.errors import OptionError
+from kafka_msgs.errors import OptionError, PositionError
+from kafka_msgs.records import ConsumerRecord
 
-__all__ = ["Callback", "ConsumerState", "Offsets", "Subscription", "refused"]
+__all__ = ["Callback", "ConsumerState", "Offsets", "Subscription", "offsets_to_commit", "refused"]
+
+_LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
 Callback: TypeAlias = Callable[[list[TopicPartition]], Any]
 """A function of the user for assignment or revocation. In the form for asyncio it may be a coroutine function."""
@@ -58,6 +62,8 @@ class ConsumerState:
     """Given at every poll."""
     subscription: Subscription
     membership: Membership | None = None
+    watched: frozenset[str] = frozenset()
+    """Topics of other members, whose partitions this one divides as the leader."""
     lock: Any = field(factory=RLock)
     """Guards positions and buffers: the thread of the user takes records, the I/O thread brings them."""
     metadata_at: float = 0.0
@@ -79,11 +85,41 @@ class ConsumerState:
         self.metadata_at = 0.0
         self.changed.give()
 
+    def notice_topics(self) -> None:
+        """Compare topic ids: where a topic was made again, its partitions begin at their first record.
+
+        Positions belong to the topic that was deleted. With ``auto_offset_reset`` set to ``none`` polls raise
+        ``PositionError``.
+        """
+        for each in self.partitions:
+            topic_id = self.client.cluster.topic_id(each.name.topic)
+            if topic_id is None or topic_id == each.topic_id:
+                continue
+            if each.topic_id is not None:
+                self._begin_again(each)
+            each.topic_id = topic_id
+
+    def _begin_again(self, partition: Partition) -> None:
+        _LOG.warning("the topic of %s was deleted and created again", partition.name)
+        with self.lock:
+            partition.reset(ResetTo.EARLIEST)
+        if self.config.auto_offset_reset == "none":
+            topic, number = partition.name
+            reason = "the topic was deleted and created again, and auto_offset_reset is none"
+            partition.error = PositionError(topic=topic, partition=number, reason=reason)
+
     def drop(self, names: frozenset[TopicPartition] | None = None) -> None:
         """Stop reading partitions; without an argument, all of them."""
         with self.lock:
             self.partitions.remove(self.partitions.names if names is None else names)
         self.changed.give()
+
+
+def offsets_to_commit(offsets: Offsets | ConsumerRecord | None) -> Offsets | None:
+    """Return offsets. A record stands for the offset behind it."""
+    if isinstance(offsets, ConsumerRecord):
+        return {TopicPartition(offsets.topic, offsets.partition): offsets.offset + 1}
+    return offsets
 
 
 def refused(option: str, value: object, reason: str) -> OptionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from kafka_msgs.client.consumer.fetcher import Fetcher
@@ -11,13 +12,18 @@ from kafka_msgs.client.consumer.state import ConsumerState
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.waiting import Steps, Wait
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import BrokerError, DeadlineError
+from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.messages.metadata_request import MetadataRequest
 
 __all__ = ["Upkeep"]
 
 _REFUSALS: Final = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION})
 """Error codes of a topic in metadata that no further trial can mend."""
+
+
+_UNKNOWN_AGE: Final = 5.0
+"""After how many seconds metadata is asked for again while a topic does not exist."""
+_LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
 
 class Upkeep:
@@ -29,6 +35,9 @@ class Upkeep:
         self._positions = positions
         self._fetcher = fetcher
         self._refreshed_at = 0.0
+        self._trouble: Exception | None = None
+        self._unknown: dict[str, float] = {}
+        """The topics that do not exist, and since when that is known."""
         self._commit_at = state.client.network.now() + state.config.auto_commit_interval
 
     def run(self) -> Steps[None]:
@@ -38,14 +47,24 @@ class Upkeep:
             changed = self._state.changed.pending
             try:
                 yield from self._do_what_is_due(now, deadline)
-            except (DeadlineError, BrokerError) as error:
-                if isinstance(error, BrokerError) and not error.retriable:
-                    raise
+            except (DeadlineError, ConnectionFailedError, BrokerError) as error:
+                self._raise_final(error)
                 yield Wait((), self._client.network.now() + self._client.config.longest_backoff)
                 continue
+            self._trouble = None
             if not self._missing():
                 times = [self._next_refresh, *([self._commit_at] if self._positions.commits else [])]
                 yield Wait((changed,), min(times))
+
+    def _raise_final(self, error: DeadlineError | ConnectionFailedError | BrokerError) -> None:
+        """Raise an error that no further trial can mend. Any other one is logged, once until it has passed."""
+        if isinstance(error, BrokerError) and not error.retriable:
+            raise error
+        if isinstance(error, ConnectionFailedError) and not self._client.directory.repeatable(error):
+            raise error
+        if self._trouble is None:
+            _LOG.warning("a consumer cannot reach what it needs: %s", error)
+        self._trouble = error
 
     def _do_what_is_due(self, now: float, deadline: float) -> Steps[None]:
         if now >= self._next_refresh:
@@ -73,21 +92,45 @@ class Upkeep:
     def _refresh(self, deadline: float) -> Steps[None]:
         """Ask for the metadata of all topics that matter: of all topics, if a pattern decides."""
         self._fetcher.outdated = False
-        subscription = self._state.subscription
-        if subscription.pattern is not None:
-            answer = yield from self._client.call(MetadataRequest(topics=None), deadline=deadline)
-            self._client.cluster.learn(answer)
-        topics = subscription.topics | {each.name.topic for each in self._state.partitions}
+        state, cluster = self._state, self._client.cluster
+        if state.subscription.pattern is not None:
+            yield from self._refresh_all(deadline)
+        topics = state.subscription.topics | state.watched | {each.name.topic for each in state.partitions}
         if topics:
             yield from self._client.refresh(topics, deadline=deadline)
+        state.notice_topics()
         self._refreshed_at = self._client.network.now()
-        self._state.metadata_at = self._refreshed_at + self._client.config.metadata_age
+        unknown = {topic for topic in topics if not cluster.partitions(topic)}
+        age = self._client.config.metadata_age
+        state.metadata_at = self._refreshed_at + (min(age, _UNKNOWN_AGE) if unknown else age)
         for topic in topics:
-            info = self._client.cluster.topics.get(topic)
+            info = cluster.topics.get(topic)
             if info is not None and info.error in _REFUSALS:
                 raise broker_error(info.error, api="Metadata", subject=topic)
-        self._state.changed.give()
-        self._state.arrived.give()
+        self._report_unknown(unknown)
+        state.changed.give()
+        state.arrived.give()
+
+    def _refresh_all(self, deadline: float) -> Steps[None]:
+        """Ask for all topics, and forget those that are not there any more."""
+        cluster = self._client.cluster
+        answer = yield from self._client.call(MetadataRequest(topics=None), deadline=deadline)
+        cluster.learn(answer)
+        for topic in cluster.topics.keys() - {each.name for each in answer.topics}:
+            cluster.forget_topic(topic)
+
+    def _report_unknown(self, unknown: set[str]) -> None:
+        """Log topics that do not exist, once. Who has assigned their partitions gets an error after some time."""
+        now = self._client.network.now()
+        for topic in unknown - self._unknown.keys():
+            _LOG.warning("the topic %s does not exist, and clients do not create topics", topic)
+        self._unknown = {topic: self._unknown.get(topic, now) for topic in unknown}
+        for partition in self._state.partitions:
+            since = self._unknown.get(partition.name.topic, now)
+            if now - since >= self._client.config.timeout and not self._state.subscription:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                partition.error = broker_error(code, api="Metadata", subject=partition.name)
+                self._unknown[partition.name.topic] = now
 
 
 def _lacks_position(partition: Partition) -> bool:

@@ -1,6 +1,6 @@
 """Write records: batches, compression, idempotence, transactions, and the delivery of every record.
 
-``Producer`` is for programs that block, ``AsyncProducer`` for asyncio. Both are thin shells around ``core``, which has
+``Producer`` is for programs that block, ``AsyncProducer`` for asyncio. Both are thin facades of ``core``, which has
 no socket, clock or thread. Nothing is imported before it is asked for.
 """
 
@@ -9,23 +9,26 @@ from typing import TYPE_CHECKING
 from kafka_msgs.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from kafka_msgs.client.producer.async_producer import AsyncProducer
     from kafka_msgs.client.producer.batch import RecordMetadata
     from kafka_msgs.client.producer.config import ProducerConfig
     from kafka_msgs.client.producer.delivery import AsyncDelivery, Delivery
     from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember
+    from kafka_msgs.client.producer.outcomes import FailedBatch
     from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
-    from kafka_msgs.client.producer.shells import AsyncProducer, Producer
+    from kafka_msgs.client.producer.producer import Producer
 else:
     __getattr__, __dir__ = lazy_attributes(
         __name__,
         {
             "AsyncDelivery": "delivery",
-            "AsyncProducer": "shells",
+            "AsyncProducer": "async_producer",
             "ConsumedOffset": "offsets",
             "Delivery": "delivery",
+            "FailedBatch": "outcomes",
             "GroupMember": "offsets",
             "Partitioner": "partitioner",
-            "Producer": "shells",
+            "Producer": "producer",
             "ProducerConfig": "config",
             "RecordMetadata": "batch",
             "partition_of_key": "partitioner",
@@ -37,6 +40,7 @@ __all__ = [
     "AsyncProducer",
     "ConsumedOffset",
     "Delivery",
+    "FailedBatch",
     "GroupMember",
     "Partitioner",
     "Producer",

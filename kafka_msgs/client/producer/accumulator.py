@@ -22,12 +22,14 @@ __all__ = ["Accumulator", "PartitionQueue", "TopicQueues"]
 class PartitionQueue:
     """The batches of one partition that were not sent yet: closed ones in their order, then the open one."""
 
-    __slots__ = ("closed", "open", "partition", "sequences", "topic")
+    __slots__ = ("closed", "open", "opened", "partition", "sequences", "topic")
 
     def __init__(self, topic: str, partition: int) -> None:
         self.topic = topic
         self.partition = partition
         self.open: ProducerBatch | None = None
+        self.opened = 0
+        """How many batches were opened."""
         self.closed: deque[ProducerBatch] = deque()
         self.sequences = Sequences()
 
@@ -44,10 +46,10 @@ class PartitionQueue:
         return found
 
     def requeue(self, batch: ProducerBatch) -> None:
-        """Put back a batch that is sent again: before later ones of the same producer, by sequence."""
+        """Put back a batch that is sent again: between those that were opened before it and after it."""
         before = 0
         for other in self.closed:
-            if not self.sequences.comes_before(other, batch):
+            if other.order > batch.order:
                 break
             before += 1
         self.closed.insert(before, batch)
@@ -123,6 +125,8 @@ class Accumulator:
         batch.owner = self.owner
         batch.transactional = transactional
         batch.reserved = size
+        batch.order = (queue.opened,)
+        queue.opened += 1
         self.reserved += size
         self.busy[queue] = None
         self.incomplete[batch] = queue
@@ -157,11 +161,12 @@ class Accumulator:
         queue.requeue(batch)
         self.busy[queue] = None
 
-    def split(self, batch: ProducerBatch, size: int) -> list[ProducerBatch]:
+    def split(self, batch: ProducerBatch) -> list[ProducerBatch]:
         """Replace a batch by smaller ones, which wait in its place."""
         queue = self.incomplete.pop(batch)
-        parts = batch.split(size)
-        queue.closed.extendleft(reversed(parts))
+        parts = batch.split()
+        for part in parts:
+            queue.requeue(part)
         self.incomplete.update(dict.fromkeys(parts, queue))
         self.busy[queue] = None
         self.reserved += sum(part.reserved for part in parts) - batch.reserved
@@ -171,6 +176,15 @@ class Accumulator:
         """Forget a batch that is done, and give its memory back."""
         if self.incomplete.pop(batch, None) is not None:
             self.reserved -= batch.reserved
+
+    def clear(self) -> list[ProducerBatch]:
+        """Forget all batches; return those that were not done. Sequences begin anew."""
+        found = list(self.incomplete)
+        self.incomplete.clear()
+        self.busy.clear()
+        self.topics.clear()
+        self.reserved = self.partitions = 0
+        return found
 
     def waiting(self) -> list[tuple[PartitionQueue, ProducerBatch]]:
         """Return all batches that wait to be sent, the open ones too."""

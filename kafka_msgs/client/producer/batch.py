@@ -6,7 +6,7 @@ from the answer of the broker what holds for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_msgs._backend import backend
@@ -76,6 +76,7 @@ class ProducerBatch:
         "_built",
         "_codec",
         "_count",
+        "_raw_size",
         "_stamp",
         "append",
         "attempts",
@@ -85,8 +86,10 @@ class ProducerBatch:
         "created",
         "done",
         "error",
+        "error_observed",
         "last_error",
         "log_append_time",
+        "order",
         "owner",
         "partition",
         "parts",
@@ -94,6 +97,7 @@ class ProducerBatch:
         "producer",
         "record_errors",
         "reserved",
+        "retried",
         "retry_at",
         "sequence",
         "sequence_was_reset",
@@ -117,9 +121,13 @@ class ProducerBatch:
         self._count = 0
         self.callbacks: list[tuple[int, int, Callable[..., Any]]] | None = None
         """Functions of the user to call when the batch is done: the place of the record, its timestamp, the function."""
+        self.order: tuple[int, ...] = ()
+        """The place of the batch among those of its partition. The parts of a batch come one after the other."""
         self.reserved = 0
         """Bytes of the buffer that the batch holds."""
         self.attempts = 0
+        self.retried = False
+        """Whether it is sent a second time, or is a part of a batch that was sent before."""
         self.last_error: Exception | None = None
         self.retry_at = 0.0
         self.producer = NO_PRODUCER
@@ -130,6 +138,8 @@ class ProducerBatch:
         self.base_offset = -1
         self.log_append_time = -1
         self.error: Exception | None = None
+        self.error_observed = False
+        """Whether a program has received the error of a record."""
         self.record_errors: dict[int, str | None] = {}
         self.parts: list[ProducerBatch] = []
         """The smaller batches that took over the records, if the broker found this one too large."""
@@ -137,6 +147,8 @@ class ProducerBatch:
         self._codec = codec, level
         self._builder: BatchBuilder | None = builder
         self._built = b""
+        self._raw_size = 0
+        """Bytes before compression."""
         self._stamp: tuple[ProducerId, int] = (NO_PRODUCER, NO_SEQUENCE)
 
     @property
@@ -158,6 +170,7 @@ class ProducerBatch:
                 transactional=self.transactional,
             )
             self._count = int(self.collector.count)
+            self._raw_size = self._builder.size
             self._built, self._builder = self._builder.build(header), None
             self.collector = None
             del self.append
@@ -177,6 +190,11 @@ class ProducerBatch:
         return self._count if self.collector is None else int(self.collector.count)
 
     @property
+    def is_stamped(self) -> bool:
+        """Whether it was sent with the producer and the sequence that it has now."""
+        return self._stamp == (self.producer, self.sequence)
+
+    @property
     def is_open(self) -> bool:
         """Whether records can still be added."""
         return self._builder is not None
@@ -193,24 +211,49 @@ class ProducerBatch:
         self.record_errors = record_errors or {}
         self._finish()
 
-    def split(self, size_limit: int) -> list[ProducerBatch]:
-        """Move the records into smaller batches, which come in its place. The results are then those of the parts."""
+    def split(self) -> list[ProducerBatch]:
+        """Move the records into smaller batches, which come in its place. The results are then those of the parts.
+
+        Each part has about half of the bytes, and at least one record.
+        """
         (whole,) = read_batches(self.encoded())
-        for record in whole:
+        records = list(whole)
+        for record in records:
             if not (self.parts and self._add(self.parts[-1], record)):
-                codec, level = self._codec
-                part = ProducerBatch(
-                    self.topic, self.partition, self.created, codec=codec, level=level, size_limit=size_limit
-                )
-                part.owner, part.transactional = self.owner, self.transactional
-                self._add(part, record)
-                self.parts.append(part)
-        for part in self.parts:
-            part.reserved = self.reserved * part.count // self.count
+                self._begin_part(max(1, self._raw_size // 2))
+                self._add(self.parts[-1], record)
+        if len(self.parts) == 1:
+            self._split_evenly(records)
+        self._hand_over()
         self._drop()
         if self.pending is not None:
             self.pending.resolve(None)
         return self.parts
+
+    def _split_evenly(self, records: Sequence[Record]) -> None:
+        """Divide by the number of records, where the bytes do not divide."""
+        self.parts.clear()
+        half = (len(records) + 1) // 2
+        for start in range(0, len(records), half):
+            self._begin_part(self._raw_size)
+            for record in records[start : start + half]:
+                self._add(self.parts[-1], record)
+
+    def _begin_part(self, size_limit: int) -> None:
+        codec, level = self._codec
+        part = ProducerBatch(self.topic, self.partition, self.created, codec=codec, level=level, size_limit=size_limit)
+        part.owner, part.transactional, part.last_error = self.owner, self.transactional, self.last_error
+        part.order, part.retried = (*self.order, len(self.parts)), True
+        self.parts.append(part)
+
+    def _hand_over(self) -> None:
+        """Share the memory and the callbacks out between the parts."""
+        for part in self.parts:
+            part.reserved = self.reserved * part.count // self.count
+        callbacks, self.callbacks = self.callbacks, None
+        for index, timestamp, function in callbacks or ():
+            part, place = self.place_of(index)
+            part.callbacks = [*(part.callbacks or ()), (place, timestamp, function)]
 
     def _add(self, part: ProducerBatch, record: Record) -> bool:
         taken: bool = part.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers)
@@ -241,10 +284,16 @@ class ProducerBatch:
     def metadata(self, index: int, timestamp: int) -> RecordMetadata:
         """Return where a record is, or raise why it was given up. The batch must be done."""
         if self.error is not None:
+            self.error_observed = True
             raise self.error
         offset = self.base_offset + index if self.base_offset >= 0 else -1
         time = timestamp if self.log_append_time < 0 else self.log_append_time
         return RecordMetadata(self.topic, self.partition, offset, time)
+
+    def observed_error(self) -> Exception | None:
+        """Return why the records were given up, or None. A program receives it."""
+        self.error_observed = self.error is not None
+        return self.error
 
     def finished(self) -> Pending[None]:
         """Return what is done as soon as the batch is done, or was split into parts."""

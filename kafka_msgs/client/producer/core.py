@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.failures import broker_error
+from kafka_msgs.client.failures import broker_error, raise_for
 from kafka_msgs.client.producer.accumulator import Accumulator, PartitionQueue, TopicQueues
 from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.idempotence import Idempotence
 from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember
+from kafka_msgs.client.producer.outcomes import FailedBatch, Undelivered
 from kafka_msgs.client.producer.partitioner import Partitioner, murmur2
 from kafka_msgs.client.producer.sender import Sender
 from kafka_msgs.client.producer.transactions import Transactions, TransactionState
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until
+from kafka_msgs.client.waiting import Steps, Wait, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError, RecordWriteError
 from kafka_msgs.layouts import HEADER_SIZE
@@ -53,6 +54,7 @@ class ProducerCore:
         *,
         partitioner: Partitioner | None = None,
         random: Random | None = None,
+        on_failure: Callable[[FailedBatch], object] | None = None,
     ) -> None:
         compress(config.compression, b"", config.compression_level)
         self._core = core
@@ -61,15 +63,25 @@ class ProducerCore:
         self.accumulator = Accumulator(config, random or Random())
         self._topics = self.accumulator.topics
         self._lock = self.accumulator.lock
-        identity = None
-        if config.is_idempotent:
-            identity = Idempotence(transactional=config.transactional_id is not None)
+        self._undelivered = Undelivered(on_failure)
         self._transactions: Transactions | None = None
-        if config.transactional_id is not None and identity is not None:
-            self._transactions = Transactions(core, config, identity)
-        self._sender = Sender(core, config, self.accumulator, identity, self._transactions)
+        self._sender = self._new_sender()
         self._sending: Task[None] | None = None
         self._closed = False
+        core.network.events.add(self)
+
+    def _new_sender(self) -> Sender:
+        """Return a sender with an identity of its own."""
+        identity, name = None, self._config.transactional_id
+        if self._config.is_idempotent:
+            identity = Idempotence(transactional=name is not None)
+        if name is not None and identity is not None:
+            self._transactions = Transactions(self._core, self._config, identity)
+        return Sender(self._core, self._config, self.accumulator, identity, self._transactions, self._undelivered)
+
+    def deadline(self, timeout: float | None) -> float:
+        """Return the moment ``timeout`` seconds from now. None stands for the delivery time-out."""
+        return self._core.deadline(self._config.delivery_timeout if timeout is None else timeout)
 
     # Records
 
@@ -184,12 +196,20 @@ class ProducerCore:
         if partition is None:
             if self._partitioner is None and key is not None:
                 return queues.queues[(murmur2(key) & _POSITIVE) % count]
-            assert self._partitioner is not None
-            partition = self._partitioner(queues.topic, key, count)
+            partition = self._chosen(queues.topic, key, count)
         if type(partition) is not int or not 0 <= partition < count:
             reason = f"{queues.topic} has the partitions 0 to {count - 1}, not {partition!r}"
             raise RecordWriteError(field="partition", value=partition, reason=reason)
         return queues.queues[partition]
+
+    def _chosen(self, topic: str, key: Payload | None, count: int) -> Any:
+        """Return the partition that the function of the user chooses."""
+        assert self._partitioner is not None
+        try:
+            return self._partitioner(topic, key, count)
+        except Exception as error:
+            reason = f"the partitioner raised {type(error).__name__}: {error}"
+            raise RecordWriteError(field="partition", value=None, reason=reason) from error
 
     def _checked_size(self, value: Payload | None, key: Payload | None, headers: Any) -> int:
         """Return about how many bytes a batch needs for a record. Raises ``RecordWriteError`` if that is too much."""
@@ -208,18 +228,20 @@ class ProducerCore:
 
     def _known(self, topic: str, deadline: float) -> Steps[TopicQueues]:
         """Return the partitions of a topic, as many as it has now. Asks the cluster about a topic that is new."""
-        attempts = 0
+        attempts, cause = 0, None
         while not self._core.cluster.partitions(topic):
             if attempts:
                 pause = self._core.network.now() + self._config.backoff(attempts)
                 yield from sleep_until(min(pause, deadline))
             if attempts and self._core.network.now() >= deadline:
-                raise DeadlineError(waiting_for=f"the partitions of the topic {topic!r}")
+                raise DeadlineError(waiting_for=f"the partitions of the topic {topic!r}", cause=cause)
             attempts += 1
             cluster = yield from self._core.refresh([topic], deadline=deadline)
             info = cluster.topics.get(topic)
-            if info is not None and info.error and info.error not in _PASSING:
-                raise broker_error(info.error, api="Metadata", subject=topic)
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if info is None else info.error
+            cause = broker_error(code, api="Metadata", subject=topic)
+            if code and code not in _PASSING:
+                raise cause
         partitions = self._core.cluster.partitions(topic)
         led = [number for number, info in sorted(partitions.items()) if info.leader is not None]
         return self.accumulator.topic(topic, max(partitions) + 1, led)
@@ -228,7 +250,8 @@ class ProducerCore:
         """Wait until a batch is done."""
         self.accumulator.close_all()
         self._sender.wake()
-        yield from self._until(next(iter(self.accumulator.incomplete)).finished(), deadline, "room in the buffer")
+        oldest = next(iter(self.accumulator.incomplete))
+        yield from self._until(oldest, deadline, "room in the buffer")
 
     # Results
 
@@ -245,7 +268,7 @@ class ProducerCore:
                 return batch, index
             if hurry:
                 self._hurry(batch)
-            yield from self._until(batch.finished(), deadline, "the delivery of a record")
+            yield from self._until(batch, deadline, "the delivery of a record")
 
     def _hurry(self, batch: ProducerBatch) -> None:
         queue = self.accumulator.incomplete.get(batch)
@@ -268,23 +291,40 @@ class ProducerCore:
         while waiting:
             batch = waiting.pop()
             while not (batch.done or batch.parts):
-                yield from self._until(batch.finished(), deadline, "the delivery of all records")
+                yield from self._until(batch, deadline, "the delivery of all records")
             waiting += batch.parts
 
-    def _until(self, pending: Pending[None], deadline: float, waiting_for: str) -> Steps[None]:
-        """Wait for something that the sender does. If the sender failed, raise its error."""
+    def _until(self, batch: ProducerBatch, deadline: float, waiting_for: str) -> Steps[None]:
+        """Wait until a batch is done or divided. If the sender failed, raise its error."""
         self.start()
         assert self._sending is not None
-        if not pending.done:
-            yield Wait((pending, self._sending), deadline)
-        if self._sending.done and not pending.done:
+        finished = batch.finished()
+        if not finished.done:
+            yield Wait((finished, self._sending), deadline)
+        if self._sending.done and not finished.done:
             self._sending.result()
-        if not pending.done and self._core.network.now() >= deadline:
-            raise DeadlineError(waiting_for=waiting_for)
+        if not finished.done and self._core.network.now() >= deadline:
+            raise DeadlineError(waiting_for=waiting_for, cause=self._sender.cause_of(batch))
+
+    def raise_undelivered(self) -> None:
+        """Raise ``UndeliveredError`` for records whose failure nobody has received."""
+        if (error := self._undelivered.error()) is not None:
+            raise error
+
+    def purge(self) -> int:
+        """Drop what waits to be sent for the first time; return the number of records."""
+        return self._sender.purge()
+
+    def partitions_of(self, topic: str, deadline: float) -> Steps[Mapping[int, PartitionInfo]]:
+        """Return the partitions of a topic. Raises ``UnknownTopicError``."""
+        cluster = yield from self._core.refresh((topic,), deadline=deadline)
+        info = cluster.topics.get(topic)
+        raise_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if info is None else info.error, api="Metadata", subject=topic)
+        return dict(cluster.partitions(topic))
 
     def start(self) -> None:
         """Let the sender run beside the caller, if it does not yet."""
-        if self._sending is None:
+        if self._sending is None or self._sending.done:
             self._sending = self._core.network.spawn(self._sender.run())
 
     # Transactions
@@ -330,6 +370,7 @@ class ProducerCore:
         if self._closed:
             return
         self._closed = True
+        self._core.network.events.discard(self)
         self.accumulator.close_all()
         try:
             if self._transactions is not None and self._transactions.state in _UNFINISHED:
@@ -346,6 +387,28 @@ class ProducerCore:
             self._sending.cancel()
         self._sender.give_up(ProducerClosedError())
 
+    # What ends it from outside (``NetworkUser``)
+
+    def on_interrupt(self, error: Exception) -> None:
+        """All logic was ended by an exception from outside. Nobody knows what became of the records in flight.
+
+        So they fail. The next call gets another producer id; a producer with transactions has to begin anew, too.
+        """
+        for batch in self.accumulator.clear():
+            if not batch.done:
+                batch.fail(error)
+                self._undelivered.add(batch, error)
+        self._sender, self._sending = self._new_sender(), None
+
+    def on_fork(self) -> None:
+        """This is a child process now: no record finds an open batch, and the next call raises ``ForkedError``."""
+        self._topics.clear()
+        self._closed = True
+
+    def on_exit(self, deadline: float) -> Steps[None]:
+        """The process ends."""
+        return self.close(deadline)
+
     def _require_not_closed(self) -> None:
         if self._closed:
             raise ProducerClosedError()
@@ -353,8 +416,9 @@ class ProducerCore:
     def _require_open(self) -> None:
         """Raise unless a record can be taken now."""
         self._require_not_closed()
-        if self._sender.fatal is not None:
-            raise self._sender.fatal
+        fatal, self._sender.fatal = self._sender.fatal, None
+        if fatal is not None:
+            raise fatal
         if self._transactions is not None:
             self._transactions.require_open("send a record")
         self.start()

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
 
-from kafka_msgs.client.producer.batch import DeliveryStorage, RecordMetadata
+from kafka_msgs.client.producer.batch import DeliveryStorage, ProducerBatch, RecordMetadata
+from kafka_msgs.client.waiting import Steps
 
-__all__ = ["AsyncDelivery", "Delivery"]
+if TYPE_CHECKING:
+    from kafka_msgs.client.producer.core import ProducerCore
+
+__all__ = ["AsyncDelivery", "Delivery", "DeliveryWaiter"]
+
+
+class DeliveryWaiter:
+    """Waits for the batch of a delivery. It outlives the producer object that a program has.
+
+    ``run`` runs a piece of logic: it returns the value, or on asyncio a coroutine. With ``hurry`` a batch leaves at
+    once when somebody waits for a record of it.
+    """
+
+    def __init__(self, run: Callable[[Steps[Any]], Any], core: ProducerCore, *, hurry: bool) -> None:
+        self._run = run
+        self._core = core
+        self._hurry = hurry
+
+    def wait(self, batch: ProducerBatch, index: int, timeout: float | None) -> Any:
+        """Wait until the batch of a record is done; return the batch that it is in then, and its place there."""
+        return self._run(self._core.result(batch, index, self._core.deadline(timeout), hurry=self._hurry))
 
 
 class _Delivery(DeliveryStorage):
@@ -23,8 +44,7 @@ class _Delivery(DeliveryStorage):
     @property
     def error(self) -> Exception | None:
         """Why the record was given up; None if it was not, or is still on its way."""
-        batch = self._batch
-        return batch.place_of(self._index)[0].error if batch.parts else batch.error
+        return self._batch.place_of(self._index)[0].observed_error()
 
 
 class Delivery(_Delivery):
@@ -41,7 +61,7 @@ class Delivery(_Delivery):
         batch, index = self._batch.place_of(self._index)
         owner = batch.owner
         if not batch.done and owner is not None:
-            batch, index = owner._wait_for(batch, index, timeout)
+            batch, index = owner.wait(batch, index, timeout)
         return batch.metadata(index, self._timestamp)
 
 
@@ -53,8 +73,9 @@ class AsyncDelivery(_Delivery):
     async def result(self, timeout: float | None = None) -> RecordMetadata:
         """Return where the record is. See ``Delivery.result``."""
         batch, index = self._batch.place_of(self._index)
-        if not batch.done:
-            batch, index = await batch.owner._wait_for(batch, index, timeout)
+        owner = batch.owner
+        if not batch.done and owner is not None:
+            batch, index = await owner.wait(batch, index, timeout)
         return batch.metadata(index, self._timestamp)
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:

@@ -42,15 +42,6 @@ class Sequences:
         self.unresolved = False
         """Whether a batch was given up without knowing if the broker has it."""
 
-    def comes_before(self, first: ProducerBatch, second: ProducerBatch) -> bool:
-        """Whether ``first`` stays before ``second``, which is put back into the queue."""
-        if first.sequence == NO_SEQUENCE or second.sequence == NO_SEQUENCE:
-            return False
-        try:
-            return self.in_flight.index(first) < self.in_flight.index(second)
-        except ValueError:
-            return False
-
     def restart(self, producer: ProducerId) -> None:
         """Let the sequences start at 0 for this producer, also those of the batches that are on their way."""
         self.producer = producer
@@ -79,6 +70,15 @@ class Sequences:
         place = self.in_flight.index(batch)
         self.in_flight[place : place + 1] = parts
 
+    def is_overtaken(self, batch: ProducerBatch) -> bool:
+        """Whether the broker has a later record than those of the batch, which it then never takes in this epoch."""
+        return self.last_acked != NO_SEQUENCE and add_to_sequence(self.last_acked, -batch.sequence) < _HALF
+
+    @property
+    def is_retrying(self) -> bool:
+        """Whether a batch is being sent again. What follows it could be taken in its place."""
+        return any(batch.retried for batch in self.in_flight)
+
     def is_next(self, batch: ProducerBatch) -> bool:
         """Whether the batch follows the last record that the broker has."""
         return batch.sequence == (0 if self.last_acked == NO_SEQUENCE else add_to_sequence(self.last_acked, 1))
@@ -101,17 +101,19 @@ class Idempotence:
 
         Nothing follows the first batch of a producer before the broker has it. A broker that does not know the
         producer yet accepts any sequence. If it refused the first batch (it is not the leader yet) and accepted the
-        second, it would refuse the first for ever.
+        second, it would refuse the first for ever. For the same reason nothing new follows a batch that is sent again:
+        the broker may have lost its state.
         """
         if self.producer == NO_PRODUCER or self.needs_new_id:
             return False
         if batch.sequence == NO_SEQUENCE:
             unknown = sequences.producer != self.producer or sequences.last_acked == NO_SEQUENCE
-            return not (unknown and sequences.in_flight) and not sequences.unresolved
+            return not (unknown and sequences.in_flight) and not sequences.unresolved and not sequences.is_retrying
         return sequences.in_flight[0] is batch
 
     def assign(self, sequences: Sequences, batch: ProducerBatch) -> None:
         """Give a batch that leaves for the first time its sequence."""
+        batch.sequence_was_reset = False
         if batch.sequence != NO_SEQUENCE:
             return
         if sequences.producer != self.producer:
@@ -124,8 +126,12 @@ class Idempotence:
         """Learn that the broker has a batch."""
         if batch in sequences.in_flight:
             sequences.in_flight.remove(batch)
-        if batch.producer == sequences.producer:
+        if batch.producer != sequences.producer:
+            return
+        if batch.is_stamped:
             sequences.acked(batch)
+        else:  # it was numbered anew while it was in flight, so those behind it have wrong numbers
+            self._restart.add(sequences)
 
     def failed(self, sequences: Sequences, batch: ProducerBatch, *, known: bool) -> None:
         """Learn that a batch was given up. ``known`` says that the broker does not have it."""
@@ -158,11 +164,12 @@ class Idempotence:
         return not self._transactional
 
     def _retries_out_of_order(self, sequences: Sequences, batch: ProducerBatch) -> bool:
-        if not sequences.unresolved and (batch.sequence_was_reset or not sequences.is_next(batch)):
+        overtaken = sequences.is_overtaken(batch)
+        if not (sequences.unresolved or overtaken) and (batch.sequence_was_reset or not sequences.is_next(batch)):
             return True
         if self._transactional:
             return False
-        if not sequences.unresolved or sequences.in_flight[:1] == [batch]:
+        if overtaken or not sequences.unresolved or sequences.in_flight[:1] == [batch]:
             self._restart.add(sequences)
         return True
 

@@ -25,6 +25,8 @@ class Leaders:
         self._ask_at = 0.0
         self._renew_at = core.network.now() + core.config.metadata_age
         self.asking: Task[Any] | None = None
+        self.trouble: Exception | None = None
+        """Why the last request failed."""
 
     def doubt(self, topics: Iterable[str]) -> None:
         """Ask for the leaders of topics again, soon."""
@@ -43,6 +45,7 @@ class Leaders:
         ended = self.asking is not None and self.asking.done
         if self.asking is not None and ended:
             error, self.asking = self.asking.error, None
+            self.trouble = error
             if isinstance(error, AuthenticationError):
                 raise error
         if now >= self._renew_at:

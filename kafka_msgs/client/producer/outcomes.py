@@ -6,30 +6,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from attrs import frozen
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.producer import exchange
 from kafka_msgs.client.producer.accumulator import Accumulator
-from kafka_msgs.client.producer.batch import ProducerBatch
+from kafka_msgs.client.producer.batch import ProducerBatch, RecordMetadata
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.idempotence import Idempotence
 from kafka_msgs.client.producer.leaders import Leaders
 from kafka_msgs.client.producer.nodes import Exchange
 from kafka_msgs.client.producer.transactions import Transactions, TransactionState
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import DeadlineError
+from kafka_msgs.errors import DeadlineError, RecordsPurgedError, TransactionStateError, UndeliveredError
 from kafka_msgs.messages.produce_response import PartitionProduceResponse, ProduceResponse
 
 if TYPE_CHECKING:
     from kafka_msgs.client.core import ClientCore
 
-__all__ = ["Outcomes"]
+__all__ = ["FailedBatch", "OnDelivery", "Outcomes", "Undelivered"]
 
 _E: Final = ErrorCode
-log = logging.getLogger("kafka_msgs.client.producer")
+_LOG: Final = logging.getLogger("kafka_msgs.client.producer")
 _MOVED: Final = frozenset(
     {
         _E.UNKNOWN_TOPIC_OR_PARTITION, _E.LEADER_NOT_AVAILABLE, _E.NOT_LEADER_OR_FOLLOWER, _E.REPLICA_NOT_AVAILABLE,
@@ -39,6 +42,62 @@ _MOVED: Final = frozenset(
 """Errors after which the producer asks for the leaders again."""
 STOPPED: Final = (TransactionState.ABORTABLE, TransactionState.FATAL)
 """States of a transaction in which nothing is sent any more."""
+
+
+_MOST_KEPT: Final = 1000
+"""How many batches are kept to see whether a program receives their errors."""
+
+OnDelivery: TypeAlias = Callable[["RecordMetadata | None", "Exception | None"], object]
+"""A function of the user that hears of one record: where it is, or why it was not delivered."""
+
+
+@frozen
+class FailedBatch:
+    """Records that were not delivered: how many, for which partition, and why."""
+
+    topic: str
+    partition: int
+    count: int
+    error: Exception
+
+
+class Undelivered:
+    """Batches that failed, until a program has received their errors in one way or another."""
+
+    def __init__(self, on_failure: Callable[[FailedBatch], object] | None = None) -> None:
+        self._on_failure = on_failure
+        self._batches: deque[ProducerBatch] = deque()
+        self._more = 0
+
+    def add(self, batch: ProducerBatch, error: Exception) -> None:
+        """A batch was given up. ``on_failure`` hears of it."""
+        if self._on_failure is not None:
+            call_user(self._on_failure, FailedBatch(batch.topic, batch.partition, batch.count, error))
+        elif batch.callbacks is None or len(batch.callbacks) < batch.count:
+            self._batches.append(batch)
+            if len(self._batches) > _MOST_KEPT:
+                self._more += self._batches.pop().count
+
+    def error(self) -> UndeliveredError | None:
+        """Return the error that stands for all failures that nobody has received, once. Any thread may call this."""
+        batches, self._batches = self._batches, deque()
+        more, self._more = self._more, 0
+        unseen = [batch for batch in batches if not batch.error_observed]
+        if not unseen:
+            return None
+        first = unseen[0].error
+        assert first is not None
+        error = UndeliveredError(count=sum(batch.count for batch in unseen) + more, cause=first)
+        error.__cause__ = first
+        return error
+
+
+def call_user(function: Callable[..., object], *arguments: Any) -> None:
+    """Call a function of the user that cannot be waited for. What it raises is logged."""
+    try:
+        function(*arguments)
+    except Exception:
+        _LOG.exception("a callback of a producer raised: %r", function)
 
 
 class Outcomes:
@@ -52,6 +111,7 @@ class Outcomes:
         identity: Idempotence | None,
         transactions: Transactions | None,
         leaders: Leaders,
+        undelivered: Undelivered,
     ) -> None:
         self._core = core
         self._config = config
@@ -59,6 +119,7 @@ class Outcomes:
         self._identity = identity
         self._transactions = transactions
         self._leaders = leaders
+        self._undelivered = undelivered
         self.troubles: dict[int, Exception] = {}
         """Why the last connection to each broker could not be made, or ended."""
 
@@ -106,6 +167,14 @@ class Outcomes:
         for _, batch in self._accumulator.waiting():
             self._abandon(batch, error)
 
+    def purge(self) -> int:
+        """Drop what waits to be sent for the first time; return the number of records."""
+        purged = [batch for _, batch in self._accumulator.waiting() if not batch.retried]
+        for batch in purged:
+            batch.error_observed = True
+            self._abandon(batch, RecordsPurgedError())
+        return sum(batch.count for batch in purged)
+
     def _learn(self, batch: ProducerBatch, answer: PartitionProduceResponse, now: float) -> None:
         """Do what the answer for one batch asks for."""
         error = ErrorCode(answer.error_code)
@@ -114,7 +183,7 @@ class Outcomes:
         if error in (_E.NONE, _E.DUPLICATE_SEQUENCE_NUMBER):
             self._complete(batch, answer.base_offset, answer.log_append_time_ms)
             return
-        if error == _E.MESSAGE_TOO_LARGE and batch.count > 1:
+        if error == _E.MESSAGE_TOO_LARGE and batch.count > 1 and not self._is_stopped:
             self._split(batch)
             return
         self._refused(batch, error, answer, now)
@@ -156,17 +225,22 @@ class Outcomes:
 
     def _again(self, batch: ProducerBatch, now: float, error: Exception) -> None:
         batch.last_error = error
-        if self._transactions is not None and self._transactions.state in STOPPED:
+        if self._is_stopped and self._transactions is not None:
             self._fail(batch, self._transactions.reason, known=False)
             return
         batch.attempts += 1
+        batch.retried = True
         batch.retry_at = now + self._config.backoff(batch.attempts)
         self._accumulator.requeue(batch)
 
+    @property
+    def _is_stopped(self) -> bool:
+        """Whether the transaction can only be aborted."""
+        return self._transactions is not None and self._transactions.state in STOPPED
+
     def _split(self, batch: ProducerBatch) -> None:
         queue = self._accumulator.incomplete[batch]
-        parts = self._accumulator.split(batch, max(1, batch.reserved // 2))
-        queue.sequences.replace(batch, parts)
+        queue.sequences.replace(batch, self._accumulator.split(batch))
 
     def _fail(
         self, batch: ProducerBatch, error: Exception, *, known: bool, because: dict[int, str | None] | None = None
@@ -175,24 +249,24 @@ class Outcomes:
         queue = self._accumulator.incomplete[batch]
         if self._identity is not None:
             self._identity.failed(queue.sequences, batch, known=known)
-        if self._transactions is not None:
-            self._transactions.batch_failed(error)
         batch.fail(error, because)
         self._accumulator.finished(batch)
-        log.warning("%d records for %s-%d were given up: %s", batch.count, batch.topic, batch.partition, error)
+        if self._transactions is not None:
+            self._transactions.batch_failed(error)
+        else:
+            self._undelivered.add(batch, error)
+        if not isinstance(error, TransactionStateError):
+            _LOG.warning("%d records for %s-%d failed: %s", batch.count, batch.topic, batch.partition, error)
         self._tell(batch)
 
     def _tell(self, batch: ProducerBatch) -> None:
         """Call the functions of the user that wait for this batch. Their exceptions are logged."""
         callbacks, batch.callbacks = batch.callbacks, None
         for index, timestamp, function in callbacks or ():
-            try:
-                if batch.error is None:
-                    function(batch.metadata(index, timestamp), None)
-                else:
-                    function(None, batch.error)
-            except Exception:
-                log.exception("a delivery callback raised: %r", function)
+            if batch.error is None:
+                call_user(function, batch.metadata(index, timestamp), None)
+            else:
+                call_user(function, None, batch.error)
 
     def _abandon(self, batch: ProducerBatch, error: Exception) -> None:
         """Give up a batch wherever it is. If it was sent, nobody knows whether the broker has it."""
@@ -202,9 +276,12 @@ class Outcomes:
             sent = True
         self._fail(batch, error, known=not sent)
 
-    def _late(self, batch: ProducerBatch) -> DeadlineError:
-        """Return the error of a batch whose time is over, with the last failure that it met."""
+    def cause_of(self, batch: ProducerBatch) -> Exception | None:
+        """Return the last failure that a batch has met, if there was one."""
         leader = self._core.cluster.leader(batch.topic, batch.partition)
-        cause = batch.last_error or (None if leader is None else self.troubles.get(leader))
+        return batch.last_error or (None if leader is None else self.troubles.get(leader)) or self._leaders.trouble
+
+    def _late(self, batch: ProducerBatch) -> DeadlineError:
+        records = "a record" if batch.count == 1 else f"{batch.count} records"
         place = f"{batch.topic}-{batch.partition}"
-        return DeadlineError(waiting_for=f"the delivery of {batch.count} records to {place}", cause=cause)
+        return DeadlineError(waiting_for=f"the delivery of {records} to {place}", cause=self.cause_of(batch))

@@ -19,7 +19,7 @@ from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.idempotence import Idempotence
 from kafka_msgs.client.producer.leaders import Leaders
 from kafka_msgs.client.producer.nodes import Exchange, Node
-from kafka_msgs.client.producer.outcomes import STOPPED, Outcomes
+from kafka_msgs.client.producer.outcomes import STOPPED, Outcomes, Undelivered
 from kafka_msgs.client.producer.transactions import Transactions
 from kafka_msgs.client.schedule import Task
 from kafka_msgs.client.waiting import Pending, Steps, Wait
@@ -42,6 +42,7 @@ class Sender:
         accumulator: Accumulator,
         identity: Idempotence | None,
         transactions: Transactions | None,
+        undelivered: Undelivered,
     ) -> None:
         self._core = core
         self._config = config
@@ -51,7 +52,7 @@ class Sender:
         self._settings = exchange.Settings(config.transactional_id, config.acks, int(config.request_timeout * 1000))
         self._nodes: dict[int, Node] = {}
         self._leaders = Leaders(core, config)
-        self._outcomes = Outcomes(core, config, accumulator, identity, transactions, self._leaders)
+        self._outcomes = Outcomes(core, config, accumulator, identity, transactions, self._leaders, undelivered)
         self._woken: Pending[None] = Pending()
         self._identifying: Task[None] | None = None
         self._due: float | None = None
@@ -74,9 +75,17 @@ class Sender:
         """Give up all records that are not delivered."""
         self._outcomes.give_up(error)
 
+    def cause_of(self, batch: ProducerBatch) -> Exception | None:
+        """Return the last failure that a batch has met, if there was one."""
+        return self._outcomes.cause_of(batch)
+
     def drop_unsent(self, error: Exception) -> None:
         """Give up what waits to be sent: the transaction that it belongs to is aborted."""
         self._outcomes.drop_unsent(error)
+
+    def purge(self) -> int:
+        """Drop what waits to be sent for the first time; return the number of records."""
+        return self._outcomes.purge()
 
     def close(self) -> None:
         """Stop what runs by itself."""

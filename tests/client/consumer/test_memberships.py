@@ -163,7 +163,7 @@ def test_between_two_polls_nothing_changes_and_heartbeats_go_on(
 def test_who_does_not_poll_leaves_the_group_and_comes_back_with_the_next_poll(
     cluster: GroupCluster, protocol: dict[str, Any]
 ) -> None:
-    user = User(cluster, background=True, rebalance_timeout=30.0, **protocol)
+    user = User(cluster, background=True, max_poll_interval=30.0, **protocol)
     user.core.subscribe(["t"])
     user.values(60)
     user.commit()

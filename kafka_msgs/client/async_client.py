@@ -1,0 +1,100 @@
+"""``AsyncClient``: any request to the right broker, for asyncio. ``client`` has the class for programs that block."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+
+from kafka_msgs.client.config import ClientOptions
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.networks import new_async_network  # asyncio
+
+# blocking: from kafka_msgs.client.networks import new_network
+from kafka_msgs.client.servers import Servers, settings_of
+from kafka_msgs.client.waiting import Steps
+from kafka_msgs.message import Request, Response
+
+if TYPE_CHECKING:
+    from kafka_msgs.client.aio import AsyncNetwork  # asyncio
+    # blocking: from kafka_msgs.client.blocking import BlockingNetwork
+
+__all__ = ["AsyncClient"]
+
+R = TypeVar("R", bound=Response)
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """A client, which sends any request to the right broker.
+
+        async with AsyncClient("localhost:9092") as client:
+            response = await client.call(MetadataRequest(topics=None))
+
+    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or Kafka's
+    properties: a mapping of them, or the ``Path`` of their file. The options are those of ``ClientConfig``. Nothing
+    connects before the first call.
+
+    It must be created while the event loop runs. Many calls may run at the same time, and share the connections.
+    """
+
+    # blocking doc: One thread of its own does the input and output; it starts with the first call. Any thread may use
+    # blocking doc: the client. With ``threadless`` there is no such thread: the client then belongs to the thread that
+    # blocking doc: uses it, and nothing happens between the calls.
+
+    def __init__(
+        self,
+        servers: Servers,
+        # blocking: *,
+        # blocking: threadless: bool = False,
+        **options: Unpack[ClientOptions],
+    ) -> None:
+        config, _ = settings_of(servers, options)
+        self._has_owner = False
+        # blocking: self.threadless = threadless
+        # blocking: self.network: BlockingNetwork = new_network(threadless=threadless)
+        self.network: AsyncNetwork = new_async_network()  # asyncio
+        self.core = ClientCore(config, self.network)
+
+    async def call(
+        self,
+        request: Request[R],
+        *,
+        timeout: float | None = None,
+        version: int | None = None,
+        node: int | None = None,
+        retry: bool = True,
+    ) -> R:
+        """Send a request to the right broker or brokers, and return the response. See ``ClientCore.call``.
+
+        ``timeout`` is in seconds; None is for the timeout of the client.
+        """
+        steps = self.core.call(request, deadline=self.core.deadline(timeout), version=version, node=node, retry=retry)
+        return await self.network.run(steps)
+
+    async def run(self, steps: Steps[T]) -> T:
+        """Run a piece of logic over the connections of this client, and return its value."""
+        return await self.network.run(steps)
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
+        return self.core.metrics()
+
+    async def close(self) -> None:
+        """Close every connection. Calls that wait raise ``ClientClosedError``."""
+        await self.network.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        network = getattr(self, "network", None)
+        if network is not None and network.is_started and not self._has_owner:
+            warn(f"unclosed {type(self).__name__}", ResourceWarning, stacklevel=2, source=self)
+            network.dispose(None, ends=True)

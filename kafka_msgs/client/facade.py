@@ -1,0 +1,168 @@
+"""What the public classes share: the client that they work over, how their logic runs, and how they end.
+
+The classes for asyncio are written by hand (``async_client``, ``async_consumer``, ...), and those for programs that
+block are generated from them by ``tools/blocking_facades.py``. Where the two differ in more than ``await``, the
+difference is in the two base classes here, which have the same methods.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from threading import get_ident
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from kafka_msgs.client.async_client import AsyncClient
+from kafka_msgs.client.client import Client
+from kafka_msgs.client.servers import CLIENT, Keywords, check_keywords, settings_of
+from kafka_msgs.client.waiting import Steps, sleep_until
+from kafka_msgs.errors import KafkaMsgsError
+
+__all__ = ["AsyncFacade", "BlockingFacade"]
+
+C = TypeVar("C", Client, AsyncClient)
+T = TypeVar("T")
+
+_LOG: Final = logging.getLogger("kafka_msgs.client")
+EXIT_TIMEOUT: Final = 5.0
+"""How long, in seconds, a ``with`` block that ends with an exception waits for what is left to do."""
+
+
+class _Facade(Generic[C]):
+    """A public class that works over a client, which may be its own."""
+
+    client: C
+    _client_class: ClassVar[type[Any]]
+    _owns_client = False
+    _ended = False
+
+    def _take_client(self, servers: Any, options: Mapping[str, Any], keywords: Keywords = CLIENT, **own: Any) -> Any:
+        """Take over the client that is given, or create one; return the config of the facade.
+
+        Raises ``OptionError`` for an unknown keyword, and for a keyword of the client beside a given client.
+        """
+        if isinstance(servers, self._client_class):
+            check_keywords(options, keywords, keywords.names)
+            self.client = servers
+            return keywords.config and keywords.config(**options)
+        config, found = settings_of(servers, options, keywords)
+        own_config = keywords.config and keywords.config(**found)
+        self.client = self._client_class(config, **own)
+        self.client._has_owner = True
+        self._owns_client = True
+        return own_config
+
+    def _closing(self) -> Steps[None] | None:
+        """Return the logic that ends what a program forgot to close."""
+        return None
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        client = getattr(self, "client", None)
+        if client is None or self._ended or not client.network.is_started:
+            return
+        steps = self._closing()
+        if self._owns_client or steps is not None:
+            warn(f"unclosed {type(self).__name__}", ResourceWarning, stacklevel=2, source=self)
+            client.network.dispose(steps, ends=self._owns_client)
+
+
+class AsyncFacade(_Facade[AsyncClient]):
+    """The base of the classes for asyncio."""
+
+    _client_class = AsyncClient
+    _exclusive: ClassVar[AbstractContextManager[None]] = nullcontext()
+
+    async def _run(self, steps: Steps[T]) -> T:
+        return await self.client.run(steps)
+
+    def _do(self, function: Callable[[], T]) -> T:
+        """Call a function where logic runs."""
+        return function()
+
+    async def _give_way(self) -> None:
+        """Let the logic of the network go on once."""
+        await self.client.run(sleep_until(self.client.network.now()))
+
+    async def _run_last(self, steps: Steps[None]) -> None:
+        """Run the logic that ends the facade, then close its own client."""
+        self._ended = True
+        try:
+            await self.client.run(steps)
+        finally:
+            if self._owns_client:
+                await self.client.close()
+
+    async def _run_last_quietly(self, steps: Steps[None]) -> None:
+        """Do the same after an exception, which must not be replaced."""
+        try:
+            await self._run_last(steps)
+        except KafkaMsgsError as error:
+            _LOG.warning("%s was not closed in order: %s", type(self).__name__, error)
+
+
+class BlockingFacade(_Facade[Client]):
+    """The base of the classes for programs that block."""
+
+    _client_class = Client
+    _exclusive: AbstractContextManager[None]
+
+    def __init__(self) -> None:
+        self._exclusive = _OneThread(type(self).__name__)
+
+    def _run(self, steps: Steps[T]) -> T:
+        return self.client.run(steps)
+
+    def _do(self, function: Callable[[], T]) -> T:
+        """Call a function where logic runs."""
+        return self.client.run(_calling(function))
+
+    def _give_way(self) -> None:
+        """Let the logic of the network go on once, where no thread does that."""
+        self.client.network.turn()
+
+    def _run_last(self, steps: Steps[None]) -> None:
+        """Run the logic that ends the facade, then close its own client. In a child process it does nothing."""
+        self._ended = True
+        if self.client.network.is_forked:
+            steps.close()
+            return
+        try:
+            self.client.run(steps)
+        finally:
+            if self._owns_client:
+                self.client.close()
+
+    def _run_last_quietly(self, steps: Steps[None]) -> None:
+        """Do the same after an exception, which must not be replaced."""
+        try:
+            self._run_last(steps)
+        except KafkaMsgsError as error:
+            _LOG.warning("%s was not closed in order: %s", type(self).__name__, error)
+
+
+class _OneThread(AbstractContextManager[None]):
+    """Refuses a second thread while one is inside. An exception that interrupts it never locks its own thread out."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._inside: dict[str, int] = {}
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        me = get_ident()
+        if self._inside.setdefault("thread", me) != me:
+            raise RuntimeError(f"a {self._name} belongs to one thread at a time, and another one is using it now")
+        self._depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        self._depth -= 1
+        if self._depth <= 0:
+            self._depth = 0
+            self._inside.clear()
+
+
+def _calling(function: Callable[[], T]) -> Steps[T]:
+    yield from ()
+    return function()

@@ -1,0 +1,252 @@
+"""``Producer`` for programs that block. Generated from ``async_producer.py`` by docs/tools/facades.py: do not edit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from time import time_ns
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+
+from kafka_msgs.client.client import Client
+from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
+from kafka_msgs.client.facade import EXIT_TIMEOUT, BlockingFacade
+from kafka_msgs.client.producer.batch import RecordMetadata
+from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerSettings
+from kafka_msgs.client.producer.core import Headers, ProducerCore
+from kafka_msgs.client.producer.delivery import Delivery, DeliveryWaiter
+from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, offsets_of
+from kafka_msgs.client.producer.outcomes import FailedBatch, OnDelivery
+from kafka_msgs.client.producer.partitioner import Partitioner
+from kafka_msgs.client.servers import Servers
+from kafka_msgs.client.waiting import Steps
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Producer"]
+
+_NS_PER_MS: Final = 1_000_000
+
+
+class Producer(BlockingFacade):
+    """Writes records to topics.
+
+        with Producer("localhost:9092", compression="lz4") as producer:
+            delivery = producer.send("events", b"value", key=b"key")
+            producer.flush()
+            print(delivery.result())
+
+    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or a mapping with
+    Kafka's property names (``bootstrap.servers``, ``acks``, ...), or the ``Path`` of a file of them, or an
+    ``Client``, which the producer then shares and does not close. The options are those of ``ProducerConfig``, and
+    ``client_id``, ``timeout``, ``tls`` and ``credentials`` of ``ClientConfig``. ``key_serializer`` and
+    ``value_serializer`` are functions that return bytes; they do not get a key or value that is None.
+
+    Records leave in batches, when a batch is full or ``linger`` is over, also between the calls. A record that could not
+    be delivered never goes unnoticed: the error is that of its delivery, the argument of ``on_delivery`` and
+    ``on_failure``, and a log record; where nobody has received it, ``flush`` and ``close`` raise ``UndeliveredError``.
+
+    Any thread may use a producer. With ``threadless`` there is no I/O thread: the producer then belongs
+    to the thread that uses it, and records leave while a method of it runs. So call ``flush`` after the
+    last of several records.
+    """
+
+    _next_turn = 0
+
+    def __init__(
+        self,
+        servers: Servers | Client,
+        *,
+        partitioner: Partitioner | None = None,
+        key_serializer: Callable[[Any], bytes] | None = None,
+        value_serializer: Callable[[Any], bytes] | None = None,
+        on_failure: Callable[[FailedBatch], object] | None = None,
+        threadless: bool = False,
+        **options: Unpack[ProducerSettings],
+    ) -> None:
+        super().__init__()
+        self.config: ProducerConfig = self._take_client(
+            servers,
+            options,
+            PRODUCER,
+            threadless=threadless,
+        )
+        self.core = ProducerCore(self.client.core, self.config, partitioner=partitioner, on_failure=on_failure)
+        self.core.accumulator.owner = DeliveryWaiter(
+            self.client.run,
+            self.core,
+            hurry=True,
+        )
+        self._add = self.core.add
+        self._serializers = key_serializer, value_serializer
+        self._serializes = key_serializer is not None or value_serializer is not None
+        self._threadless = self.client.threadless
+
+    # Records
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Headers = (),
+        on_delivery: OnDelivery | None = None,
+    ) -> Delivery:
+        """Add a record to its batch, and return its delivery. Key and value are bytes, or what the serializers take.
+
+        ``timestamp`` is in milliseconds since the epoch; None is for now. Without a ``partition``, the key decides, as
+        in Kafka's own producer; without a key, batches go to the partitions in turn. Waits for metadata of a new topic,
+        and for memory, for at most ``max_block`` seconds.
+
+        ``on_delivery`` is called once, with the metadata and None, or with None and the error. It is called where the
+        logic of the client runs: it must not block, nor wait for the producer. What it raises is logged.
+
+        Raises ``RecordWriteError`` for a record that cannot be written, ``DeadlineError``, ``ConnectionFailedError``
+        before the first successful connection, ``BrokerError`` for a topic that cannot be used, and
+        ``TransactionStateError`` outside of a transaction, if the producer has transactions.
+        """
+        if self._serializes:
+            key, value = self._serialized(key, value)
+        now = time_ns() // _NS_PER_MS
+        if timestamp is None:
+            timestamp = now
+        added = self._add(topic, value, key, partition, timestamp, headers, on_delivery)
+        if added is None:
+            steps = self.core.add_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+            added = self._run(steps)
+            self._give_way()
+        elif self._threadless and now >= self._next_turn:
+            self._next_turn = now + max(1, int(self.config.linger * 1000))
+            self._give_way()
+        return Delivery(*added, timestamp)
+
+    def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Headers = (),
+    ) -> RecordMetadata:
+        """Write one record, and return where it is. Raises what ``send`` and the delivery raise."""
+        delivery = self.send(topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers)
+        return delivery.result()
+
+    def send_table(self, topic: str, table: pa.Table, *, timeout: float | None = None) -> pa.Table:
+        """Write the rows of an Arrow table, wait for their delivery, and return where they are.
+
+        The table has some of the columns ``key``, ``value``, ``headers``, ``timestamp`` and ``partition``; the result
+        has ``partition``, ``offset`` and ``timestamp`` (ms), one row per record. No row becomes an object unless the
+        table has headers. Rows for one partition stay in their order. Needs the extra ``arrow``. Raises the error of a
+        record that was not delivered, ``UnknownColumnError``, ``ColumnTypeError``, and what ``send`` raises.
+        """
+        sent = self._run(self.core.add_table(topic, table, time_ns() // _NS_PER_MS))
+        return self._run(self.core.delivered(sent, self._deadline(timeout)))
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Send all records, and wait until the outcome of each is known, for at most ``timeout`` seconds.
+
+        Raises ``DeadlineError``, and ``UndeliveredError`` if records were not delivered and nobody has received their
+        error yet: neither ``on_failure``, ``on_delivery`` nor the ``result`` of their delivery. It is raised once.
+        """
+        self._run(self.core.flush(self._deadline(timeout)))
+        self.core.raise_undelivered()
+
+    def purge(self) -> int:
+        """Drop the records that were not sent yet; return how many. Their deliveries raise ``RecordsPurgedError``."""
+        return self._do(self.core.purge)
+
+    def partitions_for(self, topic: str, *, timeout: float | None = None) -> Mapping[int, PartitionInfo]:
+        """Return the partitions of a topic by number. Raises ``UnknownTopicError``."""
+        return self._run(self.core.partitions_of(topic, self.client.core.deadline(timeout)))
+
+    # Transactions
+
+    def init_transactions(self, timeout: float | None = None) -> None:
+        """Fence off earlier producers with this transactional id, and end what they left (KIP-98). Call it once.
+
+        Raises ``OptionError`` without a transactional id, ``BrokerError`` and ``DeadlineError``.
+        """
+        self._run(self.core.init_transactions(self._deadline(timeout)))
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction: all records up to its end become visible together, or never.
+
+        Raises ``TransactionStateError``.
+        """
+        self._do(self.core.begin_transaction)
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, ConsumedOffset | int], group: GroupMember | str
+    ) -> None:
+        """Commit offsets of a consumer group together with the records of the transaction (KIP-447).
+
+        An offset is that of the next record that the group reads. Raises ``BrokerError``; then the transaction can only
+        be aborted.
+        """
+        self._run(self.core.send_offsets(*offsets_of(offsets, group)))
+
+    def commit_transaction(self, timeout: float | None = None) -> None:
+        """Deliver all records and make them visible. Raises why that was not possible; then abort the transaction.
+
+        After a ``DeadlineError`` it may be called again.
+        """
+        self._run(self.core.commit(self._deadline(timeout)))
+
+    def abort_transaction(self, timeout: float | None = None) -> None:
+        """Drop the records of the transaction."""
+        self._run(self.core.abort(self._deadline(timeout)))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Begin a transaction; commit it at the end of the block, or abort it if the block raises."""
+        self.begin_transaction()
+        try:
+            yield self
+            self.commit_transaction()
+        except BaseException:
+            if self.core.transactions.can_abort:
+                self.abort_transaction()
+            raise
+
+    # The end
+
+    def close(self, timeout: float | None = None) -> None:
+        """Deliver all records, give up the rest after ``timeout`` seconds, and close the connections.
+
+        Raises what ``flush`` raises. An open transaction is aborted.
+        """
+        if not self._ended:
+            self._run_last(self.core.close(self._deadline(timeout)))
+            self.core.raise_undelivered()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the producer. After an exception it waits for a few seconds only, and logs what it had to give up."""
+        if error is None:
+            self.close()
+        elif not self._ended:
+            self._run_last_quietly(self.core.close(self._deadline(EXIT_TIMEOUT)))
+
+    def _closing(self) -> Steps[None]:
+        return self.core.close(self._deadline(EXIT_TIMEOUT))
+
+    def _serialized(self, key: Any, value: Any) -> tuple[Any, Any]:
+        of_key, of_value = self._serializers
+        return (
+            key if key is None or of_key is None else of_key(key),
+            value if value is None or of_value is None else of_value(value),
+        )
+
+    def _deadline(self, timeout: float | None) -> float:
+        return self.core.deadline(timeout)
