@@ -30,7 +30,7 @@ enum {
  * bytes of a value in it, or of the text that is reserved with one; the bounds of a number. */
 /* clang-format off */
 static const unsigned char FIXED_SIZE[] = {1, 1, 2, 4, 8, 2, 4, 8, 16, 0, 0, 0, 0, 0};
-static const unsigned char LENGTH_SIZE[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 4, 4, 0};
+static const unsigned char LENGTH_SIZE[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 4, 4, 1};
 static const unsigned char COLUMN_KIND[] = {COLUMN_BITS, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_TEXT, COLUMN_TEXT, COLUMN_TEXT, COLUMN_TEXT, COLUMN_LIST, COLUMN_STRUCT};
 static const unsigned char COLUMN_WIDTH[] = {0, 1, 2, 4, 8, 4, 8, 8, 36, 0, 0, 0, 0, 0};
 static const int64_t LOWEST[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0, INT64_MIN, 0, 0, 0, 0, 0, 0};

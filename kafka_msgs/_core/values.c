@@ -85,7 +85,7 @@ static PyObject *call_class(PyObject *type, PyObject *const *args, Py_ssize_t co
 static Py_NO_INLINE int check_again(Layout *layout) {
     PyTypeObject *type = layout->type;
     Py_INCREF(layout);
-    PyObject *check = import_attribute("kafka_msgs.values.sealing", "still_sealed");
+    PyObject *check = import_attribute("kafka_msgs.values.sealing", "is_still_sealed");
     PyObject *found = check == NULL ? NULL : PyObject_CallOneArg(check, (PyObject *)type);
     int same = found == NULL ? -1 : PyObject_IsTrue(found);
     if (same == 1) layout->tag = type->tp_version_tag;

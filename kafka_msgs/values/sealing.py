@@ -16,7 +16,7 @@ import attrs
 from kafka_msgs._backend import implementation
 from kafka_msgs.lazy_attrs import MADE_INIT, Later, attrs_is_known
 
-__all__ = ["seal", "still_sealed"]
+__all__ = ["is_still_sealed", "seal"]
 
 _METHODS: Final = ("__new__", "__eq__", "__ne__", "__hash__", "__setattr__", "__delattr__", "__reduce__")
 _HOOKS: Final = ("__attrs_pre_init__", "__attrs_post_init__", "__del__", "__getattr__")
@@ -34,14 +34,12 @@ def seal(cls: type[Any], fields: Callable[[], tuple[tuple[str, Any], ...]]) -> b
     return sealed
 
 
-def still_sealed(cls: type[Any]) -> bool:
-    """Whether a class that was sealed is still plain. If not, it is what attrs made of it from now on."""
-    if not vars(cls).get("_sealed"):
-        return True  # not of this module
-    if _is_plain(cls):
+def is_still_sealed(cls: type[Any]) -> bool:
+    """Whether a sealed class is still plain after a change to it. If not, unseal it: only its own methods are right."""
+    if not vars(cls).get("_sealed") or _is_plain(cls):  # a class that this module did not seal is its maker's
         return True
-    cls._sealed = False
-    cls._layout = None
+    cls._sealed, cls._layout = False, None
+    cls.__copy__ = cls.__deepcopy__ = None
     return False
 
 
