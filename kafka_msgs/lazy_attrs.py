@@ -22,10 +22,10 @@ _DEFINED: Final = ("__attrs_attrs__", "__init__", *_PROPERTIES)
 """What attrs makes for each error."""
 
 _ADDED: Final = (*_DEFINED, "__getstate__", "__setstate__")
-"""What attrs makes for each class with slots."""
+"""The attributes that attrs makes for each class with slots."""
 
 _INHERITED: Final = ("__delattr__", "__match_args__", "__replace__", "__setattr__", "__slots__")
-"""What it adds besides: the same for all classes, or nothing that matters to a class with keyword arguments only."""
+"""Its other attributes, which a class inherits or, with keyword arguments only, does not need."""
 
 MADE_INIT: Final = "_made_init"
 """The attribute of a class that has the ``__init__`` of attrs, so an ``__init__`` that was set later is noticed."""

@@ -51,7 +51,7 @@ class Op(IntEnum):
     """The type of a value on the wire. All numbers are big-endian. The types of fixed size come first.
 
     ``code`` is the code for ``struct``, ``size`` the bytes of every value (0 if that varies), ``arrow`` the name of the
-    Arrow type, and ``length_size`` the bytes of a length that is not compact.
+    Arrow type, and ``length_size`` the bytes of a length, or of the marker of a struct, that is not compact.
     """
 
     BOOL = (Kind.BOOLEAN, "?", "bool")
@@ -75,7 +75,7 @@ class Op(IntEnum):
     """Like bytes. The content is record batches, which are not decoded here."""
     ARRAY = (Kind.ARRAY, "", "list", 4)
     """Count (int32, or compact) and the elements."""
-    STRUCT = (Kind.STRUCT, "", "struct")
+    STRUCT = (Kind.STRUCT, "", "struct", 1)
     """The fields in order, then a tag section in flexible versions; nullable ones start with a marker."""
 
     _value_: int

@@ -1,6 +1,6 @@
 """The generated headers of the C core: the table of primitive types, and the layouts that C and Python share, in C.
 
-The one module here that reads the codec, and only its limits and flags. What the C core does with them is the C core's.
+The only module here that imports the codec, for its limits and flags.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _column_width(op: Op) -> int:
 
 
 def _limits(op: Op) -> tuple[str, str]:
-    """Return the bounds of a number as C has them. The bits of a float are those of any integer of its size."""
+    """Return the bounds of a number as C has them. A float may have any bits."""
     bits = 8 * op.size
     if op.kind not in (Kind.INTEGER, Kind.FLOAT):
         return "0", "0"

@@ -184,7 +184,7 @@ static Py_NO_INLINE const unsigned char *back(Reader *r, const unsigned char *st
 
 /* Reads a length or count; -1 is a null that the flags allow. */
 static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length) {
-    const unsigned char *p = take_length(r->p, r->end, code == OP_STRING ? 2 : 4, flags, length);
+    const unsigned char *p = take_length(r->p, r->end, LENGTH_SIZE[code], flags, length);
     if (p == NULL) return malformed(r->state);
     r->p = p;
     return 0;
@@ -268,7 +268,7 @@ static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t co
 static inline const unsigned char *pass_sized(Reader *r, const unsigned char *p, int code, int flags) {
     Py_ssize_t length;
     const unsigned char *start = p;
-    p = take_length(p, r->end, code == OP_STRING ? 2 : 4, flags, &length);
+    p = take_length(p, r->end, LENGTH_SIZE[code], flags, &length);
     if (p != NULL && length < 0) return p;
     if (p == NULL || length > r->end - p || (code == OP_STRING && length > MAX_STRING)) return back(r, start);
     return p + length;
@@ -740,7 +740,7 @@ static inline int reserve(Writer *w, size_t need) {
 static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length, size_t extra) {
     if (length > (code == OP_STRING ? MAX_STRING : MAX_LENGTH)) return malformed(w->state);
     if (reserve(w, 5 + extra) < 0) return -1;
-    w->p = store_length(w->p, code == OP_STRING ? 2 : 4, flags, length);
+    w->p = store_length(w->p, LENGTH_SIZE[code], flags, length);
     return 0;
 }
 
@@ -888,7 +888,7 @@ static int encode_array(Writer *w, const Op *op, PyObject *value) {
 static int encode_null(Writer *w, const Op *op) {
     if (!(op->flags & NULLABLE)) return malformed(w->state);
     if (reserve(w, 4) < 0) return -1;
-    w->p = store_length(w->p, op->code == OP_STRUCT ? 1 : op->code == OP_STRING ? 2 : 4, op->flags, -1);
+    w->p = store_length(w->p, LENGTH_SIZE[op->code], op->flags, -1);
     return 0;
 }
 

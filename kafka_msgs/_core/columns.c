@@ -128,7 +128,7 @@ static inline Place skip_null(Reader *r, Place p, int32_t column, int64_t index)
 /* Reads a string, bytes or records. */
 static inline Place read_sized(Reader *r, Place p, int code, int flags, int32_t column, int64_t index) {
     Py_ssize_t size;
-    p = take_length(p, r->end, code == OP_STRING ? 2 : 4, flags, &size);
+    p = take_length(p, r->end, LENGTH_SIZE[code], flags, &size);
     if (p == NULL) return NULL;
     if (size < 0) return skip_null(r, p, column, index);
     if (size > r->end - p || (r->room -= size) < 0) return NULL;
@@ -412,7 +412,7 @@ static Spot write_null(Writer *w, Spot p, int size, int flags) {
 /* Writes a string, bytes or records. */
 static inline Spot write_sized(Writer *w, Spot p, int code, int flags, const Input *input, int64_t index) {
     int64_t at = place_of(input, index), start, size;
-    int width = code == OP_STRING ? 2 : 4;
+    int width = LENGTH_SIZE[code];
     if (is_null(input, at)) return write_null(w, p, width, flags);
     size = range_at(input, at, &start);
     if (size < 0) return fail(w, BROKEN);

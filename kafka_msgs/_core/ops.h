@@ -26,11 +26,11 @@ enum {
 /* The ops whose size never varies come first; so many. */
 #define FIXED_OPS 9
 
-/* By op: the bytes of a value, and of a length that is not compact, each 0 if that varies or is not there; the kind of
- * the column, and the bytes of a value in it, or of the text that is reserved with one; the bounds of a number. */
+/* By op: the bytes of a value (0 if that varies), and of a length that is not compact; the kind of the column, and the
+ * bytes of a value in it, or of the text that is reserved with one; the bounds of a number. */
 /* clang-format off */
 static const unsigned char FIXED_SIZE[] = {1, 1, 2, 4, 8, 2, 4, 8, 16, 0, 0, 0, 0, 0};
-static const unsigned char LENGTH_SIZE[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 4, 4, 0};
+static const unsigned char LENGTH_SIZE[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 4, 4, 1};
 static const unsigned char COLUMN_KIND[] = {COLUMN_BITS, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_FIXED, COLUMN_TEXT, COLUMN_TEXT, COLUMN_TEXT, COLUMN_TEXT, COLUMN_LIST, COLUMN_STRUCT};
 static const unsigned char COLUMN_WIDTH[] = {0, 1, 2, 4, 8, 4, 8, 8, 36, 0, 0, 0, 0, 0};
 static const int64_t LOWEST[] = {0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0, INT64_MIN, 0, 0, 0, 0, 0, 0};

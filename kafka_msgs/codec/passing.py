@@ -22,7 +22,7 @@ Pass: TypeAlias = Callable[[memoryview, int, int, list[int]], int]
 FAILURES: Final = (IndexError, ValueError, struct.error)
 """What a function raises for a value that it cannot pass over."""
 
-_INT16, _INT32 = (struct.Struct(f">{code}").unpack_from for code in "hi")
+_UNPACK: Final = {2: struct.Struct(">h").unpack_from, 4: struct.Struct(">i").unpack_from}
 
 
 def passers(plan: StructPlan) -> dict[int, Pass]:
@@ -65,7 +65,8 @@ def _within(pos: int, end: int) -> int:
 
 def _length(value: Value) -> Callable[[memoryview, int], tuple[int, int]]:
     """Return a function that reads a length: -1 for a null. It refuses a null that is not allowed."""
-    unpack, size = (_INT16, 2) if value.op is Op.STRING else (_INT32, 4)
+    size = value.op.length_size
+    unpack = _UNPACK[size]
     lowest = -1 if value.nullable else 0
 
     def compact(data: memoryview, pos: int) -> tuple[int, int]:

@@ -60,7 +60,7 @@ class Value(_Facts):
             return 1 if self.nullable else max(1, self.inner.min_size)
         if self.compact:
             return 1
-        return 2 if self.op is Op.STRING else 4
+        return self.op.length_size
 
     @property
     def depth(self) -> int:

@@ -21,9 +21,18 @@ from kafka_msgs.columns.lowering import Lowering, inner_types
 from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.columns.values import struct_array
 from kafka_msgs.errors import ColumnSizeError, KafkaMsgsError
-from kafka_msgs.layouts import CODEC_MASK, CONTROL, LOG_APPEND_TIME, RECORD_COLUMNS, SIZE_AND_OFFSET, TRANSACTIONAL
+from kafka_msgs.layouts import (
+    BATCH_HEADER,
+    CODEC_MASK,
+    CONTROL,
+    LOG_APPEND_TIME,
+    RECORD_COLUMNS,
+    SIZE_AND_OFFSET,
+    TRANSACTIONAL,
+)
 from kafka_msgs.log.summary import CODEC_NAMES
 from kafka_msgs.prefixed import prefix_of
+from kafka_msgs.primitive_types import Kind, Op
 from kafka_msgs.records.batch import Run
 from kafka_msgs.records.compression import decompress
 from kafka_msgs.schema import fields
@@ -230,18 +239,12 @@ def _cut(buffer: pa.ResizableBuffer, size: int) -> pa.Buffer:
 _BYTES: Final = _layout(pa.binary())
 
 
-_RECORD_TYPES: Final = {name: COLLECTED[name] for name in ("offset", "timestamp", "key", "value", "headers")} | {
+_TYPES_BY_CODE: Final = {op.code: pa.type_for_alias(op.arrow) for op in Op if op.kind is Kind.INTEGER}
+_RECORD_TYPES: Final = {name: _TYPES_BY_CODE[code] for name, code in BATCH_HEADER.items()} | {
+    **{name: COLLECTED[name] for name in ("offset", "timestamp", "key", "value", "headers")},
     "position": pa.int64(),
-    "base_offset": pa.int64(),
-    "size": pa.int32(),
-    "leader_epoch": pa.int32(),
-    "magic": pa.int8(),
-    "attributes": pa.int16(),
-    "producer_id": pa.int64(),
-    "producer_epoch": pa.int16(),
-    "base_sequence": pa.int32(),
 }
-"""The columns that the core makes, which are ``RECORD_COLUMNS``, and their types."""
+"""The types of the columns that the core makes, and of other fields of the batch header."""
 _RECORD_LAYOUTS: Final = {name: _layout(_RECORD_TYPES[name]) for name in RECORD_COLUMNS}
 _CODECS: Final = pa.array(CODEC_NAMES, pa.string())
 

@@ -58,7 +58,7 @@ def _is_plain(cls: type[Any]) -> bool:
     """Whether instances of a class are nothing but the values of its fields.
 
     That holds for generated classes. A subclass may have a ``__dict__``, weak references, methods in the place of the
-    generated ones, or fields that check and convert. A class without fields of its own gains nothing.
+    generated ones, or fields that check and convert. A class that adds no fields gains nothing.
     """
     own = vars(cls)
     return (

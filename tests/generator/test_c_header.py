@@ -28,7 +28,7 @@ def facts(name: str) -> dict[Op, str]:
 def test_facts_stand_at_the_numbers_of_their_ops() -> None:
     assert facts("FIXED_SIZE") == {op: str(op.size) for op in Op}
     assert facts("LENGTH_SIZE") == {
-        op: {"STRING": "2", "BYTES": "4", "RECORDS": "4", "ARRAY": "4"}.get(op.name, "0") for op in Op
+        op: {"STRING": "2", "BYTES": "4", "RECORDS": "4", "ARRAY": "4", "STRUCT": "1"}.get(op.name, "0") for op in Op
     }
     widths = {"INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8, "UINT16": 4, "UINT32": 8, "FLOAT64": 8, "UUID": 36}
     assert facts("COLUMN_WIDTH") == {op: str(widths.get(op.name, 0)) for op in Op}

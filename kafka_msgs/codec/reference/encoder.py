@@ -88,16 +88,14 @@ class Encoder:
             self.fail("None, which this version does not allow", None)
         if value.compact:
             self.out += b"\x00"
-        elif value.op is Op.STRUCT:
-            self.out += b"\xff"
         else:
-            self.out += b"\xff\xff" if value.op is Op.STRING else b"\xff\xff\xff\xff"
+            self.out += b"\xff" * value.op.length_size
 
     def length(self, value: Value, length: int) -> None:
         if value.compact:
             self.out += write_uvarint(length + 1)
         else:
-            self.out += length.to_bytes(2 if value.op is Op.STRING else 4, "big")
+            self.out += length.to_bytes(value.op.length_size, "big")
 
     def fixed(self, op: Op, item: Any) -> bytes:
         if op is Op.BOOL:
