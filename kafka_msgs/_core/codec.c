@@ -243,14 +243,14 @@ static Py_NO_INLINE int tags_failed(Reader *r, int kind, int64_t first, int64_t 
 }
 
 /* Goes back to a tag that cannot be read, with `left` tags to read after the tag `last`. */
-static int tag_failed(Reader *r, const unsigned char *start, uint32_t left, int64_t last) {
+static Py_NO_INLINE int tag_failed(Reader *r, const unsigned char *start, uint32_t left, int64_t last) {
     r->p = start;
     return tags_failed(r, AT_TAG, left, last, TAG_SECTION);
 }
 
 /* Records that a tagged value failed, or, if it is complete, that it does not end at `stop`. */
-static int tagged_failed(Reader *r, const Struct *s, const Op *op, const unsigned char *start,
-                         const unsigned char *stop, int complete) {
+static Py_NO_INLINE int tagged_failed(Reader *r, const Struct *s, const Op *op, const unsigned char *start,
+                                      const unsigned char *stop, int complete) {
     Py_ssize_t step = -1 - (op - s->tagged);
     if (!complete) return trace(&r->fault->trail, step);
     malformed(r->state);
@@ -393,7 +393,7 @@ static inline PyObject *make_text(const unsigned char *first, Py_ssize_t length,
 }
 
 /* Makes a view of bytes of the source; a view of nothing does not keep the source alive. */
-static PyObject *make_view(Reader *r, const unsigned char *first, Py_ssize_t length) {
+static Py_NO_INLINE PyObject *make_view(Reader *r, const unsigned char *first, Py_ssize_t length) {
     if (length == 0) return PyMemoryView_FromObject(r->state->empty_view);
     if (r->view == NULL && (r->view = PyMemoryView_FromObject(r->source)) == NULL) return NULL;
     return PySequence_GetSlice(r->view, first - r->start, first - r->start + length);
@@ -1256,7 +1256,7 @@ static PyObject *steps_of(const Trail *trail) {
 }
 
 /* Raises the error of bytes that the reader refused. */
-static void raise_decode_failure(Codec *self, const Reader *r, PyObject *bytes, Py_ssize_t offset) {
+static Py_NO_INLINE void raise_decode_failure(Codec *self, const Reader *r, PyObject *bytes, Py_ssize_t offset) {
     if (!is_failure()) return;
     PyObject *failure = take_exception(), *steps = steps_of(&r->fault->trail);
     raise_made(self->decode_failure,
@@ -1265,7 +1265,7 @@ static void raise_decode_failure(Codec *self, const Reader *r, PyObject *bytes, 
 }
 
 /* Raises the error of a message that the writer refused. */
-static void raise_encode_failure(Codec *self, const Writer *w, PyObject *message) {
+static Py_NO_INLINE void raise_encode_failure(Codec *self, const Writer *w, PyObject *message) {
     if (!is_failure()) return;
     PyObject *failure = take_exception(), *steps = steps_of(&w->trail);
     raise_made(self->encode_failure, Py_BuildValue("(ONN)", message, failure, steps));
