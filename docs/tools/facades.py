@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-sys.path.insert(0, str(Path(__file__).parent))
-from admin_facade import async_admin
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from docs.tools.admin_facade import async_admin
 
 __all__ = ["FACADES", "blocking"]
 
