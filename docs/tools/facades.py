@@ -59,9 +59,7 @@ _DOC: Final = re.compile(
     r'\n\n(?P<last>(?:(?!\n\n|""").)*)\n(?P<indent> *)"""\n\n(?P<text>(?: *# blocking doc: [^\n]*\n)+)', re.DOTALL
 )
 _DOC_LINE: Final = re.compile(r"^ *# blocking doc: ", re.MULTILINE)
-_HEADER: Final = (
-    '"""``{name}`` for programs that block. Generated from ``{source}`` by docs/tools/facades.py: do not edit it."""'
-)
+_HEADER: Final = '"""``{name}``, which blocks. Generated from ``{source}`` by docs/tools/facades.py: do not edit it."""'
 _MODULE_DOCSTRING: Final = re.compile(r'\A""".*?"""', re.DOTALL)
 
 

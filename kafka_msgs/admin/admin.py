@@ -1,4 +1,4 @@
-"""``Admin`` for programs that block. Generated from ``async_admin.py`` by docs/tools/facades.py: do not edit it."""
+"""``Admin``, which blocks. Generated from ``async_admin.py`` by docs/tools/facades.py: do not edit it."""
 
 from __future__ import annotations
 

@@ -49,9 +49,9 @@ from kafka_msgs.errors.jobs import ForkedProcessError, JobPathError, OptionError
 from kafka_msgs.errors.log import LogFileError, TierFormatError
 from kafka_msgs.errors.lookup import (
     UnknownColumnError,
+    UnknownInternalTopicError,
     UnknownMessageError,
     UnknownNameError,
-    UnknownInternalTopicError,
 )
 from kafka_msgs.errors.producer import (
     ProducerClosedError,
@@ -96,9 +96,9 @@ __all__ = [
     "CorruptRecordError",
     "CrcMismatchError",
     "DeadlineError",
-    "DeserializationError",
     "DecodeError",
     "DecompressedSizeError",
+    "DeserializationError",
     "EncodeError",
     "FencedError",
     "ForkedError",
@@ -123,11 +123,11 @@ __all__ = [
     "PositionError",
     "ProducerClosedError",
     "ProducerFencedError",
-    "RecordsPurgedError",
     "ProtocolError",
     "RecordBudgetError",
     "RecordError",
     "RecordWriteError",
+    "RecordsPurgedError",
     "RefusedError",
     "RefusedRecordsError",
     "RegisteredSchemaError",
