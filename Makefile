@@ -70,6 +70,7 @@ lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated 
 	$(BIN)/kafka-msgs-generator generate --check
 	$(BIN)/python docs/tools/tables.py --check
 	$(BIN)/python docs/tools/state_machines.py --check
+	$(BIN)/python docs/tools/facades.py --check
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python -m benchmarks.figures --check
 

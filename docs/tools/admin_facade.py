@@ -180,7 +180,7 @@ class _Module:
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 for each in node.names:
-                    self._imports[each.asname or each.name] = f"from {node.module} import {each.name}"
+                    self._imports[each.asname or each.name] = _import(node.module, each)
         self._own = f"kafka_msgs.admin.{name}"
         self._defined = {name for node in tree.body for name in _defines(node)}
 
@@ -189,6 +189,11 @@ class _Module:
         if name in self._defined:
             return f"from {self._own} import {name}"
         return self._imports.get(name)
+
+
+def _import(module: str | None, name: ast.alias) -> str:
+    alias = "" if name.asname is None else f" as {name.asname}"
+    return f"from {module} import {name.name}{alias}"
 
 
 def _defines(node: ast.stmt) -> Iterator[str]:

@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-sys.path.insert(0, str(Path(__file__).parent))
-from admin_facade import async_admin
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from docs.tools.admin_facade import async_admin
 
 __all__ = ["FACADES", "blocking"]
 
@@ -59,9 +59,7 @@ _DOC: Final = re.compile(
     r'\n\n(?P<last>(?:(?!\n\n|""").)*)\n(?P<indent> *)"""\n\n(?P<text>(?: *# blocking doc: [^\n]*\n)+)', re.DOTALL
 )
 _DOC_LINE: Final = re.compile(r"^ *# blocking doc: ", re.MULTILINE)
-_HEADER: Final = (
-    '"""``{name}`` for programs that block. Generated from ``{source}`` by docs/tools/facades.py: do not edit it."""'
-)
+_HEADER: Final = '"""``{name}``, which blocks. Generated from ``{source}`` by docs/tools/facades.py: do not edit it."""'
 _MODULE_DOCSTRING: Final = re.compile(r'\A""".*?"""', re.DOTALL)
 
 

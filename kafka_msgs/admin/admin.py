@@ -1,4 +1,4 @@
-"""``Admin`` for programs that block. Generated from ``async_admin.py`` by docs/tools/facades.py: do not edit it."""
+"""``Admin``, which blocks. Generated from ``async_admin.py`` by docs/tools/facades.py: do not edit it."""
 
 from __future__ import annotations
 
@@ -55,13 +55,16 @@ if TYPE_CHECKING:
     from kafka_msgs.messages.describe_delegation_token_response import DescribedDelegationToken
     from kafka_msgs.messages.describe_log_dirs_response import DescribeLogDirsResult
     from kafka_msgs.messages.describe_producers_response import ProducerState
+    from kafka_msgs.messages.describe_share_group_offsets_response import (
+        DescribeShareGroupOffsetsResponsePartition as SharePartitionOffset,
+    )
     from kafka_msgs.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponseTopic
     from kafka_msgs.messages.describe_transactions_response import TransactionState
     from kafka_msgs.messages.describe_user_scram_credentials_response import CredentialInfo
     from kafka_msgs.messages.get_telemetry_subscriptions_response import GetTelemetrySubscriptionsResponse
     from kafka_msgs.messages.list_offsets_response import ListOffsetsPartitionResponse
     from kafka_msgs.messages.list_partition_reassignments_response import OngoingPartitionReassignment
-    from kafka_msgs.messages.list_transactions_response import TransactionState
+    from kafka_msgs.messages.list_transactions_response import TransactionState as ListedTransaction
     from kafka_msgs.messages.metadata_response import MetadataResponseTopic
     from kafka_msgs.messages.offset_for_leader_epoch_response import EpochEndOffset
 

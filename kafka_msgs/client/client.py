@@ -1,4 +1,4 @@
-"""``Client`` for programs that block. Generated from ``async_client.py`` by docs/tools/facades.py: do not edit it."""
+"""``Client``, which blocks. Generated from ``async_client.py`` by docs/tools/facades.py: do not edit it."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import IntEnum
 
 from kafka_msgs.errors.base import KafkaMsgsError
-from kafka_msgs.errors.records import RecordError
 from kafka_msgs.lazy_attrs import define
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "DeserializationError",
     "FencedError",
     "ForkedError",
-    "NoProgressError",
     "PositionError",
     "RequestLimitError",
     "UndeliveredError",
@@ -192,21 +190,6 @@ class ClientBrokenError(ClientError, RuntimeError):
 
     def _text(self) -> str:
         return f"the I/O of the client ended with {type(self.cause).__name__}: {self.cause}"
-
-
-@define(kw_only=True, slots=False, repr=False)
-class NoProgressError(RecordError):
-    """Fetch responses that contain bytes, but no complete batch at the position of a consumer.
-
-    Attributes in addition to those of ``RecordError``: ``topic`` and ``partition``. ``offset`` is the position of the
-    consumer. Seek past it to continue.
-    """
-
-    topic: str
-    partition: int
-
-    def _text(self) -> str:
-        return f"{self.topic}-{self.partition}: the broker sends no complete batch at offset {self.offset}"
 
 
 @define(kw_only=True, slots=False, repr=False)

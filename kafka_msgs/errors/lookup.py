@@ -7,9 +7,9 @@ from kafka_msgs.lazy_attrs import define
 
 __all__ = [
     "UnknownColumnError",
+    "UnknownInternalTopicError",
     "UnknownMessageError",
     "UnknownNameError",
-    "UnknownInternalTopicError",
 ]
 
 

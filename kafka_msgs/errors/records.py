@@ -10,6 +10,7 @@ __all__ = [
     "CorruptRecordError",
     "CrcMismatchError",
     "DecompressedSizeError",
+    "NoProgressError",
     "RecordBudgetError",
     "RecordError",
     "RecordWriteError",
@@ -99,3 +100,18 @@ class RecordWriteError(KafkaMsgsError, ValueError):
 
     def _text(self) -> str:
         return f"{self.field}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class NoProgressError(RecordError):
+    """Fetch responses that contain bytes, but no complete batch at the position of a consumer.
+
+    Attributes in addition to those of ``RecordError``: ``topic`` and ``partition``. ``offset`` is the position of the
+    consumer. Seek past it to continue.
+    """
+
+    topic: str
+    partition: int
+
+    def _text(self) -> str:
+        return f"{self.topic}-{self.partition}: the broker sends no complete batch at offset {self.offset}"

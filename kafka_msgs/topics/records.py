@@ -23,8 +23,8 @@ from kafka_msgs.errors import (
     InvalidVarintError,
     TruncatedError,
     UnexpectedNullError,
-    UnknownMessageError,
     UnknownInternalTopicError,
+    UnknownMessageError,
     UnsupportedVersionError,
 )
 from kafka_msgs.lookup import message_class

@@ -126,8 +126,8 @@ def _begin(
     client: Client, consumer: Consumer, topics: tuple[str, ...], partitions: tuple[int, ...], start: str | None
 ) -> Mapping[TopicPartition, int]:
     """Take the partitions, go to where to begin, and return where they end now."""
-    from kafka_msgs.admin.partitions import OffsetSpec
     from kafka_msgs.admin.admin import Admin
+    from kafka_msgs.admin.partitions import OffsetSpec
     from kafka_msgs.client import TopicPartition
 
     admin = Admin(client)

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
 from kafka_msgs.admin.admin import Admin
+from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
 from kafka_msgs.cli.connecting import client_config
 from kafka_msgs.cli.groups.arguments import Action, Asked
 from kafka_msgs.cli.groups.broker import BrokerGroups

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from attrs import frozen
 
+from kafka_msgs.admin.admin import Admin
 from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
 from kafka_msgs.admin.partitions import OffsetSpec
 from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
 from kafka_msgs.admin.results import Results
-from kafka_msgs.admin.admin import Admin
 from kafka_msgs.cli.groups.source import Bounds, Offsets, Stored
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.error_codes import ErrorCode

@@ -39,8 +39,8 @@ class AsyncConsumer(AsyncFacade):
                 await consumer.commit(record)
 
     The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or an
-    ``AsyncClient``, or a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the ``Path``
-    of a file of them. The options are those of ``ConsumerConfig``, and ``client_id``, ``timeout``, ``tls`` and
+    ``AsyncClient``, or a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the
+    ``Path`` of a file of them. The options are those of ``ConsumerConfig``, and ``client_id``, ``timeout``, ``tls`` and
     ``credentials`` of ``ClientConfig``. ``key_deserializer`` and ``value_deserializer`` are functions of bytes; they do
     not get a key or value that is None. Nothing connects before the first poll.
 
@@ -56,9 +56,9 @@ class AsyncConsumer(AsyncFacade):
     """
 
     # blocking doc: A consumer belongs to one thread at a time: a second one that calls it meanwhile gets a
-    # blocking doc: ``RuntimeError``. Only ``wakeup`` and ``close`` may come from any thread. The functions of ``subscribe``
-    # blocking doc: run in the thread that polls. With ``threadless`` there is no I/O thread, and nothing happens between
-    # blocking doc: the calls: poll at least once per ``session_timeout``.
+    # blocking doc: ``RuntimeError``. Only ``wakeup`` and ``close`` may come from any thread. The functions of
+    # blocking doc: ``subscribe`` run in the thread that polls. With ``threadless`` there is no I/O thread, and
+    # blocking doc: nothing happens between the calls: poll at least once per ``session_timeout``.
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""``Consumer`` for programs that block. Generated from ``async_consumer.py`` by docs/tools/facades.py: do not edit it."""
+"""``Consumer``, which blocks. Generated from ``async_consumer.py`` by docs/tools/facades.py: do not edit it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Consumer(BlockingFacade):
                 consumer.commit(record)
 
     The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or an
-    ``Client``, or a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the ``Path``
-    of a file of them. The options are those of ``ConsumerConfig``, and ``client_id``, ``timeout``, ``tls`` and
+    ``Client``, or a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the
+    ``Path`` of a file of them. The options are those of ``ConsumerConfig``, and ``client_id``, ``timeout``, ``tls`` and
     ``credentials`` of ``ClientConfig``. ``key_deserializer`` and ``value_deserializer`` are functions of bytes; they do
     not get a key or value that is None. Nothing connects before the first poll.
 
@@ -52,9 +52,9 @@ class Consumer(BlockingFacade):
     program comes back for more. ``commit`` commits positions, ``auto_commit`` commits what is handled.
 
     A consumer belongs to one thread at a time: a second one that calls it meanwhile gets a
-    ``RuntimeError``. Only ``wakeup`` and ``close`` may come from any thread. The functions of ``subscribe``
-    run in the thread that polls. With ``threadless`` there is no I/O thread, and nothing happens between
-    the calls: poll at least once per ``session_timeout``.
+    ``RuntimeError``. Only ``wakeup`` and ``close`` may come from any thread. The functions of
+    ``subscribe`` run in the thread that polls. With ``threadless`` there is no I/O thread, and
+    nothing happens between the calls: poll at least once per ``session_timeout``.
     """
 
     def __init__(

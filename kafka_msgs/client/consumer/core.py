@@ -414,7 +414,7 @@ class ConsumerCore:
         self._fetcher.restart()
 
     def on_fork(self) -> None:
-        """This is a child process now: the consumer belongs to the parent."""
+        """Refuse every call in a child process: the consumer belongs to the parent."""
         self.closed = True
 
     def on_exit(self, deadline: float) -> Steps[None]:

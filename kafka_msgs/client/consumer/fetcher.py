@@ -279,7 +279,7 @@ class Fetcher:
         return self._stalls(partition, before)
 
     def _stalls(self, partition: Partition, before: int) -> bool:
-        """Whether the bytes of a response had no batch at the offset that was requested. Three in a row are an error."""
+        """Whether a response had bytes, but no batch at the offset that was requested. Three in a row are an error."""
         partition.stalls = partition.stalls + 1 if partition.fetch_offset == before else 0
         if partition.stalls == _MOST_STALLS:
             topic, number = partition.name

@@ -46,8 +46,8 @@ class AsyncProducer(AsyncFacade):
     ``client_id``, ``timeout``, ``tls`` and ``credentials`` of ``ClientConfig``. ``key_serializer`` and
     ``value_serializer`` are functions that return bytes; they do not get a key or value that is None.
 
-    Records leave in batches, when a batch is full or ``linger`` is over, also between the calls. A record that could not
-    be delivered never goes unnoticed: the error is that of its delivery, the argument of ``on_delivery`` and
+    Records leave in batches, when a batch is full or ``linger`` is over, also between the calls. A record that could
+    not be delivered never goes unnoticed: the error is that of its delivery, the argument of ``on_delivery`` and
     ``on_failure``, and a log record; where nobody has received it, ``flush`` and ``close`` raise ``UndeliveredError``.
 
     It must be created while the event loop runs. ``send`` does not wait for the record: it waits for metadata of a new

@@ -120,7 +120,7 @@ class ProducerBatch:
         """What counts the records while more of them can be added: one call of C adds a record and counts it."""
         self._count = 0
         self.callbacks: list[tuple[int, int, Callable[..., Any]]] | None = None
-        """Functions of the user to call when the batch is done: the place of the record, its timestamp, the function."""
+        """Functions to call when the batch is done, each with the place of its record and the timestamp."""
         self.order: tuple[int, ...] = ()
         """The place of the batch among those of its partition. The parts of a batch come one after the other."""
         self.reserved = 0

@@ -401,7 +401,7 @@ class ProducerCore:
         self._sender, self._sending = self._new_sender(), None
 
     def on_fork(self) -> None:
-        """This is a child process now: no record finds an open batch, and the next call raises ``ForkedError``."""
+        """Let no record find an open batch in a child process, so that the next call raises ``ForkedError``."""
         self._topics.clear()
         self._closed = True
 

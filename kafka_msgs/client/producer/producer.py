@@ -1,4 +1,4 @@
-"""``Producer`` for programs that block. Generated from ``async_producer.py`` by docs/tools/facades.py: do not edit it."""
+"""``Producer``, which blocks. Generated from ``async_producer.py`` by docs/tools/facades.py: do not edit it."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Producer(BlockingFacade):
     ``client_id``, ``timeout``, ``tls`` and ``credentials`` of ``ClientConfig``. ``key_serializer`` and
     ``value_serializer`` are functions that return bytes; they do not get a key or value that is None.
 
-    Records leave in batches, when a batch is full or ``linger`` is over, also between the calls. A record that could not
-    be delivered never goes unnoticed: the error is that of its delivery, the argument of ``on_delivery`` and
+    Records leave in batches, when a batch is full or ``linger`` is over, also between the calls. A record that could
+    not be delivered never goes unnoticed: the error is that of its delivery, the argument of ``on_delivery`` and
     ``on_failure``, and a log record; where nobody has received it, ``flush`` and ``close`` raise ``UndeliveredError``.
 
     Any thread may use a producer. With ``threadless`` there is no I/O thread: the producer then belongs

@@ -1,0 +1,135 @@
+"""Topics that are created, deleted and created again under a consumer, in both protocols of groups."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kafka_msgs.admin import Admin, NewTopic
+from kafka_msgs.broker import EmbeddedBroker
+from kafka_msgs.client import ClientConfig, Consumer, Producer
+from kafka_msgs.errors import UnknownTopicError
+
+PROTOCOLS = ["classic", "consumer"]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    """An embedded broker for all tests of this module."""
+    configs = {"group.initial.rebalance.delay.ms": "0", "group.consumer.heartbeat.interval.ms": "1000"}
+    configs["group.consumer.min.heartbeat.interval.ms"] = "1000"
+    with EmbeddedBroker(configs=configs) as broker:
+        yield broker.bootstrap_servers
+
+
+def consumer(servers: str, group: str, protocol: Any, **options: Any) -> Consumer:
+    """Return a consumer that looks for changes of topics often."""
+    config = ClientConfig(bootstrap_servers=servers, metadata_age=0.3)
+    return Consumer(config, group_id=group, group_protocol=protocol, auto_offset_reset="earliest", **options)
+
+
+def create(servers: str, topic: str, values: list[bytes]) -> None:
+    """Create a topic with some records."""
+    with Admin(servers) as admin:
+        admin.create_topics([NewTopic(topic, 1)]).all()
+    with Producer(servers) as producer:
+        for value in values:
+            producer.send(topic, value)
+
+
+def delete(servers: str, topic: str) -> None:
+    """Delete a topic."""
+    with Admin(servers) as admin:
+        admin.delete_topics([topic]).all()
+
+
+def read(member: Consumer, count: int) -> list[bytes]:
+    """Poll until there are so many records."""
+    found: list[bytes] = []
+    eventually(lambda: len(found) >= count, lambda: found.extend(bytes(each.value or b"") for each in member.poll(0.2)))
+    return found
+
+
+def eventually(holds: Callable[[], bool], go_on: Callable[[], object]) -> None:
+    """Go on until something holds. Fails after half a minute."""
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        go_on()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_topic_that_is_created_after_the_subscription_is_read(servers: str, protocol: str) -> None:
+    topic = f"late-{protocol}"
+    create(servers, f"{topic}-other", [b"x"])
+    with consumer(servers, topic, protocol) as member:
+        member.subscribe([topic, f"{topic}-other"])
+        assert read(member, 1) == [b"x"]
+        member.commit()
+        create(servers, topic, [b"a", b"b"])
+        assert read(member, 2) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("protocol", ["classic"])
+def test_a_topic_that_is_created_again_is_read_from_its_start(servers: str, protocol: str) -> None:
+    topic = f"again-{protocol}"
+    create(servers, topic, [b"1", b"2", b"3"])
+    with consumer(servers, topic, protocol) as member:
+        member.subscribe(topic)
+        assert read(member, 3) == [b"1", b"2", b"3"]
+        delete(servers, topic)
+        create(servers, topic, [b"a", b"b", b"c", b"d", b"e"])
+        assert read(member, 5) == [b"a", b"b", b"c", b"d", b"e"]
+
+
+def test_an_assigned_partition_that_is_created_again_is_read_from_its_start(servers: str) -> None:
+    create(servers, "assigned", [b"1", b"2", b"3"])
+    with consumer(servers, "assigned", "classic") as reader:
+        reader.assign([("assigned", 0)])
+        assert read(reader, 3) == [b"1", b"2", b"3"]
+        delete(servers, "assigned")
+        create(servers, "assigned", [b"a", b"b", b"c", b"d"])
+        assert read(reader, 4) == [b"a", b"b", b"c", b"d"]
+
+
+@pytest.mark.parametrize("protocol", ["classic"])
+def test_a_topic_that_matches_a_pattern_again_is_read_again(servers: str, protocol: str) -> None:
+    with consumer(servers, f"pattern-{protocol}", protocol) as member:
+        member.subscribe(pattern=re.compile(f"^matching-{protocol}-.*"))
+        create(servers, f"matching-{protocol}-1", [b"1"])
+        assert read(member, 1) == [b"1"]
+        delete(servers, f"matching-{protocol}-1")
+        eventually(lambda: not member.assignment, lambda: member.poll(0.2))
+        create(servers, f"matching-{protocol}-1", [b"2"])
+        create(servers, f"matching-{protocol}-2", [b"3"])
+        assert sorted(read(member, 2)) == [b"2", b"3"]
+
+
+@pytest.mark.parametrize("protocol", ["classic"])
+def test_a_member_whose_topic_is_deleted_becomes_stable_without_it(servers: str, protocol: str) -> None:
+    topic = f"deleted-{protocol}"
+    create(servers, topic, [b"1"])
+    create(servers, f"{topic}-kept", [b"2"])
+    with consumer(servers, topic, protocol) as member, Admin(servers) as admin:
+        member.subscribe([topic, f"{topic}-kept"])
+        assert sorted(read(member, 2)) == [b"1", b"2"]
+        delete(servers, topic)
+        eventually(lambda: {each.topic for each in member.assignment} == {f"{topic}-kept"}, lambda: member.poll(0.2))
+
+        def is_stable() -> bool:
+            (found,) = (each for each in admin.list_groups().all() if each.group_id == topic)
+            return str(found.state).upper().endswith("STABLE")
+
+        eventually(is_stable, lambda: member.poll(0.2))
+
+
+def test_a_partition_of_an_unknown_topic_is_an_error_after_some_time(servers: str) -> None:
+    config = ClientConfig(bootstrap_servers=servers, metadata_age=0.3, timeout=1.0)
+    with Consumer(config) as reader:
+        reader.assign([("nowhere", 0)])
+        with pytest.raises(UnknownTopicError, match="clients do not create topics"):
+            read(reader, 1)
