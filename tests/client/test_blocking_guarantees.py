@@ -394,11 +394,13 @@ def test_records_are_serialized_and_deserialized(servers: str, topic: str) -> No
             producer.send(topic, text, key=7)
     with Consumer(servers, auto_offset_reset="earliest", value_deserializer=int, key_deserializer=int) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
-        assert [(record.key, record.value) for record in consumer.poll(20.0)] == [(7, 1)]
+        found: list[Any] = consumer.poll(20.0)
+        assert [(record.key, record.value) for record in found] == [(7, 1)]
         with pytest.raises(DeserializationError, match="at offset 1 cannot be deserialized: ValueError"):
             consumer.poll(20.0)
         consumer.seek({TopicPartition(topic, 0): 2})
-        assert [record.value for record in consumer.poll(20.0)] == [3]
+        found = consumer.poll(20.0)
+        assert [record.value for record in found] == [3]
 
 
 def test_a_client_that_is_not_used_leaves_nothing_behind(servers: str) -> None:
