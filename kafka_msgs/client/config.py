@@ -119,7 +119,7 @@ class ClientConfig:
         wrong value.
         """
         from kafka_msgs.client.properties import settings_of
-        from kafka_msgs.client.servers import resolve_names
+        from kafka_msgs.client.property_parsing import resolve_names
 
         settings = settings_of(resolve_names(properties))
         if timeout is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from kafka_msgs.client.auth import Credentials, OAuthBearer, Plain, Scram
-from kafka_msgs.client.servers import parse_settings
+from kafka_msgs.client.property_parsing import parse_settings
 from kafka_msgs.errors import OptionError
 
 if TYPE_CHECKING:

@@ -50,7 +50,8 @@ class RegisteredSchemaError(KafkaMsgsError, ValueError):
 class PayloadError(KafkaMsgsError, ValueError):
     """Bytes that are not a value of the schema that they name, or a value that the schema does not allow.
 
-    Attributes: ``row`` (None for a value that is not in a column), ``schema_id`` (None if the bytes name none) and ``reason``.
+    Attributes: ``row`` (None for a value that is not in a column), ``schema_id`` (None if the bytes name none) and
+    ``reason``.
     """
 
     row: int | None

@@ -203,6 +203,7 @@ class _Names:
 
     def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Yield the full name of each message, and its place."""
+        waiting: list[tuple[tuple[int, ...], DescriptorProto]]
         waiting = [((index,), each) for index, each in enumerate(self._messages)]
         while waiting:
             place, message = waiting.pop()

@@ -28,7 +28,8 @@ def encoder(schema: RegisteredSchema, schemas: SchemaSource, message: str | None
         name = made.DESCRIPTOR.full_name
         if name not in places:
             raise ValueError(f"its schema has no message {name}")
-        return places[name] + made.SerializeToString()
+        data: bytes = made.SerializeToString()
+        return places[name] + data
 
     return encode
 

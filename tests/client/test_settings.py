@@ -26,8 +26,9 @@ from kafka_msgs.client import (
     Producer,
     ProducerConfig,
 )
+from kafka_msgs.client.property_parsing import resolve_names
 from kafka_msgs.client.property_table import IGNORED, SETTINGS, UNSUPPORTED, Setting, find_setting, is_ignored
-from kafka_msgs.client.servers import resolve_names, settings_of
+from kafka_msgs.client.servers import settings_of
 from kafka_msgs.errors import KafkaMsgsError, OptionError
 
 SECRET = "s3cret"

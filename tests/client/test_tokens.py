@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -235,15 +236,14 @@ HOST = "kafka.eu-west-1.amazonaws.com"
 
 
 def sign_url(at: str | None = None) -> str:
-    """Return the URL that the AWS signer makes: a query with a signature of version 4, for ``kafka-cluster:Connect``."""
-    from botocore.auth import SigV4QueryAuth
-    from botocore.awsrequest import AWSRequest
-    from botocore.credentials import Credentials
-
-    request = AWSRequest("GET", f"https://{HOST}/", params={"Action": "kafka-cluster:Connect"})
-    signer = SigV4QueryAuth(Credentials(*KEYS), "kafka-cluster", "eu-west-1", expires=900)
+    """Return the URL that the AWS signer makes: a signed query for ``kafka-cluster:Connect``."""
+    auth: Any = import_module("botocore.auth")
+    aws: Any = import_module("botocore.awsrequest")
+    keys: Any = import_module("botocore.credentials")
+    request = aws.AWSRequest("GET", f"https://{HOST}/", params={"Action": "kafka-cluster:Connect"})
+    signer = auth.SigV4QueryAuth(keys.Credentials(*KEYS), "kafka-cluster", "eu-west-1", expires=900)
     if at is not None:
-        signer.add_auth = _at(signer, at)  # type: ignore[method-assign]
+        signer.add_auth = _at(signer, at)
     signer.add_auth(request)
     return str(request.url)
 

@@ -43,7 +43,7 @@ def test_both_columns_do_the_same(peer: str) -> None:
             with Admin(broker.bootstrap_servers) as admin:
                 admin.create_topics([NewTopic(topic, partitions=1)]).all()
             names: dict[str, Any] = {"servers": broker.bootstrap_servers, "topic": topic, "group": f"g{number}"}
-            exec(compile(program, f"{peer}-{number}", "exec"), names)  # noqa: S102 - the program of the page
+            exec(compile(program, f"{peer}-{number}", "exec"), names)
             results.append(asyncio.run(names["main"]()) if "main" in names else names["result"])
     assert [result[1:] for result in results] == [(0, 0, b"k", b"hello")] * 2
     assert [result[0] for result in results] == ["t0", "t1"]

@@ -9,7 +9,8 @@ from attrs import Attribute, Factory, field, frozen
 
 from kafka_msgs.client.config import ClientOptions
 from kafka_msgs.client.consumer.assignors import ASSIGNORS
-from kafka_msgs.client.servers import Keywords, parse_settings
+from kafka_msgs.client.property_parsing import parse_settings
+from kafka_msgs.client.servers import Keywords
 from kafka_msgs.errors import OptionError
 
 __all__ = [
