@@ -6,7 +6,8 @@
 
 ``Client`` and ``AsyncClient`` find the right broker for any request, and return the typed response. There is one body
 of logic, written as generators (``waiting``), and drivers for it: ``io_thread`` and ``blocking`` on sockets, ``aio`` on
-asyncio. A client that blocks has one thread for its input and output. What a connection is, without sockets, belongs to ``kafka_msgs.wire``.
+asyncio. A client that blocks has one thread for its input and output. What a connection is, without sockets, belongs to
+``kafka_msgs.wire``.
 """
 
 from typing import TYPE_CHECKING

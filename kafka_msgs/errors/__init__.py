@@ -154,3 +154,7 @@ __all__ = [
     "WakeupError",
     "shown",
 ]
+
+# Tracebacks and pickles name an exception by its public place.
+for _name in __all__:
+    globals()[_name].__module__ = __name__

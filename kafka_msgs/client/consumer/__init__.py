@@ -1,6 +1,7 @@
 """The consumer: subscribe or assign, poll, commit, seek, pause; as ``Consumer`` and ``AsyncConsumer``.
 
-``core`` has the logic, ``async_consumer`` and ``consumer`` the two public classes. The rest is in parts that know nothing of each other's
+``core`` has the logic, ``async_consumer`` and ``consumer`` the two public classes. The rest is in parts that know
+nothing of each other's
 insides: ``classic`` and ``modern`` are the protocols of groups, ``assignors`` and ``sticky`` divide partitions,
 ``fetcher`` and ``sessions`` ask brokers for records, ``partitions`` keeps positions and buffers, ``reading`` and
 ``tables`` turn bytes into records and tables, ``offsets`` commits and looks up.

@@ -462,8 +462,8 @@ class ConsumerCore:
             return ConsumerRecord(
                 record.offset,
                 record.timestamp,
-                record.key if key is None or record.key is None else key(record.key),
-                record.value if value is None or record.value is None else value(record.value),
+                record.key if key is None or record.key is None else key(bytes(record.key)),
+                record.value if value is None or record.value is None else value(bytes(record.value)),
                 record.headers,
                 record.topic,
                 record.partition,

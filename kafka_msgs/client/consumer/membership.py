@@ -68,6 +68,8 @@ class Host(Protocol):
     partitions: Partitions
     changed: Signal
     """Given when the subscription, the metadata or the assignment changed."""
+    arrived: Signal
+    """Given when there is something for a poll."""
     polled: Signal
     """Given at every poll."""
 

@@ -275,7 +275,7 @@ def add(producer: ProducerCore, topic: str, value: bytes, partition: int) -> Ste
     now = START + int(producer._core.network.now() * 1000)
     batch = producer.add(topic, value, None, partition, now, ())
     if batch is not None:
-        return batch, batch.count - 1
+        return batch
     return (yield from producer.add_slowly(topic, value, None, partition, now, ()))
 
 
