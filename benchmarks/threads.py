@@ -60,7 +60,7 @@ def _cases() -> Iterator[tuple[str, Action]]:
     for number in range(100):
         builder.append(b"key", b"v" * 100, timestamp=number, headers=[("name", b"x")])
     batch = builder.build()
-    yield "read 100 records", lambda: [each.records() for each in read_batches(batch)]  # type: ignore[union-attr]
+    yield "read 100 records", lambda: [each.records() for each in read_batches(batch)]
 
 
 def _compared(action: Action, rounds: int) -> tuple[float, float]:

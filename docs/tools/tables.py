@@ -172,8 +172,10 @@ def _defaults(setting: Setting) -> str:
         if field is not None and setting.unit.name != "security":
             default = getattr(cls(**REQUIRED.get(role, {})), field.name) if field.name != "bootstrap_servers" else ""
             factor = {"ms": 1000, "KB": 1 / 1024}.get(setting.unit.name, 1)
-            number = isinstance(default, int | float) and not isinstance(default, bool | Enum)
-            found.append(f"{default * factor:,.0f}" if number else _shown_default(default))
+            if isinstance(default, int | float) and not isinstance(default, bool | Enum):
+                found.append(f"{default * factor:,.0f}")
+            else:
+                found.append(_shown_default(default))
     return ", ".join(dict.fromkeys(filter(None, found)))
 
 

@@ -377,13 +377,15 @@ int values_add(PyObject *module, ValuesState *state) {
     return core_add_type(module, CORE_NAME ".Layout", sizeof(Layout), Py_TPFLAGS_HAVE_GC, layout_slots, NULL) ? 0 : -1;
 }
 
-/* Frees the memory that was kept; no more is kept from now on. */
+/* Frees the memory that was kept; no more is kept from now on. CPython reads the type to find where the memory starts. The
+ * class may be gone, so a type that is always there and has the same head takes its place. */
 void values_forget(ValuesState *state) {
     for (size_t slots = 1; slots < FREE_SIZES; slots++) {
         state->room[slots] = 0;
         while (state->free[slots] != NULL) {
             PyObject *object = state->free[slots];
             state->free[slots] = *(PyObject **)(object + 1);
+            Py_SET_TYPE(object, &PyTuple_Type);
             PyObject_GC_Del(object);
         }
     }

@@ -103,7 +103,8 @@ class _Lowering:
 def _innermost_first(plan: StructPlan, seen: set[StructPlan]) -> Iterator[StructPlan]:
     """Yield a struct behind all that it contains, each once."""
     seen.add(plan)
-    for each in (*plan.steps, *plan.tagged, *plan.absent):
+    fields: tuple[Step | Absent, ...] = (*plan.steps, *plan.tagged, *plan.absent)
+    for each in fields:
         item = each.value.element or each.value
         if item.struct is not None and item.struct not in seen:
             yield from _innermost_first(item.struct, seen)

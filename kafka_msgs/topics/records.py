@@ -131,8 +131,9 @@ def decode_record(
 ) -> InternalRecord:
     """Return the record that ``key`` and ``value`` hold in the internal topic of that name.
 
-    A type that this release does not have gives an ``UnknownRecord``. Raises ``UnknownInternalTopicError``, ``DecodeError``,
-    and ``UnsupportedVersionError`` for a value of a known type at an unknown version. Bytes left over are an error.
+    A type that this release does not have gives an ``UnknownRecord``. Raises ``UnknownInternalTopicError``,
+    ``DecodeError``, and ``UnsupportedVersionError`` for a value of a known type at an unknown version. Bytes left over are
+    an error.
     """
     place = internal_topic(topic)
     raw_key = key if key is None or type(key) is bytes else as_bytes(key)
@@ -150,8 +151,8 @@ def decode_record(
 def encode_record(record: InternalRecord) -> KeyValue:
     """Return the key and value of a record as Kafka writes them. Those of an ``UnknownRecord`` are unchanged.
 
-    Raises ``UnknownInternalTopicError``, ``UnsupportedVersionError``, and ``EncodeError`` for messages that cannot be written,
-    are not of the topic, or do not belong together.
+    Raises ``UnknownInternalTopicError``, ``UnsupportedVersionError``, and ``EncodeError`` for messages that cannot be
+    written, are not of the topic, or do not belong together.
     """
     place = internal_topic(record.topic)
     if isinstance(record, UnknownRecord):

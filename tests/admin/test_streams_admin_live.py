@@ -23,7 +23,7 @@ from kafka_msgs.admin import (
 )
 from kafka_msgs.client import Client, TopicPartition
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import BrokerError
+from kafka_msgs.errors import BrokerError, CommitFailedError
 from kafka_msgs.messages import streams_group_heartbeat_request as heartbeat
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from tests.support.cluster_topics import make_topics, new_name
@@ -101,7 +101,7 @@ def test_h12_to_h15_a_real_group_with_a_member(kafka_cluster: ClusterAddresses, 
         assert listed[APP].type is GroupType.STREAMS
 
         refused = admin.alter_streams_group_offsets(APP, {S0: 5})
-        assert [type(error) for error in refused.errors.values()] == [BrokerError]
+        assert [type(error) for error in refused.errors.values()] == [CommitFailedError]
         with pytest.raises(BrokerError) as not_empty:
             admin.delete_streams_groups([APP]).all()
         assert not_empty.value.error is ErrorCode.NON_EMPTY_GROUP

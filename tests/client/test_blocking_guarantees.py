@@ -400,8 +400,8 @@ def test_records_are_serialized_and_deserialized(servers: str, topic: str) -> No
         with pytest.raises(DeserializationError, match="at offset 1 cannot be deserialized: ValueError"):
             consumer.poll(20.0)
         consumer.seek({TopicPartition(topic, 0): 2})
-        found = consumer.poll(20.0)
-        assert [record.value for record in found] == [3]
+        values: list[Any] = [record.value for record in consumer.poll(20.0)]
+        assert values == [3]
 
 
 def test_a_client_that_is_not_used_leaves_nothing_behind(servers: str) -> None:

@@ -241,7 +241,7 @@ def test_the_table_has_each_name_once_and_each_keyword_exists() -> None:
     classes = {"client": ClientConfig, "consumer": ConsumerConfig, "producer": ProducerConfig}
     for role, cls in classes.items():
         keywords = {getattr(setting, role) for setting in SETTINGS} - {None, "heartbeat_interval"}
-        assert keywords <= set(fields_dict(cls))  # type: ignore[arg-type]
+        assert keywords <= set(fields_dict(cls))
     assert not {name for name in names if name in UNSUPPORTED}
 
 

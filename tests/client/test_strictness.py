@@ -14,9 +14,9 @@ from kafka_msgs.admin.topics import describe_topic_partitions, describe_topics, 
 from kafka_msgs.client import Client
 from kafka_msgs.client.auth import Plain, Scram, Tokens, _next_token
 from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.consumer.membership import Identity
 from kafka_msgs.client.consumer.offsets import (
     CommittedOffset,
-    Identity,
     commit_offsets,
     fetch_committed,
     look_up_offsets,

@@ -167,7 +167,8 @@ def a_whole_plan_changes_fields() -> None:
 def an_object_that_no_class_statement_made() -> None:
     _, *rest = codec_arguments(OffsetFetchRequest, 8)
     for cls in (Record, OffsetFetchRequest):
-        unknown = (extension.RecordStorage.key, OffsetFetchRequest.unknown_tagged_fields)[cls is OffsetFetchRequest]
+        of_record = vars(extension.RecordStorage)["key"]
+        unknown = (of_record, OffsetFetchRequest.unknown_tagged_fields)[cls is OffsetFetchRequest]
         made = partial(extension.Codec, ((cls, unknown, False, False, (), (), (), ()),), *rest)
         refused(made) if cls is Record else made()
 
@@ -181,7 +182,13 @@ def who_unpacks_or_sums_keeps_what_it_saw() -> None:
     data[22] = 1
     columns = extension.RecordColumns((0, 3), bytearray, False)
     columns.append(data, 0, len(data), 2**63 - 1, 100, 100, 1000, lambda codec, view: kept.append(view))
-    extension.count_batches(data, 0, len(data), lambda view: kept.append(view) or 0)
+
+    def checksum(view: memoryview) -> int:
+        kept.append(view)
+        return 0
+
+    summed: Any = data
+    extension.count_batches(summed, 0, len(data), checksum)
     expected = [bytes(view) for view in kept]
     del data, columns
     gc.collect()

@@ -34,7 +34,7 @@ def rows(peer: str, section: str) -> list[tuple[str, str]]:
 @each_peer
 def test_both_columns_do_the_same(peer: str) -> None:
     pytest.importorskip(PEERS[peer])
-    programs = re.findall(r"```python\n(.*?)```", page(peer), re.DOTALL)
+    programs = re.findall(r"```py\n(.*?)```", page(peer), re.DOTALL)
     assert len(programs) == 2
     results = []
     with EmbeddedBroker() as broker:

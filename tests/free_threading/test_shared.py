@@ -15,7 +15,7 @@ import pytest
 from kafka_msgs import CodecOptions, Message, compile_schema
 from kafka_msgs._backend import BACKENDS, backend, implementation
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.records import BatchBuilder, read_batches
+from kafka_msgs.records import BatchBuilder, RecordBatch, read_batches
 from tests.free_threading.threads import ROUNDS, THREADS, together
 from tests.free_threading.works import works
 
@@ -142,7 +142,7 @@ def test_a_builder_takes_the_records_of_all_threads() -> None:
     taken = sum(together(work))
     assert builder.count == taken
     (batch,) = read_batches(builder.build())
-    records = list(batch)  # type: ignore[arg-type]
+    records = list(batch)
     assert [record.offset for record in records] == list(range(taken))
     assert all(record.value == b"v" * record.timestamp for record in records)
 
@@ -155,6 +155,7 @@ def test_columns_of_records_are_filled_by_one_thread_at_a_time() -> None:
     for number in range(20):
         builder.append(b"key", b"value", headers=[("name", b"x")] * (number % 3))
     (batch,) = read_batches(builder.build())
+    assert isinstance(batch, RecordBatch)
     run = batch.alone
     finished = count()
 

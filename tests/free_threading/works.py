@@ -30,7 +30,7 @@ _CASES: Final = ((MetadataResponse, 12), (FetchResponse, 12), (OffsetFetchReques
 def works() -> Iterator[tuple[str, Work]]:
     """Yield all works with their names."""
     for number, (cls, version) in enumerate(_CASES):
-        message = random_message(cls, version, Random(number), max_elements=4)
+        message: Any = random_message(cls, version, Random(number), max_elements=4)
         for name, work in _message_works(cls, version, message):
             yield f"{cls.__name__} {name}", work
     yield from _part_works()

@@ -15,7 +15,7 @@ from kafka_msgs.lazy_attrs import attrs_is_known
 
 ROOT = Path(__file__).parents[2]
 OLDEST, NEWEST = "24.1", "26.1"
-"""Tested are 24.1.0, 24.3.0, 25.1.0, 25.3.0, 25.4.0 and 26.1.0. Run tests/values with a later one, then raise this."""
+"""Tested are 24.1.0, 24.3.0, 25.3.0, 25.4.0 and 26.1.0. Run tests/values with a later one, then raise this."""
 
 OTHER_ATTRS = """
 import warnings

@@ -88,7 +88,7 @@ def _server_tls(certificate: Path | None, key: Path | None, authority: Path | No
 
 def _properties(path: Path | None) -> dict[str, str]:
     """Return the settings of a file of Kafka's properties."""
-    from kafka_msgs.client.servers import read_properties
+    from kafka_msgs.client.properties_file import read_properties
 
     return {} if path is None else read_properties(path)
 

@@ -8,7 +8,7 @@ import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.util.Map;
 import java.util.stream.StreamSupport;
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.internals.Exit;
 
 /**
  * Runs command line tools one after the other, in one process. Each line of the input is JSON: the class, the arguments
