@@ -132,8 +132,8 @@ def decode_record(
     """Return the record that ``key`` and ``value`` hold in the internal topic of that name.
 
     A type that this release does not have gives an ``UnknownRecord``. Raises ``UnknownInternalTopicError``,
-    ``DecodeError``, and ``UnsupportedVersionError`` for a value of a known type at an unknown version. Bytes left over are
-    an error.
+    ``DecodeError``, and ``UnsupportedVersionError`` for a value of a known type at an unknown version. Surplus bytes
+    are an error.
     """
     place = internal_topic(topic)
     raw_key = key if key is None or type(key) is bytes else as_bytes(key)
