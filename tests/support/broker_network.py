@@ -280,7 +280,7 @@ class _BrokerEnd:
         return self._closing
 
     def get_extra_info(self, name: str) -> Any:
-        return ("127.0.0.1", 1) if name == "peername" else self
+        return {"peername": ("127.0.0.1", 1), "socket": self}.get(name)
 
     def setsockopt(self, *option: Any) -> None:
         """Take an option of the socket."""
