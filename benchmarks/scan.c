@@ -8,7 +8,7 @@
 
 #include "ops.h"
 
-enum { COMPACT = 1, NULLABLE = 2, FIELDS = 5 };
+enum { FIELDS = 5 };
 
 typedef struct {
     const unsigned char *p, *end;

@@ -74,18 +74,6 @@ def test_a_topic_that_is_created_after_the_subscription_is_read(servers: str, pr
         assert read(member, 2) == [b"a", b"b"]
 
 
-@pytest.mark.parametrize("protocol", ["classic"])
-def test_a_topic_that_is_created_again_is_read_from_its_start(servers: str, protocol: str) -> None:
-    topic = f"again-{protocol}"
-    create(servers, topic, [b"1", b"2", b"3"])
-    with consumer(servers, topic, protocol) as member:
-        member.subscribe(topic)
-        assert read(member, 3) == [b"1", b"2", b"3"]
-        delete(servers, topic)
-        create(servers, topic, [b"a", b"b", b"c", b"d", b"e"])
-        assert read(member, 5) == [b"a", b"b", b"c", b"d", b"e"]
-
-
 def test_an_assigned_partition_that_is_created_again_is_read_from_its_start(servers: str) -> None:
     create(servers, "assigned", [b"1", b"2", b"3"])
     with consumer(servers, "assigned", "classic") as reader:

@@ -110,13 +110,13 @@ def test_wrong_calls_leak_no_references(implementation: Any) -> None:
 def test_an_allocation_that_fails_anywhere_ends_in_memory_error(implementation: Any) -> None:
     data = rich_batch()
     content, headers = b"content" * 100, [("name", b"content")]
-    read, collector, head = implementation.read, implementation.Collector, data[:61]
+    read, collector = implementation.read, implementation.Collector
 
     def write() -> None:
         made = collector(0, 50, None, None)
         for _ in range(20):
             made.append(content, content, headers=headers)
-        made.sealed(head)
+        made.sealed(data[:8] + (49 + made.size).to_bytes(4, "big") + data[12:61])
         made.append(content, content, headers=headers)
 
     def fail() -> None:
