@@ -163,7 +163,7 @@ def test_i9_members_and_state_have_a_row_of_headings(run: Run) -> None:
     assert members[0] == "GROUP MEMBER PROCESS CLIENT-ID ASSIGNMENTS"
     assert len(members) == 3
     state = lines(run, "streams-groups", "--describe", "--group", "totals", "--state")
-    assert state == ["GROUP COORDINATOR (ID) STATE #MEMBERS", "totals - Stable 2"]
+    assert state == ["GROUP COORDINATOR (ID) ASSIGNOR STATE #MEMBERS", "totals - - Stable 2"]
 
 
 def test_i11_verbose_adds_epochs_and_targets(run: Run) -> None:
@@ -172,7 +172,7 @@ def test_i11_verbose_adds_epochs_and_targets(run: Run) -> None:
 
     offsets = "GROUP TOPIC PARTITION CURRENT-OFFSET LEADER-EPOCH LOG-END-OFFSET OFFSET-LAG"
     assert head() == head("--offsets") == offsets
-    assert head("--state") == "GROUP COORDINATOR (ID) STATE GROUP-EPOCH TARGET-ASSIGNMENT-EPOCH #MEMBERS"
+    assert head("--state") == "GROUP COORDINATOR (ID) ASSIGNOR STATE GROUP-EPOCH TARGET-ASSIGNMENT-EPOCH #MEMBERS"
     assert head("--members") == (
         "GROUP TARGET-ASSIGNMENT-EPOCH TOPOLOGY-EPOCH MEMBER MEMBER-PROTOCOL MEMBER-EPOCH PROCESS CLIENT-ID ASSIGNMENTS"
     )

@@ -269,6 +269,7 @@ def test_a_partition_that_a_topic_does_not_have(
     wanted = tmp_path / "offsets.csv"
     wanted.write_text(f"{filled},7,1")
     from_file = ("--reset-offsets", "--group", "g", "--from-file", str(wanted), "--dry-run")
-    assert fails("consumer-groups", *servers, *from_file) == f"Metadata: UNKNOWN_TOPIC_OR_PARTITION (3) for {filled}-7"
+    said = fails("consumer-groups", *servers, *from_file)
+    assert said.startswith(f"Metadata: UNKNOWN_TOPIC_OR_PARTITION (3) for {filled}-7")
     reset = ("--reset-offsets", "--group", "g", "--topic", f"{filled}:0,7", "--to-latest", "--dry-run")
     assert fails("consumer-groups", *servers, *reset) == f"the topic '{filled}' has no partition 7"

@@ -89,6 +89,7 @@ _STATE: Final = {
     "state": "STATE",
 }
 _STATE_ONLY: Final = {name: heading for name, heading in _STATE.items() if name != "assignor"}
+_STREAMS_STATE: Final = _STATE | {"assignor": "ASSIGNOR"}
 _EPOCHS: Final = {"groupEpoch": "GROUP-EPOCH", "targetEpoch": "TARGET-ASSIGNMENT-EPOCH"}
 _MEMBERS: Final = {"members": "#MEMBERS"}
 
@@ -127,7 +128,7 @@ STREAMS: Final = Kind(
             "group": "GROUP", "memberId": "MEMBER", "processId": "PROCESS", "clientId": "CLIENT-ID",
             "assignments": "ASSIGNMENTS",
         },
-        "state": _STATE_ONLY | _MEMBERS,
+        "state": _STREAMS_STATE | _MEMBERS,
     },
     verbose={
         "offsets": _PLACE
@@ -140,7 +141,7 @@ STREAMS: Final = Kind(
             "memberId": "MEMBER", "protocol": "MEMBER-PROTOCOL", "epoch": "MEMBER-EPOCH", "processId": "PROCESS",
             "clientId": "CLIENT-ID", "allAssignments": "ASSIGNMENTS",
         },
-        "state": _STATE_ONLY | _EPOCHS | _MEMBERS,
+        "state": _STREAMS_STATE | _EPOCHS | _MEMBERS,
     },
 )  # fmt: skip
 
