@@ -11,11 +11,13 @@ from typing import Any
 from uuid import UUID
 
 from kafka_msgs import RemoteLogSegmentMetadataRecord, RemoteLogSegmentMetadataUpdateRecord
+from kafka_msgs.broker.transactions import TransactionStatus
 from kafka_msgs.log.files import read_producer_snapshot
 from kafka_msgs.log.index import read_aborted_transactions, read_offset_index, read_time_index
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.message import Message
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
+from kafka_msgs.messages.transaction_log_value import TransactionLogValue
 from kafka_msgs.records import Compression, ControlRecord, ControlType, Record, RecordBatch, TimestampType
 from kafka_msgs.topics.members import consumer_members
 from kafka_msgs.topics.records import TopicRecord, decode_record
@@ -24,6 +26,7 @@ __all__ = ["dumped", "dumped_file", "sections", "sections_of"]
 
 _STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")
 _JSON = re.compile(r'\{(".*)?\}')
+_STATUS_NUMBER = re.compile(r'"transactionStatus": ?(\d)')
 _CONTROL = {
     ControlType.LEADER_CHANGE: "LeaderChange: ",
     ControlType.SNAPSHOT_HEADER: "SnapshotHeader ",
@@ -39,7 +42,8 @@ def sections(directory: Path) -> dict[str, list[str]]:
 
 
 def sections_of(text: str) -> dict[str, list[str]]:
-    """What Kafka says of each file, JSON in it in one form."""
+    """What Kafka says of each file, JSON in it in one form. The status of a transaction is a name since 4.4."""
+    text = _STATUS_NUMBER.sub(lambda match: f'"transactionStatus":"{TransactionStatus(int(match[1])).label}"', text)
     parts = re.split(r"^Dumping (.*)$", text, flags=re.MULTILINE)
     return {
         name: [_normal(line) for line in text.strip("\n").split("\n") if line]
@@ -215,4 +219,6 @@ def _versioned(value: Message, version: int | None) -> dict[str, Any]:
                 assert embedded.message is not None
                 assert embedded.version is not None
                 member[name] = embedded.message.to_json(embedded.version)
+    if isinstance(value, TransactionLogValue):
+        data["transactionStatus"] = TransactionStatus(value.transaction_status).label
     return {"version": version, "data": data}

@@ -13,7 +13,7 @@ from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.client.consumer.config import Isolation
 from kafka_msgs.client.producer import Delivery, partition_of_key
 from kafka_msgs.client.producer.config import Acks
-from kafka_msgs.errors import ProducerFencedError, RecordWriteError
+from kafka_msgs.errors import ProducerFencedError, RecordWriteError, UndeliveredError
 from kafka_msgs.records import Compression
 from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses
@@ -102,7 +102,8 @@ def test_a_record_that_the_broker_refuses_is_an_error_of_its_own(kafka_cluster: 
     with Producer(kafka_cluster.bootstrap_servers, linger=0.0) as producer:
         large = producer.send(topic, b"x" * 5000, partition=0)
         small = producer.send(topic, b"x" * 10, partition=1)
-        producer.flush()
+        with pytest.raises(UndeliveredError, match="MESSAGE_TOO_LARGE"):
+            producer.flush()
         assert "MESSAGE_TOO_LARGE" in str(large.error)
         assert small.result().offset == 0
         with pytest.raises(RecordWriteError):
