@@ -20,7 +20,14 @@ from benchmarks.kafka_coordinator import PROTOCOL, ask, is_there
 from benchmarks.measure import fastest, peak_memory
 from benchmarks.report import Figure, print_figures, rows_table
 from kafka_msgs.groups.assignors import CONSUMER_ASSIGNORS, SHARE_ASSIGNORS, TASK_ASSIGNORS
-from kafka_msgs.groups.assignors.spec import GroupSpec, Member, StreamsMember, StreamsSpec, Subscription, Subtopology
+from kafka_msgs.groups.assignors.spec import (
+    AssignmentMemberSpec,
+    GroupSpec,
+    MemberSpec,
+    StreamsSpec,
+    SubtopologySpec,
+    TopicSubscription,
+)
 
 __all__ = ["run"]
 
@@ -93,9 +100,9 @@ def _cases(name: str, tasks: int, members: int) -> dict[str, Case]:
         return _streams_cases(name, tasks, members)
     assign = {**CONSUMER_ASSIGNORS, **SHARE_ASSIGNORS}[name]
     topics = tuple(UUID(bytes=sha256(f"t{number}".encode()).digest()[:16]) for number in range(PARTS))
-    subscription = Subscription(topics)
+    subscription = TopicSubscription(topics)
     spec = GroupSpec(
-        members={f"member-{number:05d}": Member(subscription=subscription) for number in range(members)},
+        members={f"member-{number:05d}": MemberSpec(subscription=subscription) for number in range(members)},
         partitions=dict.fromkeys(topics, tasks // PARTS),
         homogeneous=True,
     )
@@ -112,9 +119,10 @@ def _streams_cases(name: str, tasks: int, members: int) -> dict[str, Case]:
     assign = TASK_ASSIGNORS[name]
     spec = StreamsSpec(
         members={
-            f"member-{number:05d}": StreamsMember(process_id=f"process-{number // 2}") for number in range(members)
+            f"member-{number:05d}": AssignmentMemberSpec(process_id=f"process-{number // 2}")
+            for number in range(members)
         },
-        subtopologies=[Subtopology(str(number), tasks // PARTS, number % 2 == 0) for number in range(PARTS)],
+        subtopologies=[SubtopologySpec(str(number), tasks // PARTS, number % 2 == 0) for number in range(PARTS)],
     )
     assigned = assign(spec)
     kept = {key: evolve(member, active=assigned[key].active) for key, member in list(spec.members.items())[1:]}

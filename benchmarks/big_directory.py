@@ -30,7 +30,7 @@ from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kafka_msgs.prefixed import encode_versioned
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType
 from kafka_msgs.topics.records import TopicRecord, encode_record
 
 __all__ = ["CONTENTS", "Written", "byte_count", "grow_directory", "write_directory"]
@@ -77,7 +77,7 @@ class _Block:
         self.next_offset = 0
         self.time = _START_MS
 
-    def add(self, records: Iterable[_Record], codec: Compression = Compression.NONE, **header: Any) -> None:
+    def add(self, records: Iterable[_Record], codec: CompressionType = CompressionType.NONE, **header: Any) -> None:
         """Add a batch of records; ``header`` holds arguments of ``BatchHeader``."""
         builder = BatchBuilder(BatchHeader(**header), codec=codec)
         for number, (key, value, headers) in enumerate(records):
@@ -182,7 +182,7 @@ class _Events:
     def fill(self, block: _Block, step: int) -> None:
         """Add one unit to the block."""
         records = [self._record(number, with_headers=step % 3 == 0) for number in range(_EVENTS_IN_BATCH)]
-        codec = Compression(step % len(Compression))
+        codec = CompressionType(step % len(CompressionType))
         if step % _TRANSACTION_EVERY == 1:
             block.transaction(records, step % 7, committed=step // _TRANSACTION_EVERY % 3 != 0, codec=codec)
         else:

@@ -26,7 +26,7 @@ from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, Times, print_figures
 from kafka_msgs import MetadataResponse, OffsetCommitValue
 from kafka_msgs.columns import decode_column, encode_column, read_record_table
-from kafka_msgs.columns.values import structs
+from kafka_msgs.columns.values import to_objects
 from kafka_msgs.message import Message
 from kafka_msgs.records import BatchBuilder, read_batches
 from kafka_msgs.testing.random_values import random_message
@@ -165,7 +165,7 @@ def _metadata(count: int) -> list[bytes]:
 
 def _encoded_as_objects(array: pa.StructArray, cls: type[Message], version: int) -> list[bytes]:
     """Encode without columns, as one would with a function over rows."""
-    return [row.encode(version) for row in structs(array, cls)]
+    return [row.encode(version) for row in to_objects(array, cls)]
 
 
 def _encoded_each(messages: list[Any], version: int) -> pa.Array:

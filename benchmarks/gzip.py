@@ -13,7 +13,7 @@ from rich.console import Console
 
 from benchmarks.measure import PROTOCOL, Action, fastest
 from benchmarks.report import Figure, Times, print_figures
-from kafka_msgs.records import Compression, compression
+from kafka_msgs.records import CompressionType, compression
 
 __all__ = ["run"]
 
@@ -31,7 +31,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
     for size, count in SIZES.items():
         text = b"".join(Random(1).choices(WORDS, k=count))
         written = {name: _with(library, _write, text) for name, library in libraries.items()}
-        default = memoryview(compression.compress(Compression.GZIP, text))
+        default = memoryview(compression.compress(CompressionType.GZIP, text))
         read = {name: partial(_with, library, _read, default, len(text)) for name, library in libraries.items()}
         write = {name: partial(_with, library, _write, text) for name, library in libraries.items()}
         figures += [
@@ -49,11 +49,11 @@ def _with(library: Any, work: Any, *arguments: Any) -> Any:
 
 
 def _read(data: memoryview, size: int) -> bytes:
-    return compression.decompress(Compression.GZIP, data, size)
+    return compression.decompress(CompressionType.GZIP, data, size)
 
 
 def _write(text: bytes) -> bytes:
-    return compression.compress(Compression.GZIP, text, 1)
+    return compression.compress(CompressionType.GZIP, text, 1)
 
 
 def _ratio(cases: Mapping[str, Action], rounds: int) -> float:

@@ -94,7 +94,9 @@ class Peer:
         self.names = frozenset(self._line().split())
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, _: TracebackType | None
+    ) -> None:
         self._process.kill()
         self._process.communicate()
 

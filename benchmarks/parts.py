@@ -21,7 +21,7 @@ from kafka_msgs import MetadataResponse, evolve
 from kafka_msgs.codec.executors import part_functions
 from kafka_msgs.codec.options import DEFAULT_OPTIONS
 from kafka_msgs.codec.plan import compile_plan
-from kafka_msgs.codec.selection import select
+from kafka_msgs.codec.selection import select_fields
 
 __all__ = ["run"]
 
@@ -69,12 +69,12 @@ def _cases(ours: str, data: bytes) -> dict[str, Action]:
 
     cases: dict[str, Action] = {WHOLE: whole}
     for name, edits in PATCHES.items():
-        patch = part_functions(select(codec.plan, tuple(edits)), DEFAULT_OPTIONS, ours).patch
+        patch = part_functions(select_fields(codec.plan, tuple(edits)), DEFAULT_OPTIONS, ours).patch
         cases[name] = partial(patch, data, 0, tuple(edits.values()))
         assert cases[name]() == whole(), "all must write the same bytes, or the comparison means nothing"
     cases[DECODED] = partial(codec.decode, data)
     for name, path in PEEKS.items():
-        cases[name] = partial(part_functions(select(codec.plan, (path,)), DEFAULT_OPTIONS, ours).read, data)
+        cases[name] = partial(part_functions(select_fields(codec.plan, (path,)), DEFAULT_OPTIONS, ours).read, data)
     return cases
 
 
@@ -107,7 +107,7 @@ def _java(console: Console, data: bytes) -> dict[str, float]:
         console.print(f"{kafka_java.JAVA}: not measured, since there is no {' and no '.join(missing)} here")
         return {}
     plan = compile_plan(MetadataResponse, VERSION)
-    patch = part_functions(select(plan, tuple(FIELDS)), DEFAULT_OPTIONS).patch
+    patch = part_functions(select_fields(plan, tuple(FIELDS)), DEFAULT_OPTIONS).patch
     files = {NAME: data, f"{NAME}.rewritten": patch(data, 0, tuple(FIELDS.values()))}
     results = kafka_java.measured("KafkaRewrite", files, [NAME])
     return {each["params"]["caches"]: kafka_java.fastest_iteration(each) for each in results}

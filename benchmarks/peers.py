@@ -26,7 +26,7 @@ from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.options import DEFAULT_OPTIONS
-from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
+from kafka_msgs.codec.plan import StructPlan, WireValue, compile_plan
 
 __all__ = [
     "KAFKA_PYTHON",
@@ -155,7 +155,7 @@ def _msgspec_class(plan: StructPlan, tuples: bool) -> Any:
     return msgspec.defstruct(plan.cls.__name__, members, array_like=True, frozen=True, gc=not tuples)
 
 
-def _msgspec_type(value: Value, tuples: bool) -> Any:
+def _msgspec_type(value: WireValue, tuples: bool) -> Any:
     if value.op is Op.ARRAY:
         element = _msgspec_type(value.item, tuples)
         type_: Any = tuple[element, ...] if tuples else list[element]  # type: ignore[valid-type]
@@ -176,7 +176,7 @@ def _msgspec_tree(item: Any, plan: StructPlan, cls: Any, tuples: bool) -> Any:
     )
 
 
-def _msgspec_value(item: Any, value: Value, type_: Any, tuples: bool) -> Any:
+def _msgspec_value(item: Any, value: WireValue, type_: Any, tuples: bool) -> Any:
     if item is None or value.op not in (Op.ARRAY, Op.STRUCT):
         return item
     if value.op is Op.STRUCT:

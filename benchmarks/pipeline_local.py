@@ -25,7 +25,7 @@ from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, Times, print_figures, rows_table
 from benchmarks.segment import STATUS
 from kafka_msgs.columns import walk_record_table
-from kafka_msgs.offline.tables import USUAL, LogTable
+from kafka_msgs.offline.tables import DEFAULT_COLUMNS, LogTable
 from kafka_msgs.pipeline.records import write_records
 from kafka_msgs.records import BatchBuilder, BatchHeader
 
@@ -99,7 +99,7 @@ def write_partition(directory: Path, size: int, records: int) -> Path:
 
 
 def _times(segment: Path, place: Path, rounds: int) -> Times:
-    names = sorted(USUAL - {"topic", "partition"})
+    names = sorted(DEFAULT_COLUMNS - {"topic", "partition"})
     table, out, again = LogTable(segment.parent, columns=names), place / "out", place / "again.parquet"
     (file,) = _written(table, out)
     kept = file.path.rename(place / "kept.parquet")

@@ -16,7 +16,7 @@ from benchmarks import records_held
 from benchmarks.measure import PROTOCOL, Action, fastest
 from benchmarks.records_cases import AIOKAFKA, KAFKA_PYTHON, LEVELS, OURS, PEERS, Library, libraries, rows, written
 from benchmarks.report import Figure, Times, print_figures, rows_table
-from kafka_msgs.records import Compression, read_batches
+from kafka_msgs.records import CompressionType, read_batches
 
 __all__ = ["run"]
 
@@ -36,7 +36,7 @@ _WORK: Final[dict[str, Callable[[Library, str], Action]]] = {
     "list": lambda library, content: partial(library.read, written(content)),
     "five fields read": lambda library, content: partial(library.fields, written(content)),
     "values": lambda library, content: partial(library.values, written(content)),
-    "build": lambda library, content: partial(library.write, rows(content), Compression.NONE, None),
+    "build": lambda library, content: partial(library.write, rows(content), CompressionType.NONE, None),
 }
 """What is timed, by what the figures call it; for peers the values come from a loop over the records."""
 
@@ -57,7 +57,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
             _check(found, content)
             cases = {name: _WORK[work](library, content) for name, library in found.items()}
             figures += _compared(console, f"{work}, {content}", fastest(cases, rounds), (work, content))
-    for codec in list(Compression)[1:]:
+    for codec in list(CompressionType)[1:]:
         figures += _codec(console, found, codec, rounds)
     print_figures(console, "Records against the peers", PROTOCOL.format(rounds=rounds), figures)
     return figures + records_held.run(console, rounds)
@@ -77,7 +77,7 @@ def _check(found: Mapping[str, Library], content: str) -> None:
     for library in found.values():
         assert library.values(data) == [value for _, _, value, _ in given]
         assert [(each.value, each.timestamp, each.key, [*each.headers]) for each in library.read(data)] == expected
-        made = bytes(library.write(given, Compression.NONE, None))
+        made = bytes(library.write(given, CompressionType.NONE, None))
         assert [record for each in read_batches(made) for record in each] == [*next(read_batches(data))]
 
 
@@ -95,7 +95,7 @@ def _compared(console: Console, what: str, seconds: dict[str, float], key: tuple
     ]
 
 
-def _codec(console: Console, found: Mapping[str, Library], codec: Compression, rounds: int) -> list[Figure]:
+def _codec(console: Console, found: Mapping[str, Library], codec: CompressionType, rounds: int) -> list[Figure]:
     """Compare reading and writing with one codec."""
     name, data, given = codec.name.lower(), written("text", codec), rows("text")
     reading: dict[str, Action] = {each: partial(library.read, data) for each, library in found.items()}

@@ -16,8 +16,8 @@ from attrs import frozen
 from kafka.record import default_records as kafka_records
 from kafka.record import memory_records as kafka_memory
 
-from kafka_msgs._backend import BACKENDS, backend, implementation
-from kafka_msgs.records import BatchBuilder, Compression, batch, builder, read_batches
+from kafka_msgs._backend import BACKENDS, backend, backend_module
+from kafka_msgs.records import BatchBuilder, CompressionType, batch, builder, read_batches
 
 __all__ = [
     "AIOKAFKA",
@@ -44,11 +44,11 @@ Row = tuple[int, bytes | None, bytes, list[tuple[str, bytes]]]
 
 _START: Final = 1_750_000_000_000
 _IN_A_MILLISECOND: Final = 10
-LEVELS: Final[dict[Compression, dict[str, int | None]]] = {
-    Compression.GZIP: {AIOKAFKA: 9, KAFKA_PYTHON: 9},
-    Compression.SNAPPY: {AIOKAFKA: None, KAFKA_PYTHON: None},
-    Compression.LZ4: {AIOKAFKA: 8, KAFKA_PYTHON: 9},
-    Compression.ZSTD: {AIOKAFKA: 3, KAFKA_PYTHON: 3},
+LEVELS: Final[dict[CompressionType, dict[str, int | None]]] = {
+    CompressionType.GZIP: {AIOKAFKA: 9, KAFKA_PYTHON: 9},
+    CompressionType.SNAPPY: {AIOKAFKA: None, KAFKA_PYTHON: None},
+    CompressionType.LZ4: {AIOKAFKA: 8, KAFKA_PYTHON: 9},
+    CompressionType.ZSTD: {AIOKAFKA: 3, KAFKA_PYTHON: 3},
 }
 """The levels at which we are compared with each peer: nearest to its own. 9 of lz4 is its fast compressor."""
 
@@ -65,7 +65,7 @@ class Library:
     """The same in a loop that reads all five fields of each."""
     values: Callable[[bytes], list[Any]]
     """Checks the checksum and returns a list of the values."""
-    write: Callable[[list[Row], Compression, int | None], bytes | bytearray]
+    write: Callable[[list[Row], CompressionType, int | None], bytes | bytearray]
     """Takes a level too, which peers that choose their own pass over."""
 
 
@@ -113,20 +113,20 @@ def rows(content: str) -> list[Row]:
     return list(make(count))
 
 
-def written(content: str, codec: Compression = Compression.NONE) -> bytes:
+def written(content: str, codec: CompressionType = CompressionType.NONE) -> bytes:
     """Return a content as a batch that we wrote."""
     return _write(rows(content), codec)
 
 
 def libraries() -> dict[str, Library]:
     """Return every library that takes part, our implementations first."""
-    made = {name: _ours(implementation("kafka_msgs.records", name)) for name in OURS}
+    made = {name: _ours(backend_module("kafka_msgs.records", name)) for name in OURS}
     made[AIOKAFKA] = _peer(aiokafka_memory, aiokafka_records)
     made[KAFKA_PYTHON] = _peer(kafka_memory, kafka_records)
     return made
 
 
-def _write(given: list[Row], codec: Compression, level: int | None = None) -> bytes:
+def _write(given: list[Row], codec: CompressionType, level: int | None = None) -> bytes:
     made = BatchBuilder(codec=codec, level=level)
     for time, key, value, headers in given:
         made.append(key, value, timestamp=time, headers=headers)
@@ -171,7 +171,7 @@ def _peer(memory: Any, default: Any) -> Library:
         assert found.validate_crc()
         return found
 
-    def write(given: list[Row], codec: Compression, level: int | None) -> bytes | bytearray:
+    def write(given: list[Row], codec: CompressionType, level: int | None) -> bytes | bytearray:
         made = default.DefaultRecordBatchBuilder(2, int(codec), 0, -1, -1, -1, 1 << 30)
         for offset, (time, key, value, headers) in enumerate(given):
             made.append(offset, time, key, value, headers)

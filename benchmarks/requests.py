@@ -21,7 +21,7 @@ from benchmarks.canned_broker import HOST, canned_broker
 from benchmarks.report import Figure, Times, print_figures, rows_table
 from kafka_msgs.client import AsyncClient, Client
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Pending, Steps, wait_for
+from kafka_msgs.client.waiting import Flow, Future, wait_for
 from kafka_msgs.message import Request
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from kafka_msgs.messages.metadata_request import MetadataRequest
@@ -114,10 +114,10 @@ def _blocking(address: str, name: str, count: int) -> float:
         return time.process_time() - start
 
 
-def _pipelined(core: ClientCore, name: str, count: int) -> Steps[None]:
+def _pipelined(core: ClientCore, name: str, count: int) -> Flow[None]:
     """Keep requests in flight from one piece of logic."""
-    link = yield from core.directory.any_link(deadline=core.deadline(None))
-    waiting: deque[Pending[Any]] = deque()
+    link = yield from core.directory.any_connection(deadline=core.deadline(None))
+    waiting: deque[Future[Any]] = deque()
     for _ in range(count):
         if len(waiting) >= IN_FLIGHT:
             yield from wait_for(waiting.popleft(), core.deadline(None))

@@ -23,7 +23,7 @@ from benchmarks.measure import PROTOCOL, Action, fastest
 from benchmarks.report import Figure, Times, print_figures
 from kafka_msgs import MetadataResponse, codec_for
 from kafka_msgs.codec.ops import Op
-from kafka_msgs.codec.plan import Plan, StructPlan, Value
+from kafka_msgs.codec.plan import Plan, StructPlan, WireValue
 
 SOURCE: Final = Path(__file__).with_name("scan.c")
 HEADERS: Final = SOURCE.parents[1] / "kafka_msgs" / "_core"
@@ -84,5 +84,5 @@ def _index(structs: list[StructPlan], plan: StructPlan) -> int:
     return structs.index(plan)
 
 
-def _flags(value: Value) -> int:
+def _flags(value: WireValue) -> int:
     return value.compact | value.nullable << 1

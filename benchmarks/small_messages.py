@@ -17,7 +17,7 @@ from rich.console import Console
 from benchmarks import content, peers
 from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, Times, print_figures, rows_table
-from kafka_msgs import HeartbeatResponse, Message, message_classes
+from kafka_msgs import HeartbeatResponse, Message, iter_message_classes
 
 __all__ = ["run"]
 
@@ -58,7 +58,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
     print_figures(console, "The smallest message", protocol, figures)
     measured = [
         _measured(cls, name, cases, rounds)
-        for cls in message_classes()
+        for cls in iter_message_classes()
         for name, cases in _contents(cls)
         if not cases.keys().isdisjoint(PEERS)
     ]

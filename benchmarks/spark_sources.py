@@ -30,14 +30,14 @@ from benchmarks.process_tree import tree_seconds
 from benchmarks.report import Figure, print_figures, rows_table
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.filesystems import files
-from kafka_msgs.filesystems.opening import Opened
+from kafka_msgs.filesystems.opening import OpenedFilesystem
 from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.spark import count_records, from_kafka, register, schema_of, to_kafka
 from kafka_msgs.spark.functions import column_function, decode
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import Plan
+from kafka_msgs.spark.sources.plans import ReadPlan
 from kafka_msgs.spark.types import without_notes
 from kafka_msgs.topics.records import TopicRecord, encode_record
 from tests.support.counted_files import CountedFiles
@@ -169,7 +169,7 @@ def _read_for_last_percent(directory: Path) -> int:
     """Return the bytes that are read for the last hundredth of each partition, by time; all indexes count."""
     time = _START_MS + BATCHES * RECORDS * 99 // 100
     given = Options("kafka-log", {"path": str(directory), "startingTimestamp": str(time)})
-    parts = (part for split in Plan.of("kafka-log", given).splits() for part in split)
+    parts = (part for split in ReadPlan.of("kafka-log", given).splits() for part in split)
     return sum(part.size for part in parts) + sum(path.stat().st_size for path in directory.rglob("*index"))
 
 
@@ -180,8 +180,8 @@ def _read_by_driver(directory: Path) -> float:
     History(home, random.Random(1), size=1000).write(segments=10, steps=1000)
     counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
     given = Options("kafka-log", {"path": "s3://bucket/events-0", "isolation": "read_committed"})
-    with patch.object(files, "filesystem_of", lambda *_: Opened(counted, "")):
-        Plan.of("kafka-log", given).splits()
+    with patch.object(files, "filesystem_of", lambda *_: OpenedFilesystem(counted, "")):
+        ReadPlan.of("kafka-log", given).splits()
     return counted.total / sum(path.stat().st_size for path in home.glob("*.log"))
 
 

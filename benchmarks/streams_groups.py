@@ -22,7 +22,7 @@ from benchmarks.report import Figure, print_figures
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import EMPTY_IMAGE, Topic
+from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage
 from kafka_msgs.groups.memory import MemoryLog
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
@@ -119,7 +119,7 @@ def _join(name: str) -> StreamsGroupHeartbeatRequest:
 def _coordinator(log: MemoryLog, size: int) -> GroupCoordinator:
     coordinator = GroupCoordinator(log.append, config=CoordinatorConfig(offsets_topic_num_partitions=1))
     log.on_commit = coordinator.committed
-    topic = Topic(name="in", id=UUID(int=1), racks=((),) * (size * _TASKS_PER_MEMBER))
+    topic = CoordinatorTopicImage(name="in", id=UUID(int=1), racks=((),) * (size * _TASKS_PER_MEMBER))
     image = EMPTY_IMAGE.changed(put=(topic,))
     coordinator.set_image(image, now=0)
     return coordinator

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kafka_msgs.codec.codec import Codec
     from kafka_msgs.codec.parts import Patch, Peek
     from kafka_msgs.error_codes import ErrorCode
-    from kafka_msgs.lookup import MessageCatalog, message_class, message_classes, message_named
+    from kafka_msgs.lookup import MessageCatalog, iter_message_classes, message_by_name, message_class
     from kafka_msgs.messages import *  # noqa: F403
     from kafka_msgs.prefixed import Versioned, decode_versioned, encode_versioned
     from kafka_msgs.schema_compiler import compile_schema
@@ -48,8 +48,8 @@ else:
         "decode_versioned": "kafka_msgs.prefixed",
         "encode_versioned": "kafka_msgs.prefixed",
         "message_class": "kafka_msgs.lookup",
-        "message_classes": "kafka_msgs.lookup",
-        "message_named": "kafka_msgs.lookup",
+        "iter_message_classes": "kafka_msgs.lookup",
+        "message_by_name": "kafka_msgs.lookup",
     }
 
     def __getattr__(name: str) -> Any:
@@ -97,9 +97,9 @@ __all__ = [
     "encode_versioned",
     "evolve",
     "fields",
+    "iter_message_classes",
+    "message_by_name",
     "message_class",
-    "message_classes",
-    "message_named",
 ]
 
 if TYPE_CHECKING:

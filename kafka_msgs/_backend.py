@@ -5,7 +5,7 @@ codec, the records, the columns and the log run in the C core; with the others n
 ``reference`` is only an executor of the codec. Everything else then runs in Python.
 
 Each of these packages has two implementations, the modules ``native`` and ``python``, with the same functions.
-``python`` is complete and runs everywhere; ``native`` calls the C core. ``implementation`` returns the one that runs.
+``python`` is complete and runs everywhere; ``native`` calls the C core. ``backend_module`` returns the one that runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 from warnings import warn
 
-__all__ = ["BACKENDS", "CORE", "backend", "implementation"]
+__all__ = ["BACKENDS", "CORE", "backend", "backend_module"]
 
 CORE: Final = "kafka_msgs._core.extension"
 """The module of the C core."""
@@ -62,7 +62,7 @@ def backend() -> str:
     return _BACKEND
 
 
-def implementation(package: str, name: str | None = None) -> Any:
+def backend_module(package: str, name: str | None = None) -> Any:
     """Return the module of a package that runs with a backend, by default with the one in use.
 
     That is ``native`` for ``c``, and ``python`` for the others.

@@ -11,7 +11,7 @@ from typing import Self
 
 __all__ = [
     "AclOperation",
-    "AclPermission",
+    "AclPermissionType",
     "AlterConfigOp",
     "ConfigResourceType",
     "ConfigSource",
@@ -20,11 +20,11 @@ __all__ = [
     "GroupState",
     "GroupType",
     "PatternType",
-    "QuotaMatch",
+    "QuotaMatchType",
     "ResourceType",
     "ScramMechanism",
     "UpgradeType",
-    "authorized_operations",
+    "decode_authorized_operations",
 ]
 
 
@@ -159,7 +159,7 @@ class AclOperation(IntEnum):
     TWO_PHASE_COMMIT = 15
 
 
-class AclPermission(IntEnum):
+class AclPermissionType(IntEnum):
     """Whether an ACL denies or allows. ``ANY`` is for filters only."""
 
     ANY = 1
@@ -189,7 +189,7 @@ class UpgradeType(IntEnum):
     UNSAFE_DOWNGRADE = 3
 
 
-class QuotaMatch(IntEnum):
+class QuotaMatchType(IntEnum):
     """How a filter of quotas compares the name of an entity."""
 
     EXACT = 0
@@ -201,7 +201,7 @@ _NOT_ASKED = -(2**31)
 _OPERATIONS = {operation.value for operation in AclOperation}
 
 
-def authorized_operations(bits: int) -> frozenset[AclOperation] | None:
+def decode_authorized_operations(bits: int) -> frozenset[AclOperation] | None:
     """Return the operations that the bits of a response stand for, or None if the request did not ask for them."""
     if bits == _NOT_ASKED:
         return None

@@ -170,7 +170,7 @@ class ErrorCode(IntEnum):
         return unknown
 
     @classmethod
-    def of(cls, code: int) -> ErrorCode | None:
+    def from_code(cls, code: int) -> ErrorCode | None:
         """Return the error with this number, or None when this release knows none."""
         return _BY_CODE.get(code)
 

@@ -16,23 +16,23 @@ __all__ = [
     "BATCH_HEADER",
     "CODEC_MASK",
     "CONTROL",
-    "CRC_FROM",
+    "CRC_START",
     "DELETE_HORIZON",
     "HEADER",
     "HEADER_SIZE",
+    "LENGTH_AND_OFFSET_STRUCT",
     "LOG_APPEND_TIME",
-    "MAGIC_AT",
-    "MARKED",
+    "MAGIC_OFFSET",
+    "MARK_INTERVAL",
     "NO_PRODUCER",
     "NO_TIMESTAMP",
     "RECORD_COLUMNS",
-    "SIZE_AND_OFFSET",
     "TRANSACTIONAL",
     "UUID_TEXT",
     "ColumnKind",
-    "RecordPart",
+    "RecordField",
+    "header_field_offset",
     "header_struct",
-    "place_in_header",
 ]
 
 # The header of a batch of magic 2
@@ -60,7 +60,7 @@ def header_struct(*names: str) -> Struct:
     return Struct(">" + "".join(code if name in names else f"{calcsize(code)}x" for name, code in BATCH_HEADER.items()))
 
 
-def place_in_header(name: str) -> int:
+def header_field_offset(name: str) -> int:
     """Return the byte at which a field starts."""
     codes = list(BATCH_HEADER.values())[: list(BATCH_HEADER).index(name)]
     return calcsize(">" + "".join(codes))
@@ -69,11 +69,11 @@ def place_in_header(name: str) -> int:
 HEADER: Final = header_struct(*BATCH_HEADER)
 HEADER_SIZE: Final = HEADER.size
 
-SIZE_AND_OFFSET: Final = place_in_header("leader_epoch")
+LENGTH_AND_OFFSET_STRUCT: Final = header_field_offset("leader_epoch")
 """The bytes before the part that the size of a batch counts, in every format."""
-MAGIC_AT: Final = place_in_header("magic")
+MAGIC_OFFSET: Final = header_field_offset("magic")
 """The position of the format's number, in every format."""
-CRC_FROM: Final = place_in_header("attributes")
+CRC_START: Final = header_field_offset("attributes")
 """The bytes before this position are not covered by the checksum. A broker may rewrite them."""
 
 NO_TIMESTAMP: Final = -1
@@ -100,8 +100,10 @@ ATTRIBUTES: Final = {
 # The arguments of the C core
 
 
-class RecordPart(IntEnum):
-    """What can be read of records: all fields, one of them, or where every so many records start (``MARKED``)."""
+class RecordField(IntEnum):
+    """What can be read of records: all fields, one of them, or where every so many records
+    start (``MARK_INTERVAL``).
+    """
 
     RECORDS = 0
     OFFSETS = 1
@@ -111,7 +113,7 @@ class RecordPart(IntEnum):
     MARKS = 5
 
 
-MARKED: Final = 128
+MARK_INTERVAL: Final = 128
 """How many records there are from one mark to the next. A record that is asked for is read with those of its mark."""
 
 

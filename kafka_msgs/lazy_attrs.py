@@ -15,7 +15,16 @@ from warnings import warn
 
 import attrs
 
-__all__ = ["MADE_INIT", "METADATA_KEY", "Field", "Later", "attrs_is_known", "define", "frozen", "frozen_base"]
+__all__ = [
+    "MADE_INIT",
+    "METADATA_KEY",
+    "DeferredAttribute",
+    "Field",
+    "attrs_is_known",
+    "define",
+    "frozen",
+    "frozen_base",
+]
 
 _PROPERTIES: Final = ("__attrs_props__",) if hasattr(attrs, "ClassProps") else ()
 _DEFINED: Final = ("__attrs_attrs__", "__init__", *_PROPERTIES)
@@ -69,7 +78,7 @@ class Field:
         return getattr(self.made(), name)
 
 
-class _Rest:
+class _DeferredClass:
     """What attrs has still to do: the class, its base, its body as written, its fields, the options."""
 
     __slots__ = ("base", "body", "cls", "fields", "made", "options")
@@ -92,12 +101,12 @@ class _Rest:
                 self.made = {each: completed[each] for each in _ADDED}
                 setattr(self.cls, MADE_INIT, self.made["__init__"])
                 for each, value in self.made.items():
-                    if isinstance(vars(self.cls).get(each), Later):
+                    if isinstance(vars(self.cls).get(each), DeferredAttribute):
                         setattr(self.cls, each, value)
         return self.made[name]
 
 
-class _Definition:
+class _DeferredErrorClass:
     """An error that attrs has still to complete, with the options."""
 
     __slots__ = ("cls", "options")
@@ -109,17 +118,17 @@ class _Definition:
     def attribute(self, name: str) -> Any:
         """Return what attrs makes under a name. The first call completes the class."""
         with _completing:
-            if isinstance(vars(self.cls)[name], Later):
-                attrs.define(init=isinstance(vars(self.cls)["__init__"], Later), **self.options)(self.cls)
+            if isinstance(vars(self.cls)[name], DeferredAttribute):
+                attrs.define(init=isinstance(vars(self.cls)["__init__"], DeferredAttribute), **self.options)(self.cls)
         return vars(self.cls)[name]
 
 
-class Later:
+class DeferredAttribute:
     """Stands for an attribute of a class that attrs has not made yet."""
 
     __slots__ = ("name", "rest")
 
-    def __init__(self, rest: _Rest | _Definition, name: str) -> None:
+    def __init__(self, rest: _DeferredClass | _DeferredErrorClass, name: str) -> None:
         self.rest = rest
         self.name = name
 
@@ -175,11 +184,11 @@ else:
         def decorate(cls: type[Any]) -> type[Any]:
             body = {name: value for name, value in vars(cls).items() if name not in _NOT_COPIED}
             body["__qualname__"] = cls.__qualname__
-            rest = _Rest(cls.__base__, body, options)
+            rest = _DeferredClass(cls.__base__, body, options)
             own = {name: value for name, value in body.items() if name not in rest.fields}
             own["__slots__"] = tuple(rest.fields)
             for name in _ADDED:
-                own[name] = Later(rest, name)
+                own[name] = DeferredAttribute(rest, name)
             rest.cls = _new_class(cls, own)
             return rest.cls
 
@@ -189,9 +198,9 @@ else:
         """Decorate a class without slots as ``attrs.define`` does with the same options."""
 
         def decorate(cls: type[Any]) -> type[Any]:
-            definition = _Definition(cls, options)
+            definition = _DeferredErrorClass(cls, options)
             for name in _DEFINED:
-                setattr(cls, name, Later(definition, name))
+                setattr(cls, name, DeferredAttribute(definition, name))
             return cls
 
         return decorate

@@ -17,7 +17,7 @@ from kafka_msgs.errors import UnknownMessageError, UnknownNameError
 from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.schema import Kind
 
-__all__ = ["CLIENTS", "MessageCatalog", "message_class", "message_classes", "message_named", "release_catalog"]
+__all__ = ["CLIENTS", "MessageCatalog", "iter_message_classes", "message_by_name", "message_class", "release_catalog"]
 
 CLIENTS: Final = "clients"
 """The origin of requests and responses, the headers and the consumer protocol: Kafka's artifact ``kafka-clients``."""
@@ -138,12 +138,12 @@ class MessageCatalog:
         own = () if name is None else self._load(name).INFO.versions
         return tuple(sorted({*own, *(self._fallback.versions(api_key, kind) if self._fallback else ())}))
 
-    def named(self, name: str) -> type[Message]:
+    def by_name(self, name: str) -> type[Message]:
         """Return the class of a name such as ``OffsetFetchRequest``; raises ``UnknownNameError``."""
         if name in self._own:
             return self._load(name)
         if self._fallback is not None and name in self._fallback.names():
-            return self._fallback.named(name)
+            return self._fallback.by_name(name)
         raise UnknownNameError(name=name, near=tuple(get_close_matches(name, self.names())))
 
     def names(self) -> frozenset[str]:
@@ -152,7 +152,7 @@ class MessageCatalog:
 
     def __iter__(self) -> Iterator[type[Message]]:
         """Yield every class, by name. If the fallback has the same name, the class of this catalog is yielded."""
-        return (self.named(name) for name in sorted(self.names()))
+        return (self.by_name(name) for name in sorted(self.names()))
 
 
 def _has(cls: type[Message], version: int | None) -> bool:
@@ -184,11 +184,11 @@ def message_class(api_key: int, kind: Kind, origin: str = CLIENTS) -> type[Messa
     return release_catalog().message_class(api_key, kind, origin=origin)
 
 
-def message_named(name: str) -> type[Message]:
+def message_by_name(name: str) -> type[Message]:
     """Return the release's class of a name such as ``OffsetFetchRequest``; raises ``UnknownNameError``."""
-    return release_catalog().named(name)
+    return release_catalog().by_name(name)
 
 
-def message_classes() -> Iterator[type[Message]]:
+def iter_message_classes() -> Iterator[type[Message]]:
     """Yield every message class of the release, by name; this imports all of their modules."""
     return iter(release_catalog())

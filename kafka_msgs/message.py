@@ -10,16 +10,16 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, DecodeBudget, codec_for
 from kafka_msgs.errors import DecodeError, EncodeError, UnknownNameError
-from kafka_msgs.schema import PICKLE_VERSION, Described, KeyedMessageInfo, Kind, iter_pickle_versions
+from kafka_msgs.schema import PICKLE_VERSION, KeyedMessageInfo, Kind, MessageStruct, iter_pickle_versions
 
 if TYPE_CHECKING:
     from kafka_msgs.codec.json import RecordsForm
     from kafka_msgs.values import python as _values
 else:
-    _values = implementation("kafka_msgs.values")
+    _values = backend_module("kafka_msgs.values")
 
 __all__ = [
     "KIND_BASES",
@@ -38,7 +38,7 @@ _UNLIMITED: Final = CodecOptions(budget=DecodeBudget(elements=2**63 - 1, bytes=2
 """Options for what was encoded here: pickles."""
 
 
-class Message(Described):
+class Message(MessageStruct):
     """A message of the Kafka protocol or of one of Kafka's files, for all its versions."""
 
     __slots__ = ()
@@ -151,7 +151,7 @@ R_co = TypeVar("R_co", bound=Response, covariant=True)
 V_co = TypeVar("V_co", bound=CoordinatorValue, covariant=True)
 
 
-def _untyped(cls: type[Any], _: Any) -> type[Any]:
+def _class_getitem(cls: type[Any], _: Any) -> type[Any]:
     """Return the class itself: what ``Request[X]`` adds is for type checkers, and dear to make for each request."""
     return cls
 
@@ -169,7 +169,7 @@ class Request(Message, Generic[R_co]):
     INFO: ClassVar[KeyedMessageInfo]
 
     if not TYPE_CHECKING:
-        __class_getitem__ = classmethod(_untyped)
+        __class_getitem__ = classmethod(_class_getitem)
 
     @classmethod
     def response_class(cls) -> type[R_co]:
@@ -189,7 +189,7 @@ class CoordinatorKey(Message, Generic[V_co]):
     INFO: ClassVar[KeyedMessageInfo]
 
     if not TYPE_CHECKING:
-        __class_getitem__ = classmethod(_untyped)
+        __class_getitem__ = classmethod(_class_getitem)
 
     @classmethod
     def value_class(cls) -> type[V_co]:

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias
 from attrs import Attribute
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.versions import whole_number
+from kafka_msgs.versions import version_number
 
-__all__ = ["LARGEST", "check_choice", "check_flag", "check_whole", "choice", "flag", "instance", "whole"]
+__all__ = ["LARGEST", "check_choice", "check_flag", "check_int", "int_range", "is_bool", "is_instance", "one_of"]
 
 LARGEST: Final = 2**63 - 1
 """The largest number that an option may have, unless another bound is given: what 64 bits can carry."""
@@ -22,9 +22,9 @@ LARGEST: Final = 2**63 - 1
 Validator: TypeAlias = Callable[[Any, "Attribute[Any]", Any], None]
 
 
-def check_whole(source: str, option: str, value: object, least: int = 0, most: int = LARGEST) -> None:
+def check_int(source: str, option: str, value: object, least: int = 0, most: int = LARGEST) -> None:
     """Raise ``OptionError`` for a value of ``source`` that is not a whole number from ``least`` to ``most``."""
-    number = whole_number(value)
+    number = version_number(value)
     if number is None or number < least:
         raise OptionError(source=source, option=option, value=value, reason=f"a whole number from {least} is needed")
     if number > most:
@@ -43,22 +43,22 @@ def check_choice(source: str, option: str, value: object, choices: Collection[st
         raise OptionError(source=source, option=option, value=value, reason=f"it is one of {', '.join(choices)}")
 
 
-def whole(least: int = 0, most: int = LARGEST) -> Validator:
-    """Return the attrs validator that calls ``check_whole``. Its source is the name of the class."""
-    return lambda owner, attribute, value: check_whole(type(owner).__name__, attribute.name, value, least, most)
+def int_range(least: int = 0, most: int = LARGEST) -> Validator:
+    """Return the attrs validator that calls ``check_int``. Its source is the name of the class."""
+    return lambda owner, attribute, value: check_int(type(owner).__name__, attribute.name, value, least, most)
 
 
-def flag() -> Validator:
+def is_bool() -> Validator:
     """Return the attrs validator that calls ``check_flag``."""
     return lambda owner, attribute, value: check_flag(type(owner).__name__, attribute.name, value)
 
 
-def choice(*choices: str) -> Validator:
+def one_of(*choices: str) -> Validator:
     """Return the attrs validator that calls ``check_choice``."""
     return lambda owner, attribute, value: check_choice(type(owner).__name__, attribute.name, value, choices)
 
 
-def instance(cls: type) -> Validator:
+def is_instance(cls: type) -> Validator:
     """Return the attrs validator that raises ``OptionError`` for an object of another class than ``cls``."""
 
     def check(owner: Any, attribute: Attribute[Any], value: object) -> None:

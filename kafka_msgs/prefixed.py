@@ -11,9 +11,9 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
 from kafka_msgs.errors import InvalidKeyTypeError, TruncatedError, UnsupportedVersionError
 from kafka_msgs.message import Message
-from kafka_msgs.schema import Described
+from kafka_msgs.schema import MessageStruct
 
-__all__ = ["Versioned", "decode_versioned", "encode_versioned", "prefix_of"]
+__all__ = ["Versioned", "decode_versioned", "encode_versioned", "version_prefix"]
 
 M = TypeVar("M", bound=Message)
 
@@ -28,7 +28,7 @@ class Versioned(NamedTuple, Generic[M]):
 def encode_versioned(message: Message, version: int) -> bytes:
     """Return the prefix and the bytes of a message at ``version``; raises what ``Message.encode`` raises."""
     data = message.encode(version)
-    return prefix_of(type(message), version).to_bytes(2, "big", signed=True) + data
+    return version_prefix(type(message), version).to_bytes(2, "big", signed=True) + data
 
 
 def decode_versioned(
@@ -62,7 +62,7 @@ def decode_versioned(
     return Versioned(number, codec_for(cls, number, options).decode(data, 2))
 
 
-def prefix_of(cls: type[Described], version: int) -> int:
+def version_prefix(cls: type[MessageStruct], version: int) -> int:
     """Return the number before a message at ``version``."""
     if cls.INFO.kind == "coordinator-key" and cls.INFO.api_key is not None:
         return cls.INFO.api_key

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
-from kafka_msgs._backend import implementation
-from kafka_msgs.lazy_attrs import METADATA_KEY, Field, Later, frozen, frozen_base
+from kafka_msgs._backend import backend_module
+from kafka_msgs.lazy_attrs import METADATA_KEY, DeferredAttribute, Field, frozen, frozen_base
 from kafka_msgs.primitives import ZERO_UUID
 from kafka_msgs.values.sealing import seal
 from kafka_msgs.versions import NONE, VersionRange
@@ -35,7 +35,7 @@ __all__ = [
 if TYPE_CHECKING:
     from kafka_msgs.values import python as _values
 else:
-    _values = implementation("kafka_msgs.values")
+    _values = backend_module("kafka_msgs.values")
 
 evolve = _values.evolve
 
@@ -230,7 +230,7 @@ def _attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
 
 def _found_attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
     made: Any = next(vars(base)["__attrs_attrs__"] for base in cls.__mro__ if "__attrs_attrs__" in vars(base))
-    if not isinstance(made, Later):
+    if not isinstance(made, DeferredAttribute):
         return tuple((each.name, each.default, each.metadata.get(METADATA_KEY)) for each in made)
     rest: Any = made.rest
     own = ((name, field.description) for name, field in rest.fields.items())
@@ -256,7 +256,7 @@ def _rebuilt(cls: type[Any], values: dict[str, Any]) -> Any:
     return cls(**values)
 
 
-class Described(Struct):
+class MessageStruct(Struct):
     """A struct that is a whole message, with a ``MessageInfo``."""
 
     __slots__ = ()

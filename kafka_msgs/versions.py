@@ -53,7 +53,7 @@ class VersionRange:
     def __contains__(self, version: int) -> bool:
         return self.lowest <= version <= self.highest
 
-    def covers(self, other: VersionRange) -> bool:
+    def contains(self, other: VersionRange) -> bool:
         """Whether every version of ``other`` is in this range. Every range covers ``NONE``."""
         return other.empty or (self.lowest <= other.lowest and other.highest <= self.highest)
 
@@ -89,7 +89,7 @@ class VersionRange:
         return f"VersionRange({self})"
 
 
-def whole_number(version: object) -> int | None:
+def version_number(version: object) -> int | None:
     """Return a version as an int, or None if it is not a whole number. The type may be another, such as NumPy's.
 
     A bool is not a version, and a float is not a version, although both compare equal to integers.

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs._backend import BACKENDS, CORE, backend, implementation
+from kafka_msgs._backend import BACKENDS, CORE, backend, backend_module
 
 PACKAGES = ("codec", "values", "records", "columns", "log")
 CHOSEN = """
@@ -115,7 +115,7 @@ def test_python_does_not_look_at_the_core(tmp_path: Path, state: str) -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_both_implementations_offer_the_same(package: str) -> None:
     """What ``native`` exports, ``python`` has under the same name, with the same arguments."""
-    native, python = (implementation(f"kafka_msgs.{package}", name) for name in ("c", "python"))
+    native, python = (backend_module(f"kafka_msgs.{package}", name) for name in ("c", "python"))
     for name in native.__all__:
         ours, theirs = getattr(native, name), getattr(python, name)
         assert inspect.isclass(ours) == inspect.isclass(theirs)

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.big_directory import CONTENTS, byte_count, write_directory
 from kafka_msgs.log.index import read_aborted_transactions
 from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.records import Compression, ControlType, RecordBatch
+from kafka_msgs.records import CompressionType, ControlType, RecordBatch
 from kafka_msgs.topics.records import TopicRecord, decode_record
 
 SMALL: dict[str, Any] = {"block_bytes": 20_000, "segment_bytes": 70_000}
@@ -70,7 +70,7 @@ def test_aborted_transactions_are_in_the_index_of_their_segment(content: str, tm
 def test_events_use_every_codec_and_offsets_every_kind_of_record(tmp_path: Path) -> None:
     write_directory(tmp_path, 2_000_000, "events", block_bytes=200_000)
     codecs = Counter(batch.codec for each in LogDirectory(tmp_path).partitions for batch in batches(each))
-    assert codecs.keys() == set(Compression)
+    assert codecs.keys() == set(CompressionType)
     write_directory(tmp_path / "offsets", 400_000, "offsets")
     kinds = set()
     for partition in LogDirectory(tmp_path / "offsets").partitions:

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from kafka_msgs import CodecOptions, DecodeBudget
-from kafka_msgs.capture import Limits, read_exchanges
+from kafka_msgs.capture import CaptureLimits, read_exchanges
 from kafka_msgs.codec import DEFAULT_BUDGET
 from kafka_msgs.columns import read_record_table
 from kafka_msgs.errors import OptionError
@@ -18,7 +18,7 @@ from kafka_msgs.log import read_log
 from kafka_msgs.records import ReadOptions
 from kafka_msgs.wire import Correlation, FrameSplitter, join_frames
 
-CLASSES: tuple[Any, ...] = (ReadOptions, DecodeBudget, CodecOptions, Limits)
+CLASSES: tuple[Any, ...] = (ReadOptions, DecodeBudget, CodecOptions, CaptureLimits)
 WRONG = {"int": (True, False, 1.0, 1.5, "9", None, -1, 2**63), "bool": (0, 1, 1.0, "no", None)}
 
 

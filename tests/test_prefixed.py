@@ -16,7 +16,7 @@ from kafka_msgs import (
     StreamsGroupTopologyKey,
     TransactionLogKey,
     TransactionLogValue,
-    message_classes,
+    iter_message_classes,
 )
 from kafka_msgs.drafts import kip_1071
 from kafka_msgs.errors import (
@@ -65,7 +65,7 @@ def test_a_message_behind_its_version_or_record_type(message: Any, version: int,
 
 
 def test_the_prefix_of_every_key_is_its_record_type() -> None:
-    keys = [cls for cls in message_classes() if cls.INFO.kind == "coordinator-key"]
+    keys = [cls for cls in iter_message_classes() if cls.INFO.kind == "coordinator-key"]
     assert len(keys) > 20
     for cls in keys:
         data = encode_versioned(cls(), 0)

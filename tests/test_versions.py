@@ -98,7 +98,7 @@ def test_intersection_is_that_of_the_sets(one: VersionRange, other: VersionRange
 
 @given(RANGES, RANGES)
 def test_covering_is_the_superset_relation(one: VersionRange, other: VersionRange) -> None:
-    assert one.covers(other) == (set(one) >= set(other))
+    assert one.contains(other) == (set(one) >= set(other))
 
 
 @given(RANGES, RANGES)

@@ -18,7 +18,7 @@ def show(stage: Stage) -> None:
         """
         from pathlib import Path
         from tempfile import mkdtemp
-        from kafka_msgs.offline.directories import ends_of, partitions_in
+        from kafka_msgs.offline.directories import end_offsets_of, partitions_in
         from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
         from kafka_msgs.samples import write_sample
 

@@ -38,11 +38,11 @@ def show(stage: Stage) -> None:
 def _offsets(stage: Stage) -> None:
     stage.run(
         """
-        from kafka_msgs.pipeline.group_offsets import offsets_run
+        from kafka_msgs.pipeline.group_offsets import group_offsets_run
         from kafka_msgs.pipeline.job import run_job
-        from kafka_msgs.pipeline.offsets_report import offsets_report
+        from kafka_msgs.pipeline.offsets_report import group_offsets_report
         from kafka_msgs.report import write_report
-        from kafka_msgs.spark.jobs.engine import StoredInputs, in_tasks
+        from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
 
         logs = StoredInputs([recordings / "groups" / "log"])
         ran = run_job(offsets_run(logs), str(out / "offsets"), in_tasks(spark))
@@ -59,8 +59,8 @@ def _offsets(stage: Stage) -> None:
 def _tasks(stage: Stage) -> None:
     stage.run(
         """
-        from kafka_msgs.pipeline.group_state import state_run
-        from kafka_msgs.pipeline.state_report import state_report
+        from kafka_msgs.pipeline.group_state import group_state_run
+        from kafka_msgs.pipeline.state_report import group_state_report
 
         groups = state_report(run_job(state_run(logs), str(out / "groups"), in_tasks(spark)))
         pages = write_report(groups, out / "groups")

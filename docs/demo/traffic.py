@@ -64,7 +64,7 @@ def _errors(item: Struct) -> Iterator[str]:
     for info in fields(type(item)):
         value: Any = getattr(item, info.attribute)
         if info.name.endswith("ErrorCode") and value:
-            code = ErrorCode.of(value)
+            code = ErrorCode.from_code(value)
             yield code.name if code is not None else str(value)
         for each in value if info.is_array and value else (value,):
             if isinstance(each, Struct):

@@ -16,8 +16,8 @@ from math import hypot
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kafka_msgs.groups.classic.states import PREVIOUS_STATES, ClassicState
-from kafka_msgs.groups.steps import MOVES, Status
+from kafka_msgs.groups.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState
+from kafka_msgs.groups.steps import VALID_TRANSITIONS, CoordinatorState
 from kafka_msgs_generator.files import write_atomically
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -42,24 +42,24 @@ def _onward(previous: Mapping[Any, frozenset[Any]]) -> dict[Any, frozenset[Any]]
 MACHINES: Final[Mapping[str, Machine]] = {
     "shard-states.svg": Machine(
         "The states of a partition",
-        MOVES,
+        VALID_TRANSITIONS,
         {
-            Status.INITIAL: (0, 0),
-            Status.LOADING: (1, 0),
-            Status.ACTIVE: (2, 0),
-            Status.FAILED: (0, 1),
-            Status.CLOSED: (2, 1),
+            CoordinatorState.INITIAL: (0, 0),
+            CoordinatorState.LOADING: (1, 0),
+            CoordinatorState.ACTIVE: (2, 0),
+            CoordinatorState.FAILED: (0, 1),
+            CoordinatorState.CLOSED: (2, 1),
         },
     ),
     "classic-group-states.svg": Machine(
         "The states of a classic group",
-        _onward(PREVIOUS_STATES),
+        _onward(VALID_PREVIOUS_STATES),
         {
-            ClassicState.EMPTY: (0, 0),
-            ClassicState.PREPARING_REBALANCE: (1, 0),
-            ClassicState.COMPLETING_REBALANCE: (2, 0),
-            ClassicState.STABLE: (2, 1),
-            ClassicState.DEAD: (0, 1),
+            ClassicGroupState.EMPTY: (0, 0),
+            ClassicGroupState.PREPARING_REBALANCE: (1, 0),
+            ClassicGroupState.COMPLETING_REBALANCE: (2, 0),
+            ClassicGroupState.STABLE: (2, 1),
+            ClassicGroupState.DEAD: (0, 1),
         },
     ),
 }

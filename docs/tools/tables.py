@@ -25,7 +25,7 @@ from kafka_msgs.admin import Admin
 from kafka_msgs.cli.group import command
 from kafka_msgs.client import ClientConfig, ConsumerConfig, ProducerConfig
 from kafka_msgs.client.property_table import SETTINGS, Role, Setting
-from kafka_msgs.lookup import message_classes
+from kafka_msgs.lookup import iter_message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.message_history import message_history
 from kafka_msgs.messages import ORIGINS
@@ -84,7 +84,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def messages_table() -> str:
     """Every message of the release."""
     head = ("message", "origin", "kind", "key", "versions", "flexible", "deprecated", "since Kafka", "compared by")
-    return markdown(head, (_message_row(cls) for cls in message_classes()))
+    return markdown(head, (_message_row(cls) for cls in iter_message_classes()))
 
 
 def _message_row(cls: type[Message]) -> tuple[object, ...]:
@@ -129,9 +129,9 @@ def origins_table() -> str:
     """How many messages there are, by origin."""
     rows = []
     for origin in sorted(set(ORIGINS.values())):
-        classes = [cls for cls in message_classes() if ORIGINS[cls.INFO.name] == origin]
+        classes = [cls for cls in iter_message_classes() if ORIGINS[cls.INFO.name] == origin]
         rows.append((origin, len(classes), _pairs(classes)))
-    everything = list(message_classes())
+    everything = list(iter_message_classes())
     rows.append(("**all**", len(everything), _pairs(everything)))
     return markdown(("origin", "messages", "(message, version) pairs"), rows)
 

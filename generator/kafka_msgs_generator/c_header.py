@@ -85,22 +85,22 @@ def _members(prefix: str, members: type[IntEnum]) -> dict[str, int]:
 
 _GROUPS: Final = {
     "Where the fields of the header of a batch of magic 2 start.": {
-        f"{name.upper()}_AT": layouts.place_in_header(name) for name in layouts.BATCH_HEADER
+        f"{name.upper()}_AT": layouts.header_field_offset(name) for name in layouts.BATCH_HEADER
     },
     "Bytes: the header, what a batch's size does not count, what its checksum does not cover, a UUID in hexadecimal.": {
         "HEADER_SIZE": layouts.HEADER_SIZE,
-        "SIZE_AND_OFFSET": layouts.SIZE_AND_OFFSET,
-        "CRC_FROM": layouts.CRC_FROM,
+        "SIZE_AND_OFFSET": layouts.LENGTH_AND_OFFSET_STRUCT,
+        "CRC_FROM": layouts.CRC_START,
         "UUID_TEXT": layouts.UUID_TEXT,
     },
     "The values of absent fields in the header, and how many records there are from one mark to the next.": {
         "NO_TIMESTAMP": layouts.NO_TIMESTAMP,
         "NO_PRODUCER": layouts.NO_PRODUCER,
-        "MARKED": layouts.MARKED,
+        "MARKED": layouts.MARK_INTERVAL,
     },
     "The attributes of a batch.": {name.upper(): value for name, value in layouts.ATTRIBUTES.items()},
     "How a value is written.": _members("", LengthFlag),
-    "What can be asked of records.": _members("PART_", layouts.RecordPart),
+    "What can be asked of records.": _members("PART_", layouts.RecordField),
     "The columns of records.": {
         f"RECORD_COLUMN_{name.upper()}": number for number, name in enumerate((*layouts.RECORD_COLUMNS, "count"))
     },

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from kafka_msgs.versions import VersionRange
 from kafka_msgs_generator.load import Node, parse_definition
-from kafka_msgs_generator.site import Site
+from kafka_msgs_generator.site import SourceObject
 
 __all__ = ["Definition", "canonical_text", "normal_form", "read_definition", "supported_errors"]
 
@@ -76,57 +76,57 @@ def canonical_text(definition: Definition) -> str:
 
 # Each reader below returns the value of a key in normal form, or None when the key may as well be absent.
 
-_Reader: TypeAlias = Callable[[Site, str], Any]
+_Reader: TypeAlias = Callable[[SourceObject, str], Any]
 
 
-def _versions(site: Site, key: str) -> str | None:
+def _versions(site: SourceObject, key: str) -> str | None:
     versions = site.versions(key)
     return None if versions is None else str(versions)
 
 
-def _flexible_versions(site: Site, key: str) -> str:
+def _flexible_versions(site: SourceObject, key: str) -> str:
     """Read a message's flexible versions, where a blank text means ``none`` and does not leave the key out."""
     return _versions(site, key) or "none"
 
 
-def _flag(site: Site, key: str) -> bool | None:
+def _flag(site: SourceObject, key: str) -> bool | None:
     return site.flag(key) or None
 
 
-def _trimmed(site: Site, key: str) -> str | None:
+def _trimmed(site: SourceObject, key: str) -> str | None:
     text = site.text(key)
     return text.strip() if text else None
 
 
-def _default(site: Site, key: str) -> str | None:
+def _default(site: SourceObject, key: str) -> str | None:
     return site.text(key) or None
 
 
-def _listeners(site: Site, key: str) -> list[str] | None:
+def _listeners(site: SourceObject, key: str) -> list[str] | None:
     return [str(node.value) for node in site.items(key)] or None
 
 
-def _map(site: Site, key: str) -> dict[str, str] | None:
+def _map(site: SourceObject, key: str) -> dict[str, str] | None:
     node = site.value(key)
     if node is None:
         return None
-    inner = Site.of(node, site.source, f"{site.path}.{key}", node.value if isinstance(node.value, dict) else ())
+    inner = SourceObject.of(node, site.source, f"{site.path}.{key}", node.value if isinstance(node.value, dict) else ())
     return {name: inner.required_text(name) for name in inner.members} or None
 
 
-def _dropped(site: Site, key: str) -> None:
+def _dropped(site: SourceObject, key: str) -> None:
     return None
 
 
-def _fields(site: Site, key: str) -> list[Definition]:
+def _fields(site: SourceObject, key: str) -> list[Definition]:
     return [_normal(node, site.source, site.path, _FIELD) for node in site.items(key)]
 
 
-def _inline_fields(site: Site, key: str) -> list[Definition] | None:
+def _inline_fields(site: SourceObject, key: str) -> list[Definition] | None:
     return _fields(site, key) or None
 
 
-def _structs(site: Site, key: str) -> list[Definition] | None:
+def _structs(site: SourceObject, key: str) -> list[Definition] | None:
     return [_normal(node, site.source, site.path, _STRUCT) for node in site.items(key)] or None
 
 
@@ -136,7 +136,7 @@ _FIELD: Final[Mapping[str, _Reader]] = {
     "versions": _versions,
     "nullableVersions": _versions,
     "taggedVersions": _versions,
-    "tag": Site.integer,
+    "tag": SourceObject.integer,
     "flexibleVersions": _versions,
     "default": _default,
     "ignorable": _flag,
@@ -159,7 +159,7 @@ _STRUCT: Final[Mapping[str, _Reader]] = {
 _MESSAGE: Final[Mapping[str, _Reader]] = {
     "name": _trimmed,
     "type": _trimmed,
-    "apiKey": Site.integer,
+    "apiKey": SourceObject.integer,
     "listeners": _listeners,
     "validVersions": _versions,
     "deprecatedVersions": _versions,
@@ -174,7 +174,7 @@ _MESSAGE: Final[Mapping[str, _Reader]] = {
 
 
 def _normal(node: Node, source: str | None, parent: str, keys: Mapping[str, _Reader]) -> Definition:
-    site = Site.of(node, source, parent, keys)
+    site = SourceObject.of(node, source, parent, keys)
     values = ((key, reader(site, key)) for key, reader in keys.items() if site.value(key) is not None)
     return {key: value for key, value in values if value is not None}
 

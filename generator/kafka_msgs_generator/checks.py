@@ -95,7 +95,7 @@ def _tag_alone(field: FieldSpec) -> SchemaError | None:
 
 def _tag_versions(field: FieldSpec) -> SchemaError | None:
     site, tagged = field.site, field.tagged
-    if not field.versions.covers(tagged):
+    if not field.versions.contains(tagged):
         return site.error("V34", f"taggedVersions {tagged} reach beyond versions {field.versions}", "taggedVersions")
     nullable = field.nullable.intersect(tagged)
     if not nullable.empty and nullable != tagged:
@@ -137,10 +137,10 @@ def _check_flexible(field: FieldSpec, message_flexible: VersionRange) -> None:
     if own is not None and field.type.scalar not in ("string", "bytes"):
         reason = f"only a string or bytes field has flexibleVersions of its own, not {field.type}"
         raise field.site.error("V42", reason, "flexibleVersions")
-    if own is not None and not message_flexible.covers(own):
+    if own is not None and not message_flexible.contains(own):
         reason = f"flexibleVersions {own} reach beyond the message's flexibleVersions {message_flexible}"
         raise field.site.error("V43", reason, "flexibleVersions")
     flexible = message_flexible if own is None else own
-    if not flexible.covers(field.tagged):
+    if not flexible.contains(field.tagged):
         reason = f"taggedVersions {field.tagged} reach beyond the flexible versions {flexible}"
         raise field.site.error("V39", reason, "taggedVersions")

@@ -27,7 +27,7 @@ from kafka_msgs_generator.ir import UNDOCUMENTED
 from kafka_msgs_generator.notation import read_notation
 from kafka_msgs_generator.output import Changes, ForeignFileError, apply, plan, summary
 from kafka_msgs_generator.package import message_package
-from kafka_msgs_generator.pipeline import Binding, InvalidDefinitionsError, Reading, compile_set
+from kafka_msgs_generator.pipeline import Binding, CompileOptions, InvalidDefinitionsError, compile_paths
 from kafka_msgs_generator.project import project_changes
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 
@@ -87,8 +87,8 @@ def compile_command(
         raise click.UsageError("--bind needs --lenient")
     bindings = [_binding(text) for text in binds]
     with _plain_errors():
-        reading = Reading(lenient, bindings, load_glossary(glossary) if glossary else UNDOCUMENTED)
-        compiled = compile_set(definitions, reading, partial=partial, progress=_Ticker())
+        reading = CompileOptions(lenient, bindings, load_glossary(glossary) if glossary else UNDOCUMENTED)
+        compiled = compile_paths(definitions, reading, partial=partial, progress=_Ticker())
         _finish([plan(out, message_package(compiled, _PACKAGE_DOC))], check)
 
 

@@ -20,9 +20,9 @@ from kafka_msgs.schema import ZERO_UUID
 from kafka_msgs.versions import VersionRange
 from kafka_msgs_generator.importer import import_release
 from kafka_msgs_generator.ir import Default, Field, Message, NewStruct, Struct
-from kafka_msgs_generator.pipeline import Reading, compile_file
+from kafka_msgs_generator.pipeline import CompileOptions, compile_file
 
-__all__ = ["Import", "compare_imports", "fields_by_path", "imported_release", "read_import"]
+__all__ = ["ImportedDefinitions", "compare_imports", "fields_by_path", "imported_release", "read_import"]
 
 _ABSENT: Final = "not there"
 _BROKEN: Final = "**Not compatible**"
@@ -34,7 +34,7 @@ are zero or empty are left out.
 
 
 @frozen
-class Import:
+class ImportedDefinitions:
     """What an import wrote: ``release``, messages by name (retired ones left out), and error codes by name."""
 
     release: str
@@ -42,30 +42,30 @@ class Import:
     errors: Mapping[str, int]
 
 
-def read_import(directory: Path) -> Import:
+def read_import(directory: Path) -> ImportedDefinitions:
     """Read a directory that the import wrote. Raises ``SchemaError`` when it is not one, or a definition is broken."""
     source = directory / "SOURCE.toml"
     if not source.is_file():
         raise SchemaError("not a directory that the import wrote: it has no SOURCE.toml", source=str(directory))
     files = sorted((directory / "kafka").glob("*/*.json"))
-    compiled = [compile_file(path, Reading(), path.parent.name).message for path in files]
+    compiled = [compile_file(path, CompileOptions(), path.parent.name).message for path in files]
     table = directory / "errors.json"
     errors = json.loads(table.read_text(encoding="utf-8")) if table.is_file() else []
-    return Import(
+    return ImportedDefinitions(
         release=tomllib.loads(source.read_text(encoding="utf-8"))["release"],
         messages={message.name: message for message in compiled if not message.retired},
         errors={error["name"]: error["code"] for error in errors},
     )
 
 
-def imported_release(release: str) -> Import:
+def imported_release(release: str) -> ImportedDefinitions:
     """Import a release of Kafka through Maven and return it. Raises the errors of ``import_release``."""
     with TemporaryDirectory() as folder:
         import_release(release, Path(folder))
         return read_import(Path(folder))
 
 
-def compare_imports(old: Import, new: Import, since: Mapping[str, str] | None = None) -> str:
+def compare_imports(old: ImportedDefinitions, new: ImportedDefinitions, since: Mapping[str, str] | None = None) -> str:
     """Return a page, in Markdown, of what is different in ``new``; ``since`` has the first release of messages."""
     added = [new.messages[name] for name in sorted(new.messages.keys() - old.messages.keys())]
     removed = [old.messages[name] for name in sorted(old.messages.keys() - new.messages.keys())]

@@ -61,7 +61,7 @@ def _default(field: FieldSpec) -> Default:
 
 
 def _check_null(field: FieldSpec) -> None:
-    if not field.nullable.covers(field.versions):
+    if not field.nullable.contains(field.versions):
         reason = f"it cannot be null in all its versions {field.versions}, only in {field.nullable}"
         raise _DefaultTextError("V66", reason)
 

@@ -26,7 +26,7 @@ from attrs import frozen
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import MAX_VERSION, VersionRange
 
-__all__ = ["Gap", "Glossary", "dangling_entries", "gaps", "load_glossary", "number_of_fields"]
+__all__ = ["Glossary", "MissingEntry", "dangling_entries", "gaps", "load_glossary", "number_of_fields"]
 
 _COMMON_FILE: Final = "common.toml"
 _ALL: Final = VersionRange(0, MAX_VERSION)
@@ -97,7 +97,7 @@ def load_glossary(directory: Path) -> Glossary:
 
 
 @frozen
-class Gap:
+class MissingEntry:
     """What the glossary lacks: ``key`` in the table of ``message``, and the ``facts`` of a field, such as its type."""
 
     message: str
@@ -105,12 +105,12 @@ class Gap:
     facts: str = ""
 
 
-def gaps(glossary: Glossary, definition: Mapping[str, Any]) -> list[Gap]:
+def gaps(glossary: Glossary, definition: Mapping[str, Any]) -> list[MissingEntry]:
     """Return what the glossary lacks for a definition: its purpose, under the key ``message``, and fields."""
     name = definition["name"]
-    lacking = [] if glossary.message(name) else [Gap(name, "message")]
+    lacking = [] if glossary.message(name) else [MissingEntry(name, "message")]
     return lacking + [
-        Gap(name, _key(name, path, struct), _facts(field))
+        MissingEntry(name, _key(name, path, struct), _facts(field))
         for path, struct, field in _fields(definition)
         if glossary.field(name, path, struct) is None
     ]

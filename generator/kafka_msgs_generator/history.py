@@ -17,7 +17,7 @@ from attrs import Factory, define
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import VersionRange
-from kafka_msgs_generator.compare import Import, fields_by_path
+from kafka_msgs_generator.compare import ImportedDefinitions, fields_by_path
 
 __all__ = [
     "History",
@@ -55,7 +55,7 @@ def read_history(definitions: Path) -> History:
     return History(data["releases"], *spans)
 
 
-def record(history: History, release: str, imported: Import) -> None:
+def record(history: History, release: str, imported: ImportedDefinitions) -> None:
     """Add a release to a history; raise ``SchemaError`` unless it is newer than the recorded ones."""
     if history.releases and _order(release) <= _order(history.releases[-1]):
         reason = f"{release} is not newer than {history.releases[-1]}; record releases from old to new"

@@ -22,7 +22,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 
-__all__ = ["Member", "Node", "Number", "Value", "parse_definition", "parse_definitions", "parse_first"]
+__all__ = ["Node", "Number", "ObjectEntry", "Value", "parse_definition", "parse_definitions", "parse_first"]
 
 _MAX_DEPTH: Final = 100
 _NO_BINDINGS: Final[Mapping[str, str]] = {}
@@ -68,14 +68,14 @@ class Node:
 
 
 @frozen(eq=False)
-class Member:
+class ObjectEntry:
     """One entry of a JSON object: the key, with its place, and the value."""
 
     key: Node
     value: Node
 
 
-Value: TypeAlias = str | bool | Number | tuple[Node, ...] | dict[str, Member] | None
+Value: TypeAlias = str | bool | Number | tuple[Node, ...] | dict[str, ObjectEntry] | None
 """What a node can hold: text, truth, number, list, object or null."""
 
 
@@ -164,15 +164,15 @@ class _Parser:
             return Number(number[0])
         return self._word()
 
-    def _object(self, depth: int) -> dict[str, Member]:
-        members: dict[str, Member] = {}
+    def _object(self, depth: int) -> dict[str, ObjectEntry]:
+        members: dict[str, ObjectEntry] = {}
         while self._next_item("{" if not members else ",", "}"):
             line, column = self._place()
             if not self._at_string():
                 self._fail(f"expected a key in double quotes, found {self._shown()}")
             key = self._string()
             self._expect(":")
-            member = Member(Node(key, line, column), self._value(depth + 1))
+            member = ObjectEntry(Node(key, line, column), self._value(depth + 1))
             if members.setdefault(key, member).value.value != member.value.value:
                 self._fail(f"the key {key!r} is repeated with another value", (line, column))
         return members

@@ -191,7 +191,7 @@ class _Lowering:
         if struct.name in self.open:
             chain = " -> ".join((*self.open[self.open.index(struct.name) :], struct.name))
             raise spec.site.error("V53", f"recursive struct {chain}", "type")
-        if not struct.versions.covers(scope.versions):
+        if not struct.versions.contains(scope.versions):
             reason = f"versions {scope.versions} of {spec.name} reach beyond {struct.versions} of {struct.name}"
             raise spec.site.error("V54", reason, "versions")
         self._common_struct(struct)

@@ -19,18 +19,18 @@ from kafka_msgs_generator.ir import UNDOCUMENTED, Documentation, Message
 from kafka_msgs_generator.load import Node, parse_definition, parse_definitions
 from kafka_msgs_generator.lower import lower_message
 from kafka_msgs_generator.naming import module_name
-from kafka_msgs_generator.site import Site
+from kafka_msgs_generator.site import SourceObject
 from kafka_msgs_generator.spec import KEYED_KINDS, MessageSpec, read_message
 
 __all__ = [
     "PARTNERS",
     "Binding",
+    "CompileOptions",
     "Compiled",
     "InvalidDefinitionsError",
-    "Reading",
     "compile_definitions",
     "compile_file",
-    "compile_set",
+    "compile_paths",
     "compile_text",
     "compile_texts",
     "definition_files",
@@ -53,7 +53,7 @@ class Binding:
 
 
 @frozen
-class Reading:
+class CompileOptions:
     """How to read definitions: strictly, or leniently with values for placeholder words; and what documents them."""
 
     lenient: bool = False
@@ -76,7 +76,7 @@ class Compiled:
     source: str
 
     @property
-    def site(self) -> Site:
+    def site(self) -> SourceObject:
         """The place of the definition, for errors."""
         return self.spec.site
 
@@ -89,26 +89,28 @@ class InvalidDefinitionsError(Exception):
         super().__init__("\n".join(str(error) for error in errors))
 
 
-def compile_text(text: str, source: str | None = None, reading: Reading | None = None, origin: str = "") -> Compiled:
+def compile_text(
+    text: str, source: str | None = None, reading: CompileOptions | None = None, origin: str = ""
+) -> Compiled:
     """Compile one definition; raise ``SchemaError`` when it breaks a rule."""
-    reading = reading or Reading()
+    reading = reading or CompileOptions()
     root = parse_definition(text, source, lenient=reading.lenient, bindings=reading.words(source))
     return _compile(root, source, reading, origin)
 
 
-def compile_texts(text: str, source: str | None, reading: Reading, origin: str = "") -> list[Compiled]:
+def compile_texts(text: str, source: str | None, reading: CompileOptions, origin: str = "") -> list[Compiled]:
     """Compile every definition in a text, which only a lenient reading allows to be more than one."""
     roots = parse_definitions(text, source, lenient=reading.lenient, bindings=reading.words(source))
     return [_compile(root, source, reading, origin) for root in roots]
 
 
-def compile_file(path: Path, reading: Reading, origin: str) -> Compiled:
+def compile_file(path: Path, reading: CompileOptions, origin: str) -> Compiled:
     """Compile the one definition in a file; ``SchemaError`` names it by ``origin`` and file name."""
     source = f"{origin}/{path.name}"
     return compile_text(_read(path, source), source, reading, origin)
 
 
-def compile_definitions(path: Path, reading: Reading, origin: str) -> list[Compiled]:
+def compile_definitions(path: Path, reading: CompileOptions, origin: str) -> list[Compiled]:
     """Compile every definition in a file, as ``compile_texts`` does; ``SchemaError`` names the file."""
     source = f"{origin}/{path.name}"
     return compile_texts(_read(path, source), source, reading, origin)
@@ -121,13 +123,13 @@ def _read(path: Path, source: str) -> str:
         raise SchemaError(f"not UTF-8: {error.reason} at byte {error.start}", source=source, rule="V3") from None
 
 
-def _compile(root: Node, source: str | None, reading: Reading, origin: str) -> Compiled:
+def _compile(root: Node, source: str | None, reading: CompileOptions, origin: str) -> Compiled:
     spec = read_message(root, source)
     return Compiled(lower_message(spec, reading.documentation), spec, origin, source or f"{spec.name}.json")
 
 
-def compile_set(
-    paths: Sequence[Path], reading: Reading, *, partial: bool, progress: Progress | None = None
+def compile_paths(
+    paths: Sequence[Path], reading: CompileOptions, *, partial: bool, progress: Progress | None = None
 ) -> list[Compiled]:
     """Compile the definitions at ``paths``, files or directories, as one set.
 

@@ -15,7 +15,7 @@ from kafka_msgs_generator.glossary import load_glossary
 from kafka_msgs_generator.history import read_history
 from kafka_msgs_generator.output import Changes, plan
 from kafka_msgs_generator.package import api_keys_module, drafts_package, error_codes_module, message_package
-from kafka_msgs_generator.pipeline import Compiled, Progress, Reading, compile_set
+from kafka_msgs_generator.pipeline import Compiled, CompileOptions, Progress, compile_paths
 
 __all__ = ["project_changes"]
 
@@ -25,9 +25,9 @@ def project_changes(definitions: Path, package: Path, progress: Progress | None 
 
     Raises `InvalidDefinitionsError` when definitions break rules.
     """
-    reading = Reading(documentation=load_glossary(definitions / "glossary"))
+    reading = CompileOptions(documentation=load_glossary(definitions / "glossary"))
     origins = sorted(path for path in (definitions / "kafka").iterdir() if path.is_dir())
-    compiled = compile_set(origins, reading, partial=False, progress=progress)
+    compiled = compile_paths(origins, reading, partial=False, progress=progress)
     release = tomllib.loads((definitions / "SOURCE.toml").read_text(encoding="utf-8"))["release"]
     doc = f"Every message of Apache Kafka {release}; importing one name loads that message's module alone."
     errors = json.loads((definitions / "errors.json").read_text(encoding="utf-8"))
@@ -39,7 +39,7 @@ def project_changes(definitions: Path, package: Path, progress: Progress | None 
     ]
 
 
-def _drafts(directory: Path, reading: Reading) -> Iterator[tuple[str, tuple[str, list[Compiled]]]]:
+def _drafts(directory: Path, reading: CompileOptions) -> Iterator[tuple[str, tuple[str, list[Compiled]]]]:
     for about in sorted(directory.glob("*/draft.toml")):
         title = tomllib.loads(about.read_text(encoding="utf-8"))["title"]
-        yield about.parent.name, (title, compile_set([about.parent], reading, partial=True))
+        yield about.parent.name, (title, compile_paths([about.parent], reading, partial=True))

@@ -19,12 +19,12 @@ from typing import Any, Final
 from weakref import WeakValueDictionary, finalize
 
 from kafka_msgs.errors import SchemaError
-from kafka_msgs.schema import Described, Struct
+from kafka_msgs.schema import MessageStruct, Struct
 from kafka_msgs_generator.emit import message_module
 from kafka_msgs_generator.pipeline import (
     Binding,
     Compiled,
-    Reading,
+    CompileOptions,
     compile_definitions,
     compile_file,
     compile_text,
@@ -40,7 +40,7 @@ _FILE_NAME: Final = re.compile(r"[^{}\n\0]*\.[A-Za-z]\w*")
 
 def compile_schema(
     text_or_path: str | Path, *, lenient: bool = False, bindings: Mapping[str, str] | None = None
-) -> type[Described]:
+) -> type[MessageStruct]:
     """Return the message class that a definition describes.
 
     ``text_or_path`` is the definition's text, or a file's path: a ``Path``, or one line without braces that ends in a
@@ -59,7 +59,7 @@ def compile_schema(
 
 def compile_schemas(
     text_or_path: str | Path, *, lenient: bool = False, bindings: Mapping[str, str] | None = None
-) -> list[type[Described]]:
+) -> list[type[MessageStruct]]:
     """Return the message classes of all definitions in a text, a file or a directory.
 
     A file has one, or with ``lenient`` one or more. A directory, always a ``Path``, is read with all below it, also one
@@ -75,8 +75,8 @@ def compile_schemas(
     return _in_force([each for origin, file in files for each in compile_definitions(file, reading, origin)])
 
 
-def _reading(lenient: bool, bindings: Mapping[str, str] | None) -> Reading:
-    return Reading(lenient=lenient, bindings=[Binding(word, value) for word, value in (bindings or {}).items()])
+def _reading(lenient: bool, bindings: Mapping[str, str] | None) -> CompileOptions:
+    return CompileOptions(lenient=lenient, bindings=[Binding(word, value) for word, value in (bindings or {}).items()])
 
 
 def _path(text_or_path: str | Path) -> Path | None:
@@ -85,7 +85,7 @@ def _path(text_or_path: str | Path) -> Path | None:
     return Path(text_or_path)
 
 
-def _in_force(compiled: list[Compiled]) -> list[type[Described]]:
+def _in_force(compiled: list[Compiled]) -> list[type[MessageStruct]]:
     """Return the classes of the messages that are not retired; raise ``SchemaError`` if all of them are."""
     found = [each for each in compiled if not each.message.retired]
     if not found:
@@ -111,7 +111,7 @@ class _Module(ModuleType):
         return sorted([*super().__dir__(), *self._classes])
 
 
-def _execute(compiled: Compiled) -> type[Described]:
+def _execute(compiled: Compiled) -> type[MessageStruct]:
     text = message_module(compiled.message, compiled.source)
     name = f"{compiled.message.name}_{next(_serial)}"
     file = f"<kafka-msgs {name}>"
@@ -122,7 +122,7 @@ def _execute(compiled: Compiled) -> type[Described]:
     for each in structs:  # typing resolves names in modules, but this module does not keep its classes alive
         namespace[each].__annotations__.update(get_annotations(namespace[each], globals=namespace, eval_str=True))
     sys.modules[name] = _Module(name, file, {each: namespace[each] for each in structs})
-    cls: type[Described] = namespace[compiled.message.name]
+    cls: type[MessageStruct] = namespace[compiled.message.name]
     finalize(cls, _forget, name).atexit = False
     return cls
 

@@ -14,9 +14,9 @@ from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import MAX_VERSION, VersionRange
-from kafka_msgs_generator.load import Member, Node, Number
+from kafka_msgs_generator.load import Node, Number, ObjectEntry
 
-__all__ = ["Site"]
+__all__ = ["SourceObject"]
 
 _WHOLE = re.compile(r"-?[0-9]+", re.ASCII)
 _LONGEST_NUMBER = 20
@@ -26,7 +26,7 @@ _FLAGS = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 
 
 @frozen(eq=False)
-class Site:
+class SourceObject:
     """An object of a definition and its place.
 
     ``path`` is the dotted way to it, such as ``OffsetFetchRequest.Groups.Topics``. Every accessor returns None for a
@@ -36,10 +36,10 @@ class Site:
     source: str | None
     path: str
     node: Node
-    members: dict[str, Member]
+    members: dict[str, ObjectEntry]
 
     @classmethod
-    def of(cls, node: Node, source: str | None, parent: str, keys: Collection[str]) -> Site:
+    def of(cls, node: Node, source: str | None, parent: str, keys: Collection[str]) -> SourceObject:
         """Open ``node`` as an object that may have ``keys``; ``parent`` is the path of what contains it."""
         if not isinstance(node.value, dict):
             raise SchemaError(

@@ -16,7 +16,7 @@ from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import MAX_VERSION, NONE, VersionRange
 from kafka_msgs_generator.load import Node
 from kafka_msgs_generator.naming import RESERVED_CLASS_NAMES, module_name
-from kafka_msgs_generator.site import Site
+from kafka_msgs_generator.site import SourceObject
 from kafka_msgs_generator.types import ENTITY_TYPES, FieldType, TypeTextError, parse_type
 
 __all__ = ["KEYED_KINDS", "KINDS", "FieldSpec", "MessageSpec", "StructSpec", "read_message"]
@@ -47,7 +47,7 @@ _ERROR_NAME = re.compile(r"[A-Z][A-Z0-9_]*", re.ASCII)
 class FieldSpec:
     """A field as written. ``versions`` falls back to the tagged versions; ``flexible`` is None without an override."""
 
-    site: Site
+    site: SourceObject
     name: str
     type: FieldType
     versions: VersionRange
@@ -68,7 +68,7 @@ class FieldSpec:
 class StructSpec:
     """A common struct as written."""
 
-    site: Site
+    site: SourceObject
     name: str
     versions: VersionRange
     about: str
@@ -79,7 +79,7 @@ class StructSpec:
 class MessageSpec:
     """A whole definition as written. ``versions`` is empty for a retired message."""
 
-    site: Site
+    site: SourceObject
     name: str
     kind: str
     api_key: int | None
@@ -102,7 +102,7 @@ class MessageSpec:
 
 def read_message(root: Node, source: str | None = None) -> MessageSpec:
     """Return the definition that ``root`` holds; raise ``SchemaError`` when a value is not what its key asks for."""
-    site = Site.of(root, source, "", _MESSAGE_KEYS)
+    site = SourceObject.of(root, source, "", _MESSAGE_KEYS)
     kind = site.choice("type", KINDS)
     if kind is None:
         raise site.error("V4", "missing required key 'type'")
@@ -129,7 +129,7 @@ def read_message(root: Node, source: str | None = None) -> MessageSpec:
 
 def _check_message(spec: MessageSpec) -> None:
     site = spec.site
-    if not spec.retired and not spec.versions.covers(spec.deprecated):
+    if not spec.retired and not spec.versions.contains(spec.deprecated):
         reason = f"deprecatedVersions {spec.deprecated} reach beyond validVersions {spec.versions}"
         raise site.error("V15", reason, "deprecatedVersions")
     if spec.listeners and spec.kind != "request":
@@ -150,7 +150,7 @@ def _check_coordinator_key(spec: MessageSpec) -> None:
         raise spec.site.error("K1", f"a coordinator-key is never flexible, not {spec.flexible}", "flexibleVersions")
 
 
-def _valid_versions(site: Site) -> VersionRange:
+def _valid_versions(site: SourceObject) -> VersionRange:
     versions = site.versions("validVersions")
     if versions is None:
         raise site.error("V7", "validVersions is not stated", "validVersions")
@@ -159,7 +159,7 @@ def _valid_versions(site: Site) -> VersionRange:
     return versions
 
 
-def _flexible_versions(site: Site, versions: VersionRange) -> VersionRange:
+def _flexible_versions(site: SourceObject, versions: VersionRange) -> VersionRange:
     """Read a message's flexible versions; empty text means none, but only a retired message may lack the key."""
     if site.text("flexibleVersions") is None and not versions.empty:
         raise site.error("V12", "flexibleVersions is not stated", "flexibleVersions")
@@ -169,7 +169,7 @@ def _flexible_versions(site: Site, versions: VersionRange) -> VersionRange:
     return flexible
 
 
-def _class_name(site: Site, name: str, what: str, key: str = "name") -> str:
+def _class_name(site: SourceObject, name: str, what: str, key: str = "name") -> str:
     if not _CLASS_NAME.fullmatch(name):
         raise site.error("V25", f"{name!r} cannot name a {what}: it is not a capitalised identifier", key)
     if name in RESERVED_CLASS_NAMES:
@@ -179,8 +179,8 @@ def _class_name(site: Site, name: str, what: str, key: str = "name") -> str:
     return name
 
 
-def _read_struct(node: Node, parent: Site) -> StructSpec:
-    site = Site.of(node, parent.source, parent.path, _STRUCT_KEYS)
+def _read_struct(node: Node, parent: SourceObject) -> StructSpec:
+    site = SourceObject.of(node, parent.source, parent.path, _STRUCT_KEYS)
     name = site.required_text("name")
     if not name[:1].isupper():
         raise site.error("V50", f"the common struct {name!r} must start with an upper-case letter", "name")
@@ -194,15 +194,15 @@ def _read_struct(node: Node, parent: Site) -> StructSpec:
     )
 
 
-def _stated_versions(site: Site, name: str) -> VersionRange:
+def _stated_versions(site: SourceObject, name: str) -> VersionRange:
     versions = site.versions("versions")
     if versions is None:
         raise site.error("V7", f"the versions of {name!r} are not stated", "versions")
     return versions
 
 
-def _read_field(node: Node, parent: Site) -> FieldSpec:
-    site = Site.of(node, parent.source, parent.path, _FIELD_KEYS)
+def _read_field(node: Node, parent: SourceObject) -> FieldSpec:
+    site = SourceObject.of(node, parent.source, parent.path, _FIELD_KEYS)
     name = site.required_text("name")
     if not _FIELD_NAME.fullmatch(name):
         raise site.error("V16", f"invalid field name {name!r}: it must be a letter, then letters and digits", "name")
@@ -226,7 +226,7 @@ def _read_field(node: Node, parent: Site) -> FieldSpec:
     )
 
 
-def _read_type(site: Site) -> FieldType:
+def _read_type(site: SourceObject) -> FieldType:
     text = site.required_text("type")
     try:
         type_ = parse_type(text)
@@ -237,17 +237,17 @@ def _read_type(site: Site) -> FieldType:
     return type_
 
 
-def _about(site: Site) -> str:
+def _about(site: SourceObject) -> str:
     """The text of the definition's author, in one line without control characters."""
     return " ".join("".join(char if char.isprintable() else " " for char in site.text("about") or "").split())
 
 
-def _entity(site: Site) -> str | None:
+def _entity(site: SourceObject) -> str | None:
     entity = site.choice("entityType", ENTITY_TYPES)
     return None if entity == "unknown" else entity
 
 
-def _header_versions(site: Site, kind: str) -> tuple[tuple[VersionRange, int], ...]:
+def _header_versions(site: SourceObject, kind: str) -> tuple[tuple[VersionRange, int], ...]:
     """Read the map from version ranges to header versions that newer definitions state."""
     node = site.value("headerVersions")
     if node is None:
@@ -270,7 +270,7 @@ def _header_versions(site: Site, kind: str) -> tuple[tuple[VersionRange, int], .
     return result
 
 
-def _supported_errors(site: Site) -> Mapping[str, VersionRange]:
+def _supported_errors(site: SourceObject) -> Mapping[str, VersionRange]:
     errors = _text_map(site, "supportedErrors", "X1")
     for name in errors:
         if not _ERROR_NAME.fullmatch(name):
@@ -278,18 +278,18 @@ def _supported_errors(site: Site) -> Mapping[str, VersionRange]:
     return {name: site.parse_versions(text, f"supportedErrors {name}", at) for name, (at, text) in errors.items()}
 
 
-def _text_map(site: Site, key: str, rule: str) -> dict[str, tuple[Node, str]]:
+def _text_map(site: SourceObject, key: str, rule: str) -> dict[str, tuple[Node, str]]:
     """Read an object whose values are texts or numbers; absent is empty."""
     node = site.value(key)
     if node is None:
         return {}
     if not isinstance(node.value, dict):
         raise site.error(rule, f"{key} must be an object", key)
-    inner = Site(site.source, site.path, node, node.value)
+    inner = SourceObject(site.source, site.path, node, node.value)
     return {name: (member.value, _entry(inner, name, rule)) for name, member in inner.members.items()}
 
 
-def _entry(inner: Site, name: str, rule: str) -> str:
+def _entry(inner: SourceObject, name: str, rule: str) -> str:
     try:
         return inner.required_text(name)
     except SchemaError as error:

@@ -738,7 +738,7 @@ static void collector_releasebuffer(Collector *self, Py_buffer *Py_UNUSED(view))
 static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     unsigned long long base_offset, highest_offset;
     PyObject *base_timestamp, *room;
-    if (!PyArg_ParseTuple(args, "KKOO:RecordCollector", &base_offset, &highest_offset, &base_timestamp, &room))
+    if (!PyArg_ParseTuple(args, "KKOO:RecordAppender", &base_offset, &highest_offset, &base_timestamp, &room))
         return NULL;
     CoreState *core = core_of_type(type);
     Collector *self = core == NULL ? NULL : (Collector *)type->tp_alloc(type, 0);
@@ -908,7 +908,7 @@ int records_add(PyObject *module, RecordsState *state) {
     }
     state->empty_tuple = PyTuple_New(0);
     if (state->empty_tuple == NULL || add_storages(module, state) < 0 ||
-        !core_add_type(module, CORE_NAME ".RecordCollector", sizeof(Collector), Py_TPFLAGS_IMMUTABLETYPE,
+        !core_add_type(module, CORE_NAME ".RecordAppender", sizeof(Collector), Py_TPFLAGS_IMMUTABLETYPE,
                        collector_slots, NULL) ||
         !core_add_type(module, CORE_NAME ".DeliveryStorage", sizeof(Delivery), Py_TPFLAGS_BASETYPE, delivery_slots,
                        NULL))

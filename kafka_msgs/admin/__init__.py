@@ -15,13 +15,13 @@ from kafka_msgs.admin.async_admin import AsyncAdmin
 from kafka_msgs.admin.cluster import ClusterDescription, Features, FeatureUpdate, Quorum
 from kafka_msgs.admin.configs import ConfigChange, ConfigResource
 from kafka_msgs.admin.descriptions import GroupDescription, GroupListing, GroupMember
-from kafka_msgs.admin.group_offsets import CommittedOffset
+from kafka_msgs.admin.group_offsets import OffsetAndMetadata
 from kafka_msgs.admin.groups import MemberToRemove
-from kafka_msgs.admin.log_dirs import Replica
+from kafka_msgs.admin.log_dirs import TopicPartitionReplica
 from kafka_msgs.admin.partitions import IsolationLevel, OffsetSpec
 from kafka_msgs.admin.quotas import ANY_NAME
 from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
-from kafka_msgs.admin.results import Gathered, Results
+from kafka_msgs.admin.results import PartialList, Results
 from kafka_msgs.admin.streams_groups import (
     StreamsGroupDescription,
     StreamsGroupMemberDescription,
@@ -33,7 +33,7 @@ from kafka_msgs.admin.transactions import ProducerIdAndEpoch
 from kafka_msgs.admin.users import ScramDeletion, ScramUpsertion
 from kafka_msgs.enums import (
     AclOperation,
-    AclPermission,
+    AclPermissionType,
     AlterConfigOp,
     ConfigResourceType,
     ConfigSource,
@@ -52,12 +52,11 @@ __all__ = [
     "AclBinding",
     "AclFilter",
     "AclOperation",
-    "AclPermission",
+    "AclPermissionType",
     "Admin",
     "AlterConfigOp",
     "AsyncAdmin",
     "ClusterDescription",
-    "CommittedOffset",
     "ConfigChange",
     "ConfigResource",
     "ConfigResourceType",
@@ -66,7 +65,6 @@ __all__ = [
     "ElectionType",
     "FeatureUpdate",
     "Features",
-    "Gathered",
     "GroupDescription",
     "GroupListing",
     "GroupMember",
@@ -76,13 +74,14 @@ __all__ = [
     "MemberToRemove",
     "NewPartitions",
     "NewTopic",
+    "OffsetAndMetadata",
     "OffsetChange",
     "OffsetSpec",
     "OffsetTarget",
+    "PartialList",
     "PatternType",
     "ProducerIdAndEpoch",
     "Quorum",
-    "Replica",
     "ResourceType",
     "Results",
     "ScramDeletion",
@@ -92,5 +91,6 @@ __all__ = [
     "StreamsGroupMemberDescription",
     "StreamsGroupSubtopologyDescription",
     "TopicInfo",
+    "TopicPartitionReplica",
     "UpgradeType",
 ]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from kafka_msgs.admin.results import Results, api_of, nothing, outcomes, raise_top_level
+from kafka_msgs.admin.results import Results, api_name, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Steps
-from kafka_msgs.enums import AclOperation, AclPermission, PatternType, ResourceType
+from kafka_msgs.client.waiting import Flow
+from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.messages.create_acls_request import AclCreation, CreateAclsRequest
 from kafka_msgs.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from kafka_msgs.messages.delete_acls_response import DeleteAclsFilterResult, DeleteAclsMatchingAcl
@@ -23,14 +23,14 @@ class AclBinding:
     """A rule: whether a principal, from a host, may do an operation on a resource.
 
     ``principal`` is such as ``User:alice``; ``host`` is an address, or ``*`` for all. The numbers are members of
-    ``ResourceType``, ``PatternType``, ``AclOperation`` and ``AclPermission``, or those of a later release.
+    ``ResourceType``, ``PatternType``, ``AclOperation`` and ``AclPermissionType``, or those of a later release.
     """
 
     resource_type: int
     resource_name: str
     principal: str
     operation: int
-    permission: int = AclPermission.ALLOW
+    permission: int = AclPermissionType.ALLOW
     host: str = "*"
     pattern_type: int = PatternType.LITERAL
 
@@ -43,14 +43,14 @@ class AclFilter:
     resource_name: str | None = None
     principal: str | None = None
     operation: int = AclOperation.ANY
-    permission: int = AclPermission.ANY
+    permission: int = AclPermissionType.ANY
     host: str | None = None
     pattern_type: int = PatternType.ANY
 
 
 def describe_acls(
-    core: ClientCore, acl_filter: AclFilter | None = None, *, timeout: float | None = None
-) -> Steps[tuple[AclBinding, ...]]:
+    client: ClientCore, acl_filter: AclFilter | None = None, *, timeout: float | None = None
+) -> Flow[tuple[AclBinding, ...]]:
     """Return the rules that a filter matches, or all."""
     wanted = acl_filter or AclFilter()
     request = DescribeAclsRequest(
@@ -62,8 +62,8 @@ def describe_acls(
         operation=wanted.operation,
         permission_type=wanted.permission,
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return tuple(
         AclBinding(
             resource_type=resource.resource_type,
@@ -80,8 +80,8 @@ def describe_acls(
 
 
 def create_acls(
-    core: ClientCore, acls: Sequence[AclBinding], *, timeout: float | None = None
-) -> Steps[Results[AclBinding, None]]:
+    client: ClientCore, acls: Sequence[AclBinding], *, timeout: float | None = None
+) -> Flow[Results[AclBinding, None]]:
     """Create rules. A rule that exists already succeeds."""
     request = CreateAclsRequest(
         creations=tuple(
@@ -97,13 +97,13 @@ def create_acls(
             for acl in acls
         )
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    return outcomes(api_of(request), zip(acls, response.results, strict=False), nothing, acls)
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    return outcomes(api_name(request), zip(acls, response.results, strict=False), no_value, acls)
 
 
 def delete_acls(
-    core: ClientCore, filters: Sequence[AclFilter], *, timeout: float | None = None
-) -> Steps[Results[AclFilter, Results[AclBinding, None]]]:
+    client: ClientCore, filters: Sequence[AclFilter], *, timeout: float | None = None
+) -> Flow[Results[AclFilter, Results[AclBinding, None]]]:
     """Delete the rules that filters match. The value of each filter is the outcome of each rule that it matched."""
     request = DeleteAclsRequest(
         filters=tuple(
@@ -119,12 +119,12 @@ def delete_acls(
             for each in filters
         )
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    return outcomes(api_of(request), zip(filters, response.filter_results, strict=False), _deleted, filters)
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    return outcomes(api_name(request), zip(filters, response.filter_results, strict=False), _deleted, filters)
 
 
 def _deleted(result: DeleteAclsFilterResult) -> Results[AclBinding, None]:
-    return outcomes("DeleteAcls", ((_matched(acl), acl) for acl in result.matching_acls), nothing)
+    return outcomes("DeleteAcls", ((_matched(acl), acl) for acl in result.matching_acls), no_value)
 
 
 def _matched(acl: DeleteAclsMatchingAcl) -> AclBinding:

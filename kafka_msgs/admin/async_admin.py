@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from kafka_msgs.admin.cluster import ClusterDescription, Features, FeatureUpdate, Quorum
     from kafka_msgs.admin.configs import ConfigChange, ConfigResource
     from kafka_msgs.admin.descriptions import AnyGroupDescription, GroupDescription, GroupListing
-    from kafka_msgs.admin.group_offsets import CommittedOffset, Wanted
+    from kafka_msgs.admin.group_offsets import OffsetAndMetadata, Wanted
     from kafka_msgs.admin.groups import MemberToRemove
-    from kafka_msgs.admin.log_dirs import Replica
+    from kafka_msgs.admin.log_dirs import TopicPartitionReplica
     from kafka_msgs.admin.quotas import QuotaEntity, _AnyName
     from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
-    from kafka_msgs.admin.results import Gathered, Results
+    from kafka_msgs.admin.results import PartialList, Results
     from kafka_msgs.admin.streams_groups import StreamsGroupDescription
     from kafka_msgs.admin.topics import NewPartitions, NewTopic
     from kafka_msgs.admin.transactions import ProducerIdAndEpoch
@@ -105,7 +105,7 @@ class AsyncAdmin(AsyncFacade):
 
     async def list_groups(
         self, *, types: Collection[GroupType] = (), states: Collection[GroupState] = (), timeout: float | None = None
-    ) -> Gathered[GroupListing]:
+    ) -> PartialList[GroupListing]:
         """Return the groups of all coordinators: of these types and states, or all (KIP-518, KIP-848).
 
         A filter that a broker does not know is an error of that broker.
@@ -193,7 +193,7 @@ class AsyncAdmin(AsyncFacade):
 
     async def list_group_offsets(
         self, group_id: str, partitions: Wanted = None, *, require_stable: bool = False, timeout: float | None = None
-    ) -> Results[TopicPartition, CommittedOffset]:
+    ) -> Results[TopicPartition, OffsetAndMetadata]:
         """Return the offsets that a group has committed (KIP-88).
 
         Without ``partitions`` it is every partition that the group has an offset for, also of topics that no member reads,
@@ -209,7 +209,7 @@ class AsyncAdmin(AsyncFacade):
 
     async def list_offsets_of_groups(
         self, groups: Mapping[str, Wanted], *, require_stable: bool = False, timeout: float | None = None
-    ) -> Results[str, Results[TopicPartition, CommittedOffset]]:
+    ) -> Results[str, Results[TopicPartition, OffsetAndMetadata]]:
         """Return the offsets that many groups have committed: one request per coordinator (KIP-709).
 
         ``groups`` gives the partitions to ask for, or None for all, as in ``list_group_offsets``. A broker that cannot
@@ -222,7 +222,7 @@ class AsyncAdmin(AsyncFacade):
         )
 
     async def alter_group_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, int | CommittedOffset], *, timeout: float | None = None
+        self, group_id: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
         """Set the offsets of a group; partitions that are not mentioned keep theirs.
 
@@ -257,7 +257,7 @@ class AsyncAdmin(AsyncFacade):
         each partition. Raises ``BrokerError`` if the group as a whole failed.
         """
         return await self._run(
-            _resets.plan_group_offsets(self.client.core, group_id, target, partitions, timeout=timeout)
+            _resets.plan_offset_reset(self.client.core, group_id, target, partitions, timeout=timeout)
         )
 
     async def reset_group_offsets(
@@ -318,7 +318,7 @@ class AsyncAdmin(AsyncFacade):
 
     async def list_streams_group_offsets(
         self, groups: Mapping[str, Wanted], *, require_stable: bool = False, timeout: float | None = None
-    ) -> Results[str, Results[TopicPartition, CommittedOffset]]:
+    ) -> Results[str, Results[TopicPartition, OffsetAndMetadata]]:
         """Return the offsets that many groups have committed: one request per coordinator (KIP-709).
 
         ``groups`` gives the partitions to ask for, or None for all, as in ``list_group_offsets``. A broker that cannot
@@ -331,7 +331,7 @@ class AsyncAdmin(AsyncFacade):
         )
 
     async def alter_streams_group_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, int | CommittedOffset], *, timeout: float | None = None
+        self, group_id: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
         """Set the offsets of a group; partitions that are not mentioned keep theirs.
 
@@ -553,8 +553,8 @@ class AsyncAdmin(AsyncFacade):
         return await self._run(_log_dirs.describe_log_dirs(self.client.core, brokers, partitions, timeout=timeout))
 
     async def alter_replica_log_dirs(
-        self, moves: Mapping[Replica, str], *, timeout: float | None = None
-    ) -> Results[Replica, None]:
+        self, moves: Mapping[TopicPartitionReplica, str], *, timeout: float | None = None
+    ) -> Results[TopicPartitionReplica, None]:
         """Move replicas to other log directories of their brokers, given by path. It begins the move, and does not wait."""
         return await self._run(_log_dirs.alter_replica_log_dirs(self.client.core, moves, timeout=timeout))
 
@@ -568,7 +568,7 @@ class AsyncAdmin(AsyncFacade):
         running_longer_than_ms: int = -1,
         id_pattern: str | None = None,
         timeout: float | None = None,
-    ) -> Gathered[ListedTransaction]:
+    ) -> PartialList[ListedTransaction]:
         """Return the transactions of all coordinators: of these states (such as ``Ongoing``) and producers, or all.
 
         ``running_longer_than_ms`` (KIP-994) and ``id_pattern`` (a regular expression of RE2, KIP-1152) need brokers that
@@ -594,11 +594,11 @@ class AsyncAdmin(AsyncFacade):
         )
 
     async def describe_producers(
-        self, partitions: Collection[TopicPartition], *, node: int | None = None, timeout: float | None = None
+        self, partitions: Collection[TopicPartition], *, broker_id: int | None = None, timeout: float | None = None
     ) -> Results[TopicPartition, tuple[ProducerState, ...]]:
         """Return the producers that partitions know: of the leaders, or of the replicas on one broker."""
         return await self._run(
-            _transactions.describe_producers(self.client.core, partitions, node=node, timeout=timeout)
+            _transactions.describe_producers(self.client.core, partitions, broker_id=broker_id, timeout=timeout)
         )
 
     async def abort_transaction(
@@ -760,13 +760,13 @@ class AsyncAdmin(AsyncFacade):
         """Return the broker id of the coordinator of each group, transaction or share partition."""
         return await self._run(_cluster.find_coordinators(self.client.core, keys, kind, timeout=timeout))
 
-    async def api_versions(self, node: int | None = None, *, timeout: float | None = None) -> ApiVersionsResponse:
+    async def api_versions(self, broker_id: int | None = None, *, timeout: float | None = None) -> ApiVersionsResponse:
         """Return what a broker says it can do: its versions of every api, and its features."""
-        return await self._run(_cluster.api_versions(self.client.core, node, timeout=timeout))
+        return await self._run(_cluster.api_versions(self.client.core, broker_id, timeout=timeout))
 
-    async def describe_features(self, node: int | None = None, *, timeout: float | None = None) -> Features:
+    async def describe_features(self, broker_id: int | None = None, *, timeout: float | None = None) -> Features:
         """Return the features of the cluster, and what the asked broker supports (KIP-584)."""
-        return await self._run(_cluster.describe_features(self.client.core, node, timeout=timeout))
+        return await self._run(_cluster.describe_features(self.client.core, broker_id, timeout=timeout))
 
     async def update_features(
         self, updates: Mapping[str, int | FeatureUpdate], *, validate_only: bool = False, timeout: float | None = None
@@ -838,6 +838,6 @@ class AsyncAdmin(AsyncFacade):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         await self.close()

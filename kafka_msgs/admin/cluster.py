@@ -7,13 +7,13 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.admin.keyed import AtCoordinators, left_ms
-from kafka_msgs.admin.results import Results, api_of, itself, nothing, outcomes, raise_top_level
+from kafka_msgs.admin.keyed import CoordinatorFanOut, milliseconds_left
+from kafka_msgs.admin.results import Results, api_name, item_as_value, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.network import Address
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Steps
-from kafka_msgs.enums import AclOperation, UpgradeType, authorized_operations
+from kafka_msgs.client.waiting import Flow
+from kafka_msgs.enums import AclOperation, UpgradeType, decode_authorized_operations
 from kafka_msgs.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
@@ -97,13 +97,13 @@ class Quorum:
 
 
 def describe_cluster(
-    core: ClientCore,
+    client: ClientCore,
     *,
     controllers: bool = False,
     include_fenced_brokers: bool = False,
     include_authorized_operations: bool = False,
     timeout: float | None = None,
-) -> Steps[ClusterDescription]:
+) -> Flow[ClusterDescription]:
     """Return the nodes of the cluster. ``controllers`` asks for controllers instead of brokers (KIP-919).
 
     Only a controller answers that: the client must be connected to controllers then.
@@ -113,46 +113,48 @@ def describe_cluster(
         endpoint_type=_CONTROLLERS if controllers else _BROKERS,
         include_fenced_brokers=include_fenced_brokers,
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return ClusterDescription(
         cluster_id=response.cluster_id,
         controller_id=response.controller_id,
         nodes={each.broker_id: each for each in response.brokers},
-        authorized_operations=authorized_operations(response.cluster_authorized_operations),
+        authorized_operations=decode_authorized_operations(response.cluster_authorized_operations),
     )
 
 
 def find_coordinators(
-    core: ClientCore,
+    client: ClientCore,
     keys: Collection[str],
     kind: CoordinatorKind = CoordinatorKind.GROUP,
     *,
     timeout: float | None = None,
-) -> Steps[Results[str, int]]:
+) -> Flow[Results[str, int]]:
     """Return the broker id of the coordinator of each group, transaction or share partition."""
-    return (yield from AtCoordinators(core, kind, deadline=core.deadline(timeout)).run(keys, _itself))
+    return (yield from CoordinatorFanOut(client, kind, deadline=client.deadline(timeout)).run(keys, _itself))
 
 
-def _itself(node: int, keys: Sequence[str]) -> Steps[dict[str, int]]:
+def _itself(broker_id: int, keys: Sequence[str]) -> Flow[dict[str, int]]:
     """Return the coordinator that was found."""
-    return dict.fromkeys(keys, node)
+    return dict.fromkeys(keys, broker_id)
     yield
 
 
 def api_versions(
-    core: ClientCore, node: int | None = None, *, timeout: float | None = None
-) -> Steps[ApiVersionsResponse]:
+    client: ClientCore, broker_id: int | None = None, *, timeout: float | None = None
+) -> Flow[ApiVersionsResponse]:
     """Return what a broker says it can do: its versions of every api, and its features."""
     request = ApiVersionsRequest(client_software_name="kafka-msgs", client_software_version="0")
-    response = yield from core.call(request, node=node, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, broker_id=broker_id, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return response
 
 
-def describe_features(core: ClientCore, node: int | None = None, *, timeout: float | None = None) -> Steps[Features]:
+def describe_features(
+    client: ClientCore, broker_id: int | None = None, *, timeout: float | None = None
+) -> Flow[Features]:
     """Return the features of the cluster, and what the asked broker supports (KIP-584)."""
-    response = yield from api_versions(core, node, timeout=timeout)
+    response = yield from api_versions(client, broker_id, timeout=timeout)
     return Features(
         finalized={e.name: (e.min_version_level, e.max_version_level) for e in response.finalized_features},
         supported={e.name: (e.min_version, e.max_version) for e in response.supported_features},
@@ -161,37 +163,37 @@ def describe_features(core: ClientCore, node: int | None = None, *, timeout: flo
 
 
 def update_features(
-    core: ClientCore,
+    client: ClientCore,
     updates: Mapping[str, int | FeatureUpdate],
     *,
     validate_only: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[str, None]]:
+) -> Flow[Results[str, None]]:
     """Bring features to other levels. From version 2 of the api it succeeds or fails as a whole, and then raises."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     wanted = {name: each if isinstance(each, FeatureUpdate) else FeatureUpdate(each) for name, each in updates.items()}
     request = UpdateFeaturesRequest(
-        timeout_ms=left_ms(core, deadline),
+        timeout_ms=milliseconds_left(client, deadline),
         feature_updates=tuple(
             FeatureUpdateKey(feature=name, max_version_level=each.level, upgrade_type=each.upgrade_type)
             for name, each in wanted.items()
         ),
         validate_only=validate_only,
     )
-    response = yield from core.call(request, deadline=deadline)
-    raise_top_level(response, api_of(request))
-    results = outcomes(api_of(request), ((each.feature, each) for each in response.results), nothing)
+    response = yield from client.call(request, deadline=deadline)
+    raise_top_level(response, api_name(request))
+    results = outcomes(api_name(request), ((each.feature, each) for each in response.results), no_value)
     return Results({**dict.fromkeys(wanted), **results.outcomes})
 
 
-def describe_quorum(core: ClientCore, *, timeout: float | None = None) -> Steps[Quorum]:
+def describe_quorum(client: ClientCore, *, timeout: float | None = None) -> Flow[Quorum]:
     """Return the state of the quorum of controllers."""
     topics = (TopicData(topic_name=_METADATA_TOPIC, partitions=(PartitionData(partition_index=0),)),)
     request = DescribeQuorumRequest(topics=topics)
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     items = ((topic.topic_name, each) for topic in response.topics for each in topic.partitions)
-    partition = outcomes(api_of(request), items, itself, [_METADATA_TOPIC])[_METADATA_TOPIC]
+    partition = outcomes(api_name(request), items, item_as_value, [_METADATA_TOPIC])[_METADATA_TOPIC]
     return Quorum(
         leader_id=partition.leader_id,
         leader_epoch=partition.leader_epoch,
@@ -203,7 +205,7 @@ def describe_quorum(core: ClientCore, *, timeout: float | None = None) -> Steps[
 
 
 def add_raft_voter(
-    core: ClientCore,
+    client: ClientCore,
     voter_id: int,
     directory_id: UUID,
     listeners: Mapping[str, Address],
@@ -211,54 +213,54 @@ def add_raft_voter(
     cluster_id: str | None = None,
     wait_until_committed: bool = True,
     timeout: float | None = None,
-) -> Steps[None]:
+) -> Flow[None]:
     """Make a controller a voter of the quorum (KIP-853). ``directory_id`` is that of its metadata directory."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = AddRaftVoterRequest(
         cluster_id=cluster_id,
-        timeout_ms=left_ms(core, deadline),
+        timeout_ms=milliseconds_left(client, deadline),
         voter_id=voter_id,
         voter_directory_id=directory_id,
         listeners=tuple(Listener(name=name, host=at.host, port=at.port) for name, at in listeners.items()),
         ack_when_committed=wait_until_committed,
     )
-    response = yield from core.call(request, deadline=deadline)
-    raise_top_level(response, api_of(request), voter_id)
+    response = yield from client.call(request, deadline=deadline)
+    raise_top_level(response, api_name(request), voter_id)
 
 
 def remove_raft_voter(
-    core: ClientCore,
+    client: ClientCore,
     voter_id: int,
     directory_id: UUID,
     *,
     cluster_id: str | None = None,
     timeout: float | None = None,
-) -> Steps[None]:
+) -> Flow[None]:
     """Remove a voter from the quorum of controllers (KIP-853)."""
     request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory_id)
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request), voter_id)
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request), voter_id)
 
 
-def unregister_broker(core: ClientCore, broker_id: int, *, timeout: float | None = None) -> Steps[None]:
+def unregister_broker(client: ClientCore, broker_id: int, *, timeout: float | None = None) -> Flow[None]:
     """Forget a broker that is gone for good."""
     request = UnregisterBrokerRequest(broker_id=broker_id)
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request), broker_id)
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request), broker_id)
 
 
-def unregister_controller(core: ClientCore, controller_id: int, *, timeout: float | None = None) -> Steps[None]:
+def unregister_controller(client: ClientCore, controller_id: int, *, timeout: float | None = None) -> Flow[None]:
     """Forget a controller that is gone for good."""
     request = UnregisterControllerRequest(controller_id=controller_id)
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request), controller_id)
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request), controller_id)
 
 
 def telemetry_subscriptions(
-    core: ClientCore, client_instance_id: UUID | None = None, *, timeout: float | None = None
-) -> Steps[GetTelemetrySubscriptionsResponse]:
+    client: ClientCore, client_instance_id: UUID | None = None, *, timeout: float | None = None
+) -> Flow[GetTelemetrySubscriptionsResponse]:
     """Return which metrics the broker wants from this client, and the client instance id that it gives (KIP-714)."""
     request = GetTelemetrySubscriptionsRequest(client_instance_id=client_instance_id or ZERO_UUID)
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return response

@@ -7,10 +7,10 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from attrs import frozen
 
-from kafka_msgs.admin.results import Outcome, Results, api_of, nothing, outcomes, raise_top_level
+from kafka_msgs.admin.results import Outcome, Results, api_name, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.schedule import gather
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.enums import AlterConfigOp, ConfigResourceType
 from kafka_msgs.messages import describe_configs_request as describe
 from kafka_msgs.messages import incremental_alter_configs_request as alter
@@ -53,41 +53,41 @@ class ConfigChange:
 
 
 def list_config_resources(
-    core: ClientCore, types: Collection[ConfigResourceType] = (), *, timeout: float | None = None
-) -> Steps[tuple[ConfigResource, ...]]:
+    client: ClientCore, types: Collection[ConfigResourceType] = (), *, timeout: float | None = None
+) -> Flow[tuple[ConfigResource, ...]]:
     """Return what has configurations: of these types, or of all types (KIP-1142).
 
     A broker before Kafka 4.1 can list client metrics subscriptions only.
     """
     request = ListConfigResourcesRequest(resource_types=tuple(types))
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return tuple(ConfigResource(each.resource_type, each.resource_name) for each in response.config_resources)
 
 
-def list_client_metrics_resources(core: ClientCore, *, timeout: float | None = None) -> Steps[tuple[str, ...]]:
+def list_client_metrics_resources(client: ClientCore, *, timeout: float | None = None) -> Flow[tuple[str, ...]]:
     """Return the names of the client metrics subscriptions (KIP-714, KIP-1000)."""
     request = ListConfigResourcesRequest(resource_types=(ConfigResourceType.CLIENT_METRICS,))
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return tuple(each.resource_name for each in response.config_resources)
 
 
 def describe_configs(
-    core: ClientCore,
+    client: ClientCore,
     resources: Collection[ConfigResource] | Mapping[ConfigResource, Collection[str]],
     *,
     include_synonyms: bool = False,
     include_documentation: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[ConfigResource, dict[str, DescribeConfigsResourceResult]]]:
+) -> Flow[Results[ConfigResource, dict[str, DescribeConfigsResourceResult]]]:
     """Return the configurations of each resource by name: all, or with a mapping the named ones.
 
     The value of a secret is None. A broker's own configurations are asked of that broker.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
 
-    def ask(node: int | None, part: Sequence[ConfigResource]) -> Steps[Results[ConfigResource, _Configs]]:
+    def ask(broker_id: int | None, part: Sequence[ConfigResource]) -> Flow[Results[ConfigResource, _Configs]]:
         request = describe.DescribeConfigsRequest(
             resources=tuple(
                 describe.DescribeConfigsResource(
@@ -100,9 +100,9 @@ def describe_configs(
             include_synonyms=include_synonyms,
             include_documentation=include_documentation,
         )
-        response = yield from core.call(request, node=node, deadline=deadline)
+        response = yield from client.call(request, broker_id=broker_id, deadline=deadline)
         items = ((ConfigResource(each.resource_type, each.resource_name), each) for each in response.results)
-        return outcomes(api_of(request), items, _by_name, part)
+        return outcomes(api_name(request), items, _by_name, part)
 
     return (yield from _by_node(resources, ask))
 
@@ -115,17 +115,17 @@ def _by_name(result: DescribeConfigsResult) -> _Configs:
 
 
 def alter_configs(
-    core: ClientCore,
+    client: ClientCore,
     changes: Mapping[ConfigResource, Iterable[ConfigChange]],
     *,
     validate_only: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[ConfigResource, None]]:
+) -> Flow[Results[ConfigResource, None]]:
     """Change configurations one by one (KIP-339); what is not mentioned stays. A broker's own go to that broker."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     wanted = {resource: tuple(each) for resource, each in changes.items()}
 
-    def ask(node: int | None, part: Sequence[ConfigResource]) -> Steps[Results[ConfigResource, None]]:
+    def ask(broker_id: int | None, part: Sequence[ConfigResource]) -> Flow[Results[ConfigResource, None]]:
         request = alter.IncrementalAlterConfigsRequest(
             resources=tuple(
                 alter.AlterConfigsResource(
@@ -140,23 +140,23 @@ def alter_configs(
             ),
             validate_only=validate_only,
         )
-        response = yield from core.call(request, node=node, deadline=deadline)
+        response = yield from client.call(request, broker_id=broker_id, deadline=deadline)
         items = ((ConfigResource(each.resource_type, each.resource_name), each) for each in response.responses)
-        return outcomes(api_of(request), items, nothing, part)
+        return outcomes(api_name(request), items, no_value, part)
 
     return (yield from _by_node(wanted, ask))
 
 
 class _Ask(Protocol[V]):
-    def __call__(self, node: int | None, part: Sequence[ConfigResource]) -> Steps[Results[ConfigResource, V]]: ...
+    def __call__(self, broker_id: int | None, part: Sequence[ConfigResource]) -> Flow[Results[ConfigResource, V]]: ...
 
 
-def _by_node(resources: Iterable[ConfigResource], ask: _Ask[V]) -> Steps[Results[ConfigResource, V]]:
+def _by_node(resources: Iterable[ConfigResource], ask: _Ask[V]) -> Flow[Results[ConfigResource, V]]:
     """Ask about each resource the broker that knows it; return all outcomes."""
     by_node: dict[int | None, list[ConfigResource]] = {}
     for resource in dict.fromkeys(resources):
         by_node.setdefault(resource.node, []).append(resource)
-    answers = yield from gather([ask(node, part) for node, part in by_node.items()])
+    answers = yield from gather([ask(broker_id, part) for broker_id, part in by_node.items()])
     found: dict[ConfigResource, Outcome[V]] = {}
     for part, answer in zip(by_node.values(), answers, strict=True):
         found |= dict.fromkeys(part, answer) if isinstance(answer, Exception) else answer.outcomes

@@ -13,24 +13,24 @@ from attrs import frozen
 
 from kafka_msgs.admin.streams_groups import StreamsGroupDescription
 from kafka_msgs.client.cluster import Broker, TopicPartition
-from kafka_msgs.enums import AclOperation, GroupState, GroupType, authorized_operations
+from kafka_msgs.enums import AclOperation, GroupState, GroupType, decode_authorized_operations
 from kafka_msgs.messages import consumer_group_describe_response as consumer
 from kafka_msgs.messages import describe_groups_response as classic
 from kafka_msgs.messages import share_group_describe_response as share
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.list_groups_response import ListedGroup
-from kafka_msgs.topics.members import Embedded, open_embedded
+from kafka_msgs.topics.members import EmbeddedMessage, decode_embedded
 
 __all__ = [
     "AnyGroupDescription",
     "GroupDescription",
     "GroupListing",
     "GroupMember",
-    "of_classic_group",
-    "of_consumer_group",
-    "of_listed_group",
-    "of_share_group",
+    "describe_from_classic_group",
+    "describe_from_consumer_group",
+    "describe_from_share_group",
+    "listing_from_response",
 ]
 
 _CONSUMERS: Final = "consumer"
@@ -97,7 +97,7 @@ AnyGroupDescription: TypeAlias = GroupDescription | StreamsGroupDescription
 """The description of a group of any type."""
 
 
-def of_listed_group(group: ListedGroup) -> GroupListing:
+def listing_from_response(group: ListedGroup) -> GroupListing:
     """Return a group of a list."""
     return GroupListing(
         group_id=group.group_id,
@@ -107,7 +107,7 @@ def of_listed_group(group: ListedGroup) -> GroupListing:
     )
 
 
-def of_consumer_group(group: consumer.DescribedGroup, coordinator: Broker | None) -> GroupDescription:
+def describe_from_consumer_group(group: consumer.DescribedGroup, coordinator: Broker | None) -> GroupDescription:
     """Return the description of a group of the consumer protocol (KIP-848)."""
     return GroupDescription(
         group_id=group.group_id,
@@ -133,14 +133,14 @@ def of_consumer_group(group: consumer.DescribedGroup, coordinator: Broker | None
             for each in group.members
         ),
         coordinator=coordinator,
-        authorized_operations=authorized_operations(group.authorized_operations),
+        authorized_operations=decode_authorized_operations(group.authorized_operations),
     )
 
 
 _MEMBER_IS_CLASSIC: Final = {0: True, 1: False}
 
 
-def of_share_group(group: share.DescribedGroup, coordinator: Broker | None) -> GroupDescription:
+def describe_from_share_group(group: share.DescribedGroup, coordinator: Broker | None) -> GroupDescription:
     """Return the description of a share group."""
     return GroupDescription(
         group_id=group.group_id,
@@ -163,7 +163,7 @@ def of_share_group(group: share.DescribedGroup, coordinator: Broker | None) -> G
             for each in group.members
         ),
         coordinator=coordinator,
-        authorized_operations=authorized_operations(group.authorized_operations),
+        authorized_operations=decode_authorized_operations(group.authorized_operations),
     )
 
 
@@ -173,7 +173,7 @@ def _partitions(
     return tuple(TopicPartition(topic.topic_name, each) for topic in topics for each in topic.partitions)
 
 
-def of_classic_group(group: classic.DescribedGroup, coordinator: Broker | None) -> GroupDescription:
+def describe_from_classic_group(group: classic.DescribedGroup, coordinator: Broker | None) -> GroupDescription:
     """Return the description of a classic group. Members of groups of consumers are opened."""
     opened = group.protocol_type == _CONSUMERS
     return GroupDescription(
@@ -184,16 +184,16 @@ def of_classic_group(group: classic.DescribedGroup, coordinator: Broker | None) 
         assignor=group.protocol_data,
         members=tuple(_classic_member(each, opened=opened) for each in group.members),
         coordinator=coordinator,
-        authorized_operations=authorized_operations(group.authorized_operations),
+        authorized_operations=decode_authorized_operations(group.authorized_operations),
     )
 
 
 def _classic_member(member: classic.DescribedGroupMember, *, opened: bool) -> GroupMember:
     """Return a member. Its bytes are opened if the group is one of consumers, and if they are there."""
     wanted = bool(opened and member.member_metadata)
-    subscribed = open_embedded(ConsumerProtocolSubscription, member.member_metadata) if wanted else Embedded()
+    subscribed = decode_embedded(ConsumerProtocolSubscription, member.member_metadata) if wanted else EmbeddedMessage()
     wanted = bool(opened and member.member_assignment)
-    assigned = open_embedded(ConsumerProtocolAssignment, member.member_assignment) if wanted else Embedded()
+    assigned = decode_embedded(ConsumerProtocolAssignment, member.member_assignment) if wanted else EmbeddedMessage()
     topics = assigned.message.assigned_partitions if assigned.message else ()
     faults = [str(each.fault) for each in (subscribed, assigned) if each.fault]
     return GroupMember(

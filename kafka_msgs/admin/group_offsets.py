@@ -11,15 +11,15 @@ from typing import Final, TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs.admin.keyed import AtCoordinators, left
+from kafka_msgs.admin.keyed import CoordinatorFanOut, seconds_left
 from kafka_msgs.admin.partitions import by_topic
-from kafka_msgs.admin.results import Outcome, Results, api_of, broker_error, nothing, outcomes
+from kafka_msgs.admin.results import Outcome, Results, api_name, broker_error, no_value, outcomes
 from kafka_msgs.admin.topics import partitions_of_topics
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.schedule import gather
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.messages import offset_commit_request as commit
 from kafka_msgs.messages import offset_delete_request as delete
@@ -38,13 +38,13 @@ from kafka_msgs.messages.offset_fetch_response import (
 from kafka_msgs.versions import VersionRange
 
 __all__ = [
-    "CommittedOffset",
+    "OffsetAndMetadata",
     "alter_group_offsets",
     "delete_group_offsets",
     "delete_topic_offsets",
     "list_group_offsets",
     "list_offsets_of_groups",
-    "offset_fetch",
+    "offset_fetch_request",
 ]
 
 Wanted: TypeAlias = Collection[TopicPartition] | None
@@ -58,7 +58,7 @@ _ALL_SINCE, _MANY_SINCE = 2, 8
 
 
 @frozen
-class CommittedOffset:
+class OffsetAndMetadata:
     """An offset that a group has committed for a partition: the next record to read.
 
     ``offset`` is -1 if the group has none for a partition that was asked for. ``leader_epoch`` is the epoch of the
@@ -71,13 +71,13 @@ class CommittedOffset:
 
 
 def list_group_offsets(
-    core: ClientCore,
+    client: ClientCore,
     group_id: str,
     partitions: Wanted = None,
     *,
     require_stable: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[TopicPartition, CommittedOffset]]:
+) -> Flow[Results[TopicPartition, OffsetAndMetadata]]:
     """Return the offsets that a group has committed (KIP-88).
 
     Without ``partitions`` it is every partition that the group has an offset for, also of topics that no member reads,
@@ -86,45 +86,52 @@ def list_group_offsets(
     cannot list all partitions.
     """
     groups = yield from list_offsets_of_groups(
-        core, {group_id: partitions}, require_stable=require_stable, timeout=timeout
+        client, {group_id: partitions}, require_stable=require_stable, timeout=timeout
     )
     return groups[group_id]
 
 
 def list_offsets_of_groups(
-    core: ClientCore,
+    client: ClientCore,
     groups: Mapping[str, Wanted],
     *,
     require_stable: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[str, Results[TopicPartition, CommittedOffset]]]:
+) -> Flow[Results[str, Results[TopicPartition, OffsetAndMetadata]]]:
     """Return the offsets that many groups have committed: one request per coordinator (KIP-709).
 
     ``groups`` gives the partitions to ask for, or None for all, as in ``list_group_offsets``. A broker that cannot
     answer for many groups at once gets one request per group.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
 
-    def ask(node: int, ids: Sequence[str]) -> Steps[Mapping[str, Outcome[Results[TopicPartition, CommittedOffset]]]]:
-        link = yield from core.link(node, deadline=deadline)
-        version = min(link.version_of(OffsetFetchRequest), _BY_NAME)
+    def ask(
+        broker_id: int, ids: Sequence[str]
+    ) -> Flow[Mapping[str, Outcome[Results[TopicPartition, OffsetAndMetadata]]]]:
+        connection = yield from client.link(broker_id, deadline=deadline)
+        version = min(connection.highest_version(OffsetFetchRequest), _BY_NAME)
         parts = [ids] if version >= _MANY_SINCE else [[each] for each in ids]
         requests = [
-            offset_fetch({each: groups[each] for each in part}, version, require_stable=require_stable)
+            offset_fetch_request({each: groups[each] for each in part}, version, require_stable=require_stable)
             for part in parts
         ]
         answers = yield from gather(
-            [core.call(each, node=node, version=version, retry=False, deadline=deadline) for each in requests]
+            [
+                client.call(each, broker_id=broker_id, version=version, retry=False, deadline=deadline)
+                for each in requests
+            ]
         )
-        found: dict[str, Outcome[Results[TopicPartition, CommittedOffset]]] = {}
+        found: dict[str, Outcome[Results[TopicPartition, OffsetAndMetadata]]] = {}
         for part, answer in zip(parts, answers, strict=True):
             found |= dict.fromkeys(part, answer) if isinstance(answer, Exception) else _offsets(part, answer, version)
         return found
 
-    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).run(groups, ask))
+    return (yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=deadline).run(groups, ask))
 
 
-def offset_fetch(groups: Mapping[str, Wanted], version: int, *, require_stable: bool = False) -> OffsetFetchRequest:
+def offset_fetch_request(
+    groups: Mapping[str, Wanted], version: int, *, require_stable: bool = False
+) -> OffsetFetchRequest:
     """Return the request for the offsets of groups; before version 8 it can only be one group.
 
     Raises ``UnsupportedVersionError`` if all partitions of a group are wanted before version 2, where an empty list
@@ -168,9 +175,9 @@ def _topics_of_group(wanted: Wanted) -> tuple[fetch.OffsetFetchRequestTopics, ..
 
 def _offsets(
     ids: Sequence[str], response: OffsetFetchResponse, version: int
-) -> dict[str, Outcome[Results[TopicPartition, CommittedOffset]]]:
+) -> dict[str, Outcome[Results[TopicPartition, OffsetAndMetadata]]]:
     """Return what a response holds for each group; before version 8 it is about one group, and does not name it."""
-    api = api_of(OffsetFetchRequest)
+    api = api_name(OffsetFetchRequest)
     if version >= _MANY_SINCE:
         return dict(outcomes(api, ((group.group_id, group) for group in response.groups), _partitions, ids).outcomes)
     return {ids[0]: broker_error(response, api, ids[0]) or _partitions(response)}
@@ -178,45 +185,45 @@ def _offsets(
 
 def _partitions(
     answer: OffsetFetchResponse | OffsetFetchResponseGroup,
-) -> Results[TopicPartition, CommittedOffset]:
+) -> Results[TopicPartition, OffsetAndMetadata]:
     items = ((TopicPartition(topic.name, p.partition_index), p) for topic in answer.topics for p in topic.partitions)
-    return outcomes(api_of(OffsetFetchRequest), items, _committed)
+    return outcomes(api_name(OffsetFetchRequest), items, _committed)
 
 
-def _committed(partition: OffsetFetchResponsePartition | OffsetFetchResponsePartitions) -> CommittedOffset:
-    return CommittedOffset(partition.committed_offset, partition.committed_leader_epoch, partition.metadata)
+def _committed(partition: OffsetFetchResponsePartition | OffsetFetchResponsePartitions) -> OffsetAndMetadata:
+    return OffsetAndMetadata(partition.committed_offset, partition.committed_leader_epoch, partition.metadata)
 
 
 def alter_group_offsets(
-    core: ClientCore,
+    client: ClientCore,
     group_id: str,
-    offsets: Mapping[TopicPartition, int | CommittedOffset],
+    offsets: Mapping[TopicPartition, int | OffsetAndMetadata],
     *,
     timeout: float | None = None,
-) -> Steps[Results[TopicPartition, None]]:
+) -> Flow[Results[TopicPartition, None]]:
     """Set the offsets of a group; partitions that are not mentioned keep theirs.
 
     The group must have no members. If it has, each partition fails with ``UNKNOWN_MEMBER_ID``. This is not a
     transaction: some partitions may succeed while others fail.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = OffsetCommitRequest(group_id=group_id, topics=_commits(offsets))
 
-    api = api_of(request)
+    api = api_name(request)
 
     def read(response: OffsetCommitResponse) -> Outcome[Results[TopicPartition, None]]:
         items = (
             (TopicPartition(topic.name, p.partition_index), p) for topic in response.topics for p in topic.partitions
         )
-        return outcomes(api, items, nothing, offsets)
+        return outcomes(api, items, no_value, offsets)
 
-    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
+    return (yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
 
 
-def _commits(offsets: Mapping[TopicPartition, int | CommittedOffset]) -> tuple[commit.OffsetCommitRequestTopic, ...]:
+def _commits(offsets: Mapping[TopicPartition, int | OffsetAndMetadata]) -> tuple[commit.OffsetCommitRequestTopic, ...]:
     def partition(topic: str, number: int) -> commit.OffsetCommitRequestPartition:
         offset = offsets[TopicPartition(topic, number)]
-        whole = offset if isinstance(offset, CommittedOffset) else CommittedOffset(offset)
+        whole = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
         return commit.OffsetCommitRequestPartition(
             partition_index=number,
             committed_offset=whole.offset,
@@ -231,14 +238,14 @@ def _commits(offsets: Mapping[TopicPartition, int | CommittedOffset]) -> tuple[c
 
 
 def delete_group_offsets(
-    core: ClientCore, group_id: str, partitions: Collection[TopicPartition], *, timeout: float | None = None
-) -> Steps[Results[TopicPartition, None]]:
+    client: ClientCore, group_id: str, partitions: Collection[TopicPartition], *, timeout: float | None = None
+) -> Flow[Results[TopicPartition, None]]:
     """Delete the offsets of a group for some partitions (KIP-496).
 
     A partition whose topic the group is subscribed to fails with ``GROUP_SUBSCRIBED_TO_TOPIC``. Raises ``BrokerError``
     if the group as a whole failed.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     topics = tuple(
         delete.OffsetDeleteRequestTopic(
             name=topic, partitions=tuple(delete.OffsetDeleteRequestPartition(partition_index=each) for each in numbers)
@@ -247,30 +254,32 @@ def delete_group_offsets(
     )
     request = OffsetDeleteRequest(group_id=group_id, topics=topics)
 
-    api = api_of(request)
+    api = api_name(request)
 
     def read(response: OffsetDeleteResponse) -> Outcome[Results[TopicPartition, None]]:
         items = (
             (TopicPartition(topic.name, p.partition_index), p) for topic in response.topics for p in topic.partitions
         )
-        return broker_error(response, api, group_id) or outcomes(api, items, nothing, partitions)
+        return broker_error(response, api, group_id) or outcomes(api, items, no_value, partitions)
 
-    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
+    return (yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
 
 
 def delete_topic_offsets(
-    core: ClientCore, group_id: str, topics: Collection[str], *, timeout: float | None = None
-) -> Steps[Results[str, None]]:
+    client: ClientCore, group_id: str, topics: Collection[str], *, timeout: float | None = None
+) -> Flow[Results[str, None]]:
     """Delete the offsets of a group for all partitions of some topics. A topic fails with its first partition.
 
     The partitions are those that the topics have, and those that the group has an offset for.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     names = list(dict.fromkeys(topics))
-    existing = yield from partitions_of_topics(core, names, deadline=deadline)
-    stored = yield from list_group_offsets(core, group_id, timeout=left(core, deadline))
+    existing = yield from partitions_of_topics(client, names, deadline=deadline)
+    stored = yield from list_group_offsets(client, group_id, timeout=seconds_left(client, deadline))
     partitions = {each for each in (*existing, *stored) if each.topic in names}
-    deleted = yield from delete_group_offsets(core, group_id, sorted(partitions), timeout=left(core, deadline))
+    deleted = yield from delete_group_offsets(
+        client, group_id, sorted(partitions), timeout=seconds_left(client, deadline)
+    )
     failed: dict[str, Exception] = {}
     for partition, error in deleted.errors.items():
         failed.setdefault(partition.topic, error)

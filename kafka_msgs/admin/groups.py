@@ -15,26 +15,26 @@ from kafka_msgs.admin.descriptions import (
     GroupDescription,
     GroupListing,
     GroupMember,
-    of_classic_group,
-    of_consumer_group,
-    of_listed_group,
-    of_share_group,
+    describe_from_classic_group,
+    describe_from_consumer_group,
+    describe_from_share_group,
+    listing_from_response,
 )
-from kafka_msgs.admin.keyed import AtCoordinators, at_every_broker, left
+from kafka_msgs.admin.keyed import CoordinatorFanOut, fan_out_to_brokers, seconds_left
 from kafka_msgs.admin.results import (
-    Gathered,
     Outcome,
+    PartialList,
     Results,
-    api_of,
+    api_name,
     broker_error,
-    nothing,
+    no_value,
     outcomes,
     raise_top_level,
 )
 from kafka_msgs.admin.streams_groups import StreamsGroupDescription, describe_streams_groups
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, UnsupportedVersionError
@@ -71,43 +71,43 @@ class MemberToRemove:
 
 
 def list_groups(
-    core: ClientCore,
+    client: ClientCore,
     *,
     types: Collection[GroupType] = (),
     states: Collection[GroupState] = (),
     timeout: float | None = None,
-) -> Steps[Gathered[GroupListing]]:
+) -> Flow[PartialList[GroupListing]]:
     """Return the groups of all coordinators: of these types and states, or all (KIP-518, KIP-848).
 
     A filter that a broker does not know is an error of that broker.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = ListGroupsRequest(states_filter=tuple(map(str, states)), types_filter=tuple(map(str, types)))
 
-    def ask(node: int) -> Steps[tuple[GroupListing, ...]]:
-        response = yield from core.call(request, node=node, deadline=deadline)
-        raise_top_level(response, api_of(request), node)
-        return tuple(map(of_listed_group, response.groups))
+    def ask(broker_id: int) -> Flow[tuple[GroupListing, ...]]:
+        response = yield from client.call(request, broker_id=broker_id, deadline=deadline)
+        raise_top_level(response, api_name(request), broker_id)
+        return tuple(map(listing_from_response, response.groups))
 
-    answers = yield from at_every_broker(core, ask, deadline=deadline)
-    return Gathered(tuple(each for part in answers.ok.values() for each in part), answers.errors)
+    answers = yield from fan_out_to_brokers(client, ask, deadline=deadline)
+    return PartialList(tuple(each for part in answers.ok.values() for each in part), answers.errors)
 
 
 def describe_groups(
-    core: ClientCore,
+    client: ClientCore,
     group_ids: Collection[str],
     *,
     include_authorized_operations: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[str, AnyGroupDescription]]:
+) -> Flow[Results[str, AnyGroupDescription]]:
     """Describe groups of any type. It lists the groups first, because each type has its own question.
 
     A group that is not listed is asked for as a classic group: the broker says what is wrong with it. If a broker
     could not list its groups, its error is that of the groups which the others do not have.
     """
-    deadline = core.deadline(timeout)
-    listed = yield from list_groups(core, timeout=left(core, deadline))
-    types = {group.group_id: group.type for group in listed.found}
+    deadline = client.deadline(timeout)
+    listed = yield from list_groups(client, timeout=seconds_left(client, deadline))
+    types = {group.group_id: group.type for group in listed.items}
     by_type: dict[GroupType, list[str]] = {}
     found: dict[str, Outcome[AnyGroupDescription]] = {}
     for group_id in dict.fromkeys(group_ids):
@@ -116,36 +116,38 @@ def describe_groups(
         else:
             found[group_id] = next(iter(listed.errors.values()))
     for kind, ids in by_type.items():
-        options = _Options(include_authorized_operations=include_authorized_operations, timeout=left(core, deadline))
-        found |= (yield from _describe(core, kind, ids, options)).outcomes
+        options = _Options(
+            include_authorized_operations=include_authorized_operations, timeout=seconds_left(client, deadline)
+        )
+        found |= (yield from _describe(client, kind, ids, options)).outcomes
     return Results({group_id: found[group_id] for group_id in group_ids})
 
 
 def describe_consumer_groups(
-    core: ClientCore,
+    client: ClientCore,
     group_ids: Collection[str],
     *,
     include_authorized_operations: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[str, GroupDescription]]:
+) -> Flow[Results[str, GroupDescription]]:
     """Describe groups of consumers of both protocols: the new one (KIP-848), and the classic one."""
-    deadline = core.deadline(timeout)
-    found = yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).each(
+    deadline = client.deadline(timeout)
+    found = yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=deadline).each(
         group_ids,
         lambda ids: ConsumerGroupDescribeRequest(
             group_ids=tuple(ids), include_authorized_operations=include_authorized_operations
         ),
         lambda response: ((each.group_id, each) for each in response.groups),
-        of_consumer_group,
+        describe_from_consumer_group,
     )
     others = [group_id for group_id, error in found.errors.items() if _is_other(error)]
     if not others:
         return found
     classic_ones = yield from describe_classic_groups(
-        core,
+        client,
         others,
         include_authorized_operations=include_authorized_operations,
-        timeout=left(core, deadline),
+        timeout=seconds_left(client, deadline),
     )
     return Results({**found.outcomes, **classic_ones.outcomes})
 
@@ -158,44 +160,44 @@ def _is_other(error: Exception) -> bool:
 
 
 def describe_classic_groups(
-    core: ClientCore,
+    client: ClientCore,
     group_ids: Collection[str],
     *,
     include_authorized_operations: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[str, GroupDescription]]:
+) -> Flow[Results[str, GroupDescription]]:
     """Describe classic groups of any protocol type; only members of consumer groups are opened.
 
     A group that does not exist is in the state ``DEAD`` if the broker is older than Kafka 4.0, an error if not.
     """
     return (
-        yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=core.deadline(timeout)).each(
+        yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=client.deadline(timeout)).each(
             group_ids,
             lambda ids: DescribeGroupsRequest(
                 groups=tuple(ids), include_authorized_operations=include_authorized_operations
             ),
             lambda response: ((each.group_id, each) for each in response.groups),
-            of_classic_group,
+            describe_from_classic_group,
         )
     )
 
 
 def describe_share_groups(
-    core: ClientCore,
+    client: ClientCore,
     group_ids: Collection[str],
     *,
     include_authorized_operations: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[str, GroupDescription]]:
+) -> Flow[Results[str, GroupDescription]]:
     """Describe share groups (KIP-932)."""
     return (
-        yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=core.deadline(timeout)).each(
+        yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=client.deadline(timeout)).each(
             group_ids,
             lambda ids: ShareGroupDescribeRequest(
                 group_ids=tuple(ids), include_authorized_operations=include_authorized_operations
             ),
             lambda response: ((each.group_id, each) for each in response.groups),
-            of_share_group,
+            describe_from_share_group,
         )
     )
 
@@ -206,21 +208,21 @@ class _Options(TypedDict):
 
 
 def _describe(
-    core: ClientCore, kind: GroupType, ids: Collection[str], options: _Options
-) -> Steps[Results[str, GroupDescription] | Results[str, StreamsGroupDescription]]:
+    client: ClientCore, kind: GroupType, ids: Collection[str], options: _Options
+) -> Flow[Results[str, GroupDescription] | Results[str, StreamsGroupDescription]]:
     """Describe groups of one type."""
     if kind is GroupType.STREAMS:
-        return (yield from describe_streams_groups(core, ids, **options))
+        return (yield from describe_streams_groups(client, ids, **options))
     describe = {GroupType.CLASSIC: describe_classic_groups, GroupType.SHARE: describe_share_groups}
-    return (yield from describe.get(kind, describe_consumer_groups)(core, ids, **options))
+    return (yield from describe.get(kind, describe_consumer_groups)(client, ids, **options))
 
 
 def delete_groups(
-    core: ClientCore, group_ids: Collection[str], *, timeout: float | None = None
-) -> Steps[Results[str, None]]:
+    client: ClientCore, group_ids: Collection[str], *, timeout: float | None = None
+) -> Flow[Results[str, None]]:
     """Delete groups of any type, with their offsets. A group that has members fails with ``NON_EMPTY_GROUP``."""
     return (
-        yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=core.deadline(timeout)).each(
+        yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=client.deadline(timeout)).each(
             group_ids,
             lambda ids: DeleteGroupsRequest(groups_names=tuple(ids)),
             lambda response: ((each.group_id, each) for each in response.results),
@@ -230,19 +232,23 @@ def delete_groups(
 
 
 def remove_group_members(
-    core: ClientCore,
+    client: ClientCore,
     group_id: str,
     members: Collection[MemberToRemove] | None = None,
     *,
     reason: str | None = None,
     timeout: float | None = None,
-) -> Steps[Results[MemberToRemove, None]]:
+) -> Flow[Results[MemberToRemove, None]]:
     """Remove members from a classic group, or all of them (KIP-345). ``reason`` is for the broker's log (KIP-800).
 
     Members of other groups leave by their heartbeat only: the broker refuses to remove them.
     """
-    deadline = core.deadline(timeout)
-    wanted = tuple(members) if members is not None else (yield from _members(core, group_id, left(core, deadline)))
+    deadline = client.deadline(timeout)
+    wanted = (
+        tuple(members)
+        if members is not None
+        else (yield from _members(client, group_id, seconds_left(client, deadline)))
+    )
     request = LeaveGroupRequest(
         group_id=group_id,
         members=tuple(
@@ -251,17 +257,17 @@ def remove_group_members(
         ),
     )
 
-    api = api_of(request)
+    api = api_name(request)
 
     def read(response: LeaveGroupResponse) -> Outcome[Results[MemberToRemove, None]]:
         items = zip(wanted, response.members, strict=False)
-        return broker_error(response, api, group_id) or outcomes(api, items, nothing, wanted)
+        return broker_error(response, api, group_id) or outcomes(api, items, no_value, wanted)
 
-    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
+    return (yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
 
 
-def _members(core: ClientCore, group_id: str, timeout: float) -> Steps[tuple[MemberToRemove, ...]]:
-    described = yield from describe_classic_groups(core, [group_id], timeout=timeout)
+def _members(client: ClientCore, group_id: str, timeout: float) -> Flow[tuple[MemberToRemove, ...]]:
+    described = yield from describe_classic_groups(client, [group_id], timeout=timeout)
     return tuple(
         MemberToRemove(instance_id=each.instance_id) if each.instance_id else MemberToRemove(each.member_id)
         for each in described[group_id].members

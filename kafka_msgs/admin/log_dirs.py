@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from kafka_msgs.admin.keyed import at_every_broker
+from kafka_msgs.admin.keyed import fan_out_to_brokers
 from kafka_msgs.admin.partitions import by_topic
-from kafka_msgs.admin.results import Outcome, Results, api_of, itself, nothing, outcomes, raise_top_level
+from kafka_msgs.admin.results import Outcome, Results, api_name, item_as_value, no_value, outcomes, raise_top_level
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.messages import alter_replica_log_dirs_request as alter
 from kafka_msgs.messages import describe_log_dirs_request as describe
 from kafka_msgs.messages.describe_log_dirs_response import DescribeLogDirsResult
 
-__all__ = ["Replica", "alter_replica_log_dirs", "describe_log_dirs"]
+__all__ = ["TopicPartitionReplica", "alter_replica_log_dirs", "describe_log_dirs"]
 
 
-class Replica(NamedTuple):
+class TopicPartitionReplica(NamedTuple):
     """The copy of a partition that a broker has."""
 
     topic: str
@@ -27,17 +27,17 @@ class Replica(NamedTuple):
 
 
 def describe_log_dirs(
-    core: ClientCore,
+    client: ClientCore,
     brokers: Collection[int] | None = None,
     partitions: Collection[TopicPartition] | None = None,
     *,
     timeout: float | None = None,
-) -> Steps[Results[int, Results[str, DescribeLogDirsResult]]]:
+) -> Flow[Results[int, Results[str, DescribeLogDirsResult]]]:
     """Return the log directories of brokers, or of all brokers: by broker id and path, with the size of each partition.
 
     ``partitions`` leaves out all others. Sizes are in bytes.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = describe.DescribeLogDirsRequest(
         topics=None
         if partitions is None
@@ -47,25 +47,25 @@ def describe_log_dirs(
         )
     )
 
-    def ask(node: int) -> Steps[Results[str, DescribeLogDirsResult]]:
-        response = yield from core.call(request, node=node, deadline=deadline)
-        raise_top_level(response, api_of(request), node)
-        return outcomes(api_of(request), ((each.log_dir, each) for each in response.results), itself)
+    def ask(broker_id: int) -> Flow[Results[str, DescribeLogDirsResult]]:
+        response = yield from client.call(request, broker_id=broker_id, deadline=deadline)
+        raise_top_level(response, api_name(request), broker_id)
+        return outcomes(api_name(request), ((each.log_dir, each) for each in response.results), item_as_value)
 
-    return (yield from at_every_broker(core, ask, deadline=deadline, nodes=brokers))
+    return (yield from fan_out_to_brokers(client, ask, deadline=deadline, nodes=brokers))
 
 
 def alter_replica_log_dirs(
-    core: ClientCore, moves: Mapping[Replica, str], *, timeout: float | None = None
-) -> Steps[Results[Replica, None]]:
+    client: ClientCore, moves: Mapping[TopicPartitionReplica, str], *, timeout: float | None = None
+) -> Flow[Results[TopicPartitionReplica, None]]:
     """Move replicas to other log directories of their brokers, given by path. It begins the move, and does not wait."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     by_broker: dict[int, dict[str, list[TopicPartition]]] = {}
     for replica, path in moves.items():
         paths = by_broker.setdefault(replica.broker, {})
         paths.setdefault(path, []).append(TopicPartition(replica.topic, replica.partition))
 
-    def ask(node: int) -> Steps[Results[Replica, None]]:
+    def ask(broker_id: int) -> Flow[Results[TopicPartitionReplica, None]]:
         request = alter.AlterReplicaLogDirsRequest(
             dirs=tuple(
                 alter.AlterReplicaLogDir(
@@ -75,15 +75,19 @@ def alter_replica_log_dirs(
                         for name, numbers in by_topic(partitions).items()
                     ),
                 )
-                for path, partitions in by_broker[node].items()
+                for path, partitions in by_broker[broker_id].items()
             )
         )
-        response = yield from core.call(request, node=node, deadline=deadline)
-        items = ((Replica(t.topic_name, p.partition_index, node), p) for t in response.results for p in t.partitions)
-        return outcomes(api_of(request), items, nothing, [each for each in moves if each.broker == node])
+        response = yield from client.call(request, broker_id=broker_id, deadline=deadline)
+        items = (
+            (TopicPartitionReplica(t.topic_name, p.partition_index, broker_id), p)
+            for t in response.results
+            for p in t.partitions
+        )
+        return outcomes(api_name(request), items, no_value, [each for each in moves if each.broker == broker_id])
 
-    answers = yield from at_every_broker(core, ask, deadline=deadline, nodes=by_broker)
-    found: dict[Replica, Outcome[None]] = {}
+    answers = yield from fan_out_to_brokers(client, ask, deadline=deadline, nodes=by_broker)
+    found: dict[TopicPartitionReplica, Outcome[None]] = {}
     for replica in moves:
         of_broker = answers.outcomes[replica.broker]
         found[replica] = of_broker if isinstance(of_broker, Exception) else of_broker.outcomes[replica]

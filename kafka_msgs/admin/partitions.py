@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from kafka_msgs.admin.keyed import AtLeaders, left_ms
-from kafka_msgs.admin.results import Outcome, Results, api_of, itself, nothing, outcomes, raise_top_level
+from kafka_msgs.admin.keyed import LeaderFanOut, milliseconds_left
+from kafka_msgs.admin.results import Outcome, Results, api_name, item_as_value, no_value, outcomes, raise_top_level
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.enums import ElectionType
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.messages import alter_partition_reassignments_request as reassign
@@ -80,25 +80,25 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]
 
 
 def list_offsets(
-    core: ClientCore,
+    client: ClientCore,
     partitions: Mapping[TopicPartition, int],
     *,
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     timeout: float | None = None,
-) -> Steps[Results[TopicPartition, ListOffsetsPartitionResponse]]:
+) -> Flow[Results[TopicPartition, ListOffsetsPartitionResponse]]:
     """Return an offset of each partition: an ``OffsetSpec``, or the first at or after a timestamp in ms.
 
     The offset is -1 if the partition has no such record. Each leader is asked once. If a leader is too old for an
     ``OffsetSpec``, the outcome is an ``UnsupportedVersionError``.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
 
     def request_for(part: Collection[TopicPartition]) -> ListOffsetsRequest:
         return ListOffsetsRequest(
             replica_id=-1,
             isolation_level=isolation_level,
             topics=tuple(topic(name, numbers) for name, numbers in by_topic(part).items()),
-            timeout_ms=left_ms(core, deadline),
+            timeout_ms=milliseconds_left(client, deadline),
         )
 
     def topic(name: str, numbers: Collection[int]) -> offsets_of.ListOffsetsTopic:
@@ -115,17 +115,17 @@ def list_offsets(
             for each in topic.partitions:
                 yield TopicPartition(topic.name, each.partition_index), each
 
-    def ask(node: int, part: Sequence[TopicPartition]) -> Steps[Mapping[TopicPartition, Outcome[_Offset]]]:
-        link = yield from core.link(node, deadline=deadline)
-        version = link.version_of(ListOffsetsRequest)
+    def ask(broker_id: int, part: Sequence[TopicPartition]) -> Flow[Mapping[TopicPartition, Outcome[_Offset]]]:
+        connection = yield from client.link(broker_id, deadline=deadline)
+        version = connection.highest_version(ListOffsetsRequest)
         able = [each for each in part if version >= _least_version(partitions[each])]
         refused = {each: _too_old(partitions[each], version) for each in part if each not in able}
         if not able:
             return refused
-        response = yield from core.call(request_for(able), node=node, retry=False, deadline=deadline)
-        return {**outcomes(api_of(ListOffsetsRequest), items(response), itself, able).outcomes, **refused}
+        response = yield from client.call(request_for(able), broker_id=broker_id, retry=False, deadline=deadline)
+        return {**outcomes(api_name(ListOffsetsRequest), items(response), item_as_value, able).outcomes, **refused}
 
-    return (yield from AtLeaders(core, deadline=deadline).run(partitions, ask))
+    return (yield from LeaderFanOut(client, deadline=deadline).run(partitions, ask))
 
 
 def _least_version(spec: int) -> int:
@@ -142,8 +142,8 @@ def _too_old(spec: int, version: int) -> UnsupportedVersionError:
 
 
 def list_end_offsets_of_epochs(
-    core: ClientCore, leader_epochs: Mapping[TopicPartition, int], *, timeout: float | None = None
-) -> Steps[Results[TopicPartition, EpochEndOffset]]:
+    client: ClientCore, leader_epochs: Mapping[TopicPartition, int], *, timeout: float | None = None
+) -> Flow[Results[TopicPartition, EpochEndOffset]]:
     """Return for each partition where the records of a leader epoch end (KIP-320).
 
     The answer has the largest epoch that the leader knows and that is not above the one asked for, and its end offset.
@@ -168,22 +168,22 @@ def list_end_offsets_of_epochs(
             for each in topic.partitions:
                 yield TopicPartition(topic.topic, each.partition), each
 
-    leaders = AtLeaders(core, deadline=core.deadline(timeout))
+    leaders = LeaderFanOut(client, deadline=client.deadline(timeout))
     return (yield from leaders.each(leader_epochs, request_for, items, lambda each, _: each))
 
 
 def delete_records(
-    core: ClientCore, before: Mapping[TopicPartition, int], *, timeout: float | None = None
-) -> Steps[Results[TopicPartition, int]]:
+    client: ClientCore, before: Mapping[TopicPartition, int], *, timeout: float | None = None
+) -> Flow[Results[TopicPartition, int]]:
     """Delete the records before an offset of each partition; -1 is the high watermark: all. Return the low watermarks.
 
     The low watermark is the first offset that every replica still has.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
 
     def request_for(part: Collection[TopicPartition]) -> DeleteRecordsRequest:
         topics = tuple(topic(name, numbers) for name, numbers in by_topic(part).items())
-        return DeleteRecordsRequest(topics=topics, timeout_ms=left_ms(core, deadline))
+        return DeleteRecordsRequest(topics=topics, timeout_ms=milliseconds_left(client, deadline))
 
     def topic(name: str, numbers: Collection[int]) -> records.DeleteRecordsTopic:
         wanted = ((each, before[TopicPartition(name, each)]) for each in numbers)
@@ -199,23 +199,23 @@ def delete_records(
             for each in topic.partitions:
                 yield TopicPartition(topic.name, each.partition_index), each
 
-    leaders = AtLeaders(core, deadline=deadline)
+    leaders = LeaderFanOut(client, deadline=deadline)
     return (yield from leaders.each(before, request_for, items, lambda each, _: each.low_watermark))
 
 
 def elect_leaders(
-    core: ClientCore,
+    client: ClientCore,
     partitions: Collection[TopicPartition] | None = None,
     *,
     election: ElectionType = ElectionType.PREFERRED,
     timeout: float | None = None,
-) -> Steps[Results[TopicPartition, None]]:
+) -> Flow[Results[TopicPartition, None]]:
     """Elect leaders: of the given partitions, or of all (KIP-183, KIP-460).
 
     A partition that needs no election fails with ``ELECTION_NOT_NEEDED``. Without ``partitions``, only those are in
     the results that had an election.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = elect.ElectLeadersRequest(
         election_type=election,
         topic_partitions=None
@@ -223,27 +223,27 @@ def elect_leaders(
         else tuple(
             elect.TopicPartitions(topic=name, partitions=numbers) for name, numbers in by_topic(partitions).items()
         ),
-        timeout_ms=left_ms(core, deadline),
+        timeout_ms=milliseconds_left(client, deadline),
     )
-    response = yield from core.call(request, deadline=deadline)
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=deadline)
+    raise_top_level(response, api_name(request))
     items = (
         (TopicPartition(topic.topic, each.partition_id), each)
         for topic in response.replica_election_results
         for each in topic.partition_result
     )
-    return outcomes(api_of(request), items, nothing, partitions or ())
+    return outcomes(api_name(request), items, no_value, partitions or ())
 
 
 def alter_partition_reassignments(
-    core: ClientCore,
+    client: ClientCore,
     replicas: Mapping[TopicPartition, Collection[int] | None],
     *,
     allow_replication_factor_change: bool = True,
     timeout: float | None = None,
-) -> Steps[Results[TopicPartition, None]]:
+) -> Flow[Results[TopicPartition, None]]:
     """Move partitions to other brokers, or cancel a move with None (KIP-455). It begins the move, and does not wait."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
 
     def partition(topic: str, number: int) -> reassign.ReassignablePartition:
         brokers = replicas[TopicPartition(topic, number)]
@@ -252,26 +252,26 @@ def alter_partition_reassignments(
         )
 
     request = reassign.AlterPartitionReassignmentsRequest(
-        timeout_ms=left_ms(core, deadline),
+        timeout_ms=milliseconds_left(client, deadline),
         allow_replication_factor_change=allow_replication_factor_change,
         topics=tuple(
             reassign.ReassignableTopic(name=name, partitions=tuple(partition(name, each) for each in numbers))
             for name, numbers in by_topic(replicas).items()
         ),
     )
-    response = yield from core.call(request, deadline=deadline)
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=deadline)
+    raise_top_level(response, api_name(request))
     items = ((TopicPartition(t.name, each.partition_index), each) for t in response.responses for each in t.partitions)
-    return outcomes(api_of(request), items, nothing, replicas)
+    return outcomes(api_name(request), items, no_value, replicas)
 
 
 def list_partition_reassignments(
-    core: ClientCore, partitions: Collection[TopicPartition] | None = None, *, timeout: float | None = None
-) -> Steps[dict[TopicPartition, OngoingPartitionReassignment]]:
+    client: ClientCore, partitions: Collection[TopicPartition] | None = None, *, timeout: float | None = None
+) -> Flow[dict[TopicPartition, OngoingPartitionReassignment]]:
     """Return the moves that are under way: of the given partitions, or all (KIP-455)."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = ongoing.ListPartitionReassignmentsRequest(
-        timeout_ms=left_ms(core, deadline),
+        timeout_ms=milliseconds_left(client, deadline),
         topics=None
         if partitions is None
         else tuple(
@@ -279,6 +279,6 @@ def list_partition_reassignments(
             for name, numbers in by_topic(partitions).items()
         ),
     )
-    response = yield from core.call(request, deadline=deadline)
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=deadline)
+    raise_top_level(response, api_name(request))
     return {TopicPartition(t.name, each.partition_index): each for t in response.topics for each in t.partitions}

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs.admin.results import Results, api_of, nothing, outcomes, raise_top_level
+from kafka_msgs.admin.results import Results, api_name, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Steps
-from kafka_msgs.enums import QuotaMatch
+from kafka_msgs.client.waiting import Flow
+from kafka_msgs.enums import QuotaMatchType
 from kafka_msgs.messages import alter_client_quotas_request as alter
 from kafka_msgs.messages import describe_client_quotas_request as describe
 
@@ -30,12 +30,12 @@ ANY_NAME = _AnyName()
 
 
 def describe_client_quotas(
-    core: ClientCore,
+    client: ClientCore,
     entity: Mapping[str, str | _AnyName | None] | None = None,
     *,
     strict: bool = False,
     timeout: float | None = None,
-) -> Steps[dict[QuotaEntity, dict[str, float]]]:
+) -> Flow[dict[QuotaEntity, dict[str, float]]]:
     """Return the quotas of the entities that a filter matches, or all.
 
     The filter gives the name of each type, None for the default of the type, or ``ANY_NAME``. ``strict`` leaves out
@@ -44,8 +44,8 @@ def describe_client_quotas(
     request = describe.DescribeClientQuotasRequest(
         components=tuple(_component(kind, name) for kind, name in (entity or {}).items()), strict=strict
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return {
         frozenset((part.entity_type, part.entity_name) for part in entry.entity): {
             value.key: value.value for value in entry.values
@@ -56,18 +56,18 @@ def describe_client_quotas(
 
 def _component(kind: str, name: str | _AnyName | None) -> describe.ComponentData:
     if isinstance(name, str):
-        return describe.ComponentData(entity_type=kind, match_type=QuotaMatch.EXACT, match=name)
-    match = QuotaMatch.DEFAULT if name is None else QuotaMatch.ANY
+        return describe.ComponentData(entity_type=kind, match_type=QuotaMatchType.EXACT, match=name)
+    match = QuotaMatchType.DEFAULT if name is None else QuotaMatchType.ANY
     return describe.ComponentData(entity_type=kind, match_type=match, match=None)
 
 
 def alter_client_quotas(
-    core: ClientCore,
+    client: ClientCore,
     quotas: Mapping[QuotaEntity, Mapping[str, float | None]],
     *,
     validate_only: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[QuotaEntity, None]]:
+) -> Flow[Results[QuotaEntity, None]]:
     """Set quotas of entities by name, such as ``consumer_byte_rate`` (bytes per second); None removes a quota."""
     request = alter.AlterClientQuotasRequest(
         entries=tuple(
@@ -81,8 +81,8 @@ def alter_client_quotas(
         ),
         validate_only=validate_only,
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
     items = (
         (frozenset((part.entity_type, part.entity_name) for part in entry.entity), entry) for entry in response.entries
     )
-    return outcomes(api_of(request), items, nothing, quotas)
+    return outcomes(api_name(request), items, no_value, quotas)

@@ -1,6 +1,6 @@
 """Moving the offsets of a group: to an end of each partition, to a time, to an offset, or by a number of records.
 
-``plan_group_offsets`` computes where the offsets would go, and ``reset_group_offsets`` sets them. The rules are those
+``plan_offset_reset`` computes where the offsets would go, and ``reset_group_offsets`` sets them. The rules are those
 of Kafka's ``kafka-consumer-groups --reset-offsets``: an offset outside of a partition becomes its nearest end.
 """
 
@@ -11,19 +11,19 @@ from typing import Literal, Self
 
 from attrs import frozen
 
-from kafka_msgs.admin.group_offsets import CommittedOffset, alter_group_offsets, list_group_offsets
-from kafka_msgs.admin.keyed import left
+from kafka_msgs.admin.group_offsets import OffsetAndMetadata, alter_group_offsets, list_group_offsets
+from kafka_msgs.admin.keyed import seconds_left
 from kafka_msgs.admin.partitions import OffsetSpec, list_offsets
 from kafka_msgs.admin.results import Outcome, Results
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.schedule import gather
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.list_offsets_response import ListOffsetsPartitionResponse
 
-__all__ = ["OffsetChange", "OffsetTarget", "plan_group_offsets", "reset_group_offsets"]
+__all__ = ["OffsetChange", "OffsetTarget", "plan_offset_reset", "reset_group_offsets"]
 
 
 @frozen
@@ -72,33 +72,36 @@ class OffsetChange:
     after: int
 
 
-def plan_group_offsets(
-    core: ClientCore,
+def plan_offset_reset(
+    client: ClientCore,
     group_id: str,
     target: OffsetTarget | Mapping[TopicPartition, int],
     partitions: Collection[TopicPartition] | None = None,
     *,
     timeout: float | None = None,
-) -> Steps[Results[TopicPartition, OffsetChange]]:
+) -> Flow[Results[TopicPartition, OffsetChange]]:
     """Return where the offsets of a group would go; nothing is changed.
 
     ``target`` is for all ``partitions``; None is for those that the group has an offset for. Or it gives an offset for
     each partition. Raises ``BrokerError`` if the group as a whole failed.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     wanted = tuple(target) if isinstance(target, Mapping) else partitions
-    stored = yield from list_group_offsets(core, group_id, wanted, timeout=left(core, deadline))
+    stored = yield from list_group_offsets(client, group_id, wanted, timeout=seconds_left(client, deadline))
     chosen = tuple(wanted) if wanted is not None else tuple(stored)
     time = target.value if isinstance(target, OffsetTarget) and target.kind == "timestamp" else OffsetSpec.LATEST
     asked = (OffsetSpec.EARLIEST, OffsetSpec.LATEST, time)
     answers = yield from gather(
-        [list_offsets(core, dict.fromkeys(chosen, each), timeout=left(core, deadline)) for each in dict.fromkeys(asked)]
+        [
+            list_offsets(client, dict.fromkeys(chosen, each), timeout=seconds_left(client, deadline))
+            for each in dict.fromkeys(asked)
+        ]
     )
     found = [_offsets(each) for each in answers]
     start, end, at_time = found[0], found[1], found[-1]
     changes: dict[TopicPartition, Outcome[OffsetChange]] = {}
     for each in chosen:
-        known = (stored.outcomes.get(each, CommittedOffset(-1)), start[each], end[each], at_time[each])
+        known = (stored.outcomes.get(each, OffsetAndMetadata(-1)), start[each], end[each], at_time[each])
         changes[each] = _change(each, target, *known)
     return Results(changes)
 
@@ -116,7 +119,7 @@ def _offsets(
 def _change(
     partition: TopicPartition,
     target: OffsetTarget | Mapping[TopicPartition, int],
-    stored: Outcome[CommittedOffset],
+    stored: Outcome[OffsetAndMetadata],
     start: Outcome[int],
     end: Outcome[int],
     at_time: Outcome[int],
@@ -154,18 +157,18 @@ def _wanted(target: OffsetTarget, before: int, start: int, end: int, at_time: in
 
 
 def reset_group_offsets(
-    core: ClientCore,
+    client: ClientCore,
     group_id: str,
     target: OffsetTarget | Mapping[TopicPartition, int],
     partitions: Collection[TopicPartition] | None = None,
     *,
     timeout: float | None = None,
-) -> Steps[Results[TopicPartition, OffsetChange]]:
-    """Move the offsets of a group, as ``plan_group_offsets`` says. The group must have no members."""
-    deadline = core.deadline(timeout)
-    plan = yield from plan_group_offsets(core, group_id, target, partitions, timeout=left(core, deadline))
+) -> Flow[Results[TopicPartition, OffsetChange]]:
+    """Move the offsets of a group, as ``plan_offset_reset`` says. The group must have no members."""
+    deadline = client.deadline(timeout)
+    plan = yield from plan_offset_reset(client, group_id, target, partitions, timeout=seconds_left(client, deadline))
     offsets = {partition: change.after for partition, change in plan.ok.items()}
     if not offsets:
         return plan
-    altered = yield from alter_group_offsets(core, group_id, offsets, timeout=left(core, deadline))
+    altered = yield from alter_group_offsets(client, group_id, offsets, timeout=seconds_left(client, deadline))
     return Results({**plan.outcomes, **altered.errors})

@@ -1,6 +1,6 @@
 """What operations on many things return: one outcome per thing, so that one failure hides no success.
 
-``Results`` is for operations on things that the caller names: groups, partitions, topics. ``Gathered`` is for lists
+``Results`` is for operations on things that the caller names: groups, partitions, topics. ``PartialList`` is for lists
 that every broker has a part of. Both are values: using what failed raises its error.
 """
 
@@ -17,13 +17,13 @@ from kafka_msgs.errors import BrokerError
 from kafka_msgs.message import Request
 
 __all__ = [
-    "Gathered",
     "Outcome",
+    "PartialList",
     "Results",
-    "api_of",
+    "api_name",
     "broker_error",
-    "itself",
-    "nothing",
+    "item_as_value",
+    "no_value",
     "outcomes",
     "raise_top_level",
 ]
@@ -92,21 +92,21 @@ class Results(Mapping[K, V]):
 
 
 @frozen
-class Gathered(Generic[V]):
+class PartialList(Generic[V]):
     """A list that was gathered from all brokers.
 
     Iteration, ``len`` and ``all()`` need every broker: they raise the error of the first broker that failed. ``found``
     holds what the other brokers answered, and ``errors`` the failures by broker id.
     """
 
-    found: tuple[V, ...]
+    items: tuple[V, ...]
     errors: Mapping[int, Exception]
 
     def all(self) -> tuple[V, ...]:
         """Return the whole list. Raises the error of the first broker that failed."""
         for error in self.errors.values():
             raise error
-        return self.found
+        return self.items
 
     def __iter__(self) -> Iterator[V]:
         return iter(self.all())
@@ -121,7 +121,7 @@ def _value(outcome: Outcome[V]) -> V:
     return outcome
 
 
-def api_of(request: type[Request[Any]] | Request[Any]) -> str:
+def api_name(request: type[Request[Any]] | Request[Any]) -> str:
     """Return the name of the api of a request, such as ``OffsetFetch``."""
     return request.INFO.name.removesuffix("Request")
 
@@ -158,10 +158,10 @@ def outcomes(api: str, items: Iterable[tuple[K, H]], value: Callable[[H], V], as
     return Results(found | answered)
 
 
-def nothing(item: object) -> None:
+def no_value(item: object) -> None:
     """Return None: the value of an item that only succeeds or fails."""
 
 
-def itself(item: H) -> H:
+def item_as_value(item: H) -> H:
     """Return the item of the response as its value."""
     return item

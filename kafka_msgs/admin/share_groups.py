@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kafka_msgs.admin.keyed import AtCoordinators
+from kafka_msgs.admin.keyed import CoordinatorFanOut
 from kafka_msgs.admin.partitions import by_topic
-from kafka_msgs.admin.results import Outcome, Results, api_of, broker_error, itself, nothing, outcomes
+from kafka_msgs.admin.results import Outcome, Results, api_name, broker_error, item_as_value, no_value, outcomes
 from kafka_msgs.client.cluster import Broker, TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.messages import alter_share_group_offsets_request as alter
 from kafka_msgs.messages import delete_share_group_offsets_request as delete
 from kafka_msgs.messages import describe_share_group_offsets_request as describe
@@ -32,11 +32,11 @@ __all__ = [
 
 
 def list_share_group_offsets(
-    core: ClientCore,
+    client: ClientCore,
     groups: Mapping[str, Collection[TopicPartition] | None],
     *,
     timeout: float | None = None,
-) -> Steps[Results[str, Results[TopicPartition, SharePartitionOffset]]]:
+) -> Flow[Results[str, Results[TopicPartition, SharePartitionOffset]]]:
     """Return the start offsets of share groups: of some partitions of each, or with None of all."""
 
     def wanted(group_id: str) -> describe.DescribeShareGroupOffsetsRequestGroup:
@@ -53,7 +53,7 @@ def list_share_group_offsets(
         )
 
     return (
-        yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=core.deadline(timeout)).each(
+        yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=client.deadline(timeout)).each(
             groups,
             lambda ids: describe.DescribeShareGroupOffsetsRequest(groups=tuple(map(wanted, ids))),
             lambda response: ((each.group_id, each) for each in response.groups),
@@ -64,14 +64,14 @@ def list_share_group_offsets(
 
 def _offsets(group: OffsetsOfGroup, _: Broker | None) -> Results[TopicPartition, SharePartitionOffset]:
     items = ((TopicPartition(t.topic_name, each.partition_index), each) for t in group.topics for each in t.partitions)
-    return outcomes(api_of(describe.DescribeShareGroupOffsetsRequest), items, itself)
+    return outcomes(api_name(describe.DescribeShareGroupOffsetsRequest), items, item_as_value)
 
 
 def alter_share_group_offsets(
-    core: ClientCore, group_id: str, offsets: Mapping[TopicPartition, int], *, timeout: float | None = None
-) -> Steps[Results[TopicPartition, None]]:
+    client: ClientCore, group_id: str, offsets: Mapping[TopicPartition, int], *, timeout: float | None = None
+) -> Flow[Results[TopicPartition, None]]:
     """Set the start offsets of a share group. The group must have no members."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = alter.AlterShareGroupOffsetsRequest(
         group_id=group_id,
         topics=tuple(
@@ -88,7 +88,7 @@ def alter_share_group_offsets(
         ),
     )
 
-    api = api_of(request)
+    api = api_name(request)
 
     def read(response: AlterShareGroupOffsetsResponse) -> Outcome[Results[TopicPartition, None]]:
         items = (
@@ -96,25 +96,25 @@ def alter_share_group_offsets(
             for topic in response.responses
             for each in topic.partitions
         )
-        return broker_error(response, api, group_id) or outcomes(api, items, nothing, offsets)
+        return broker_error(response, api, group_id) or outcomes(api, items, no_value, offsets)
 
-    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
+    return (yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
 
 
 def delete_share_group_offsets(
-    core: ClientCore, group_id: str, topics: Collection[str], *, timeout: float | None = None
-) -> Steps[Results[str, None]]:
+    client: ClientCore, group_id: str, topics: Collection[str], *, timeout: float | None = None
+) -> Flow[Results[str, None]]:
     """Delete the offsets of a share group for whole topics. The group must have no members."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = delete.DeleteShareGroupOffsetsRequest(
         group_id=group_id,
         topics=tuple(delete.DeleteShareGroupOffsetsRequestTopic(topic_name=each) for each in topics),
     )
 
-    api = api_of(request)
+    api = api_name(request)
 
     def read(response: DeleteShareGroupOffsetsResponse) -> Outcome[Results[str, None]]:
         items = ((each.topic_name, each) for each in response.responses)
-        return broker_error(response, api, group_id) or outcomes(api, items, nothing, topics)
+        return broker_error(response, api, group_id) or outcomes(api, items, no_value, topics)
 
-    return (yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))
+    return (yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=deadline).one(group_id, request, read))

@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from attrs import frozen
 
-from kafka_msgs.admin.keyed import AtCoordinators
+from kafka_msgs.admin.keyed import CoordinatorFanOut
 from kafka_msgs.admin.results import Results
 from kafka_msgs.client.cluster import Broker
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Steps
-from kafka_msgs.enums import AclOperation, GroupState, authorized_operations
+from kafka_msgs.client.waiting import Flow
+from kafka_msgs.enums import AclOperation, GroupState, decode_authorized_operations
 from kafka_msgs.messages import streams_group_describe_response as described
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_describe_response import (
@@ -113,16 +113,16 @@ class StreamsGroupDescription:
 
 
 def describe_streams_groups(
-    core: ClientCore,
+    client: ClientCore,
     group_ids: Collection[str],
     *,
     include_authorized_operations: bool = False,
     include_topology_description: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[str, StreamsGroupDescription]]:
+) -> Flow[Results[str, StreamsGroupDescription]]:
     """Describe streams groups. A group of another type fails with ``GROUP_ID_NOT_FOUND``."""
     return (
-        yield from AtCoordinators(core, CoordinatorKind.GROUP, deadline=core.deadline(timeout)).each(
+        yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=client.deadline(timeout)).each(
             group_ids,
             lambda ids: StreamsGroupDescribeRequest(
                 group_ids=tuple(ids),
@@ -146,7 +146,7 @@ def _description(group: DescribedGroup, coordinator: Broker | None) -> StreamsGr
         members=tuple(map(_member, group.members)),
         group_state=GroupState.parse(group.group_state),
         coordinator=coordinator,
-        authorized_operations=authorized_operations(group.authorized_operations),
+        authorized_operations=decode_authorized_operations(group.authorized_operations),
         topology_description=group.topology_description,
         assignor=group.assignor_name,
     )

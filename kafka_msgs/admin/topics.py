@@ -9,12 +9,12 @@ from uuid import UUID
 
 from attrs import evolve, field, frozen
 
-from kafka_msgs.admin.keyed import left_ms
-from kafka_msgs.admin.results import Outcome, Results, api_of, itself, nothing, outcomes, raise_top_level
+from kafka_msgs.admin.keyed import milliseconds_left
+from kafka_msgs.admin.results import Outcome, Results, api_name, item_as_value, no_value, outcomes, raise_top_level
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages import create_partitions_request as more
 from kafka_msgs.messages import create_topics_request as create
@@ -81,10 +81,10 @@ class NewPartitions:
 
 
 def list_topics(
-    core: ClientCore, *, include_internal: bool = False, timeout: float | None = None
-) -> Steps[dict[str, MetadataResponseTopic]]:
+    client: ClientCore, *, include_internal: bool = False, timeout: float | None = None
+) -> Flow[dict[str, MetadataResponseTopic]]:
     """Return every topic that the client may see, by name, with its partitions, leaders and replicas."""
-    response = yield from _metadata(core, None, core.deadline(timeout))
+    response = yield from _metadata(client, None, client.deadline(timeout))
     topics = _named(response.topics, attrgetter("name"))
     return {name: each for name, each in topics if include_internal or not each.is_internal}
 
@@ -95,51 +95,51 @@ def _named(items: Iterable[T], name_of: Callable[[T], K | None]) -> Iterator[tup
 
 
 def describe_topics(
-    core: ClientCore,
+    client: ClientCore,
     topics: Collection[str | UUID],
     *,
     include_authorized_operations: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[str | UUID, MetadataResponseTopic]]:
+) -> Flow[Results[str | UUID, MetadataResponseTopic]]:
     """Return topics by name or by topic id, with their partitions, leaders and replicas. Nothing is created."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     ids = tuple(MetadataRequestTopic(topic_id=each, name=None) for each in topics if isinstance(each, UUID))
     names = tuple(MetadataRequestTopic(name=each) for each in topics if isinstance(each, str))
     found: dict[str | UUID, Outcome[MetadataResponseTopic]] = {}
     for wanted, key in ((ids, attrgetter("topic_id")), (names, attrgetter("name"))):
         if wanted:  # a broker that is asked for ids and names answers for the ids only
-            response = yield from _metadata(core, wanted, deadline, operations=include_authorized_operations)
+            response = yield from _metadata(client, wanted, deadline, operations=include_authorized_operations)
             items = _named(response.topics, key)
-            found |= outcomes(api_of(MetadataRequest), items, itself, map(key, wanted)).outcomes
+            found |= outcomes(api_name(MetadataRequest), items, item_as_value, map(key, wanted)).outcomes
     return Results({each: found[each] for each in topics})
 
 
 def _metadata(
-    core: ClientCore, topics: tuple[MetadataRequestTopic, ...] | None, deadline: float, *, operations: bool = False
-) -> Steps[MetadataResponse]:
+    client: ClientCore, topics: tuple[MetadataRequestTopic, ...] | None, deadline: float, *, operations: bool = False
+) -> Flow[MetadataResponse]:
     request = MetadataRequest(
         topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=operations
     )
-    response = yield from core.call(request, deadline=deadline)
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=deadline)
+    raise_top_level(response, api_name(request))
     return response
 
 
-def partitions_of_topics(core: ClientCore, topics: Collection[str], *, deadline: float) -> Steps[list[TopicPartition]]:
+def partitions_of_topics(client: ClientCore, topics: Collection[str], *, deadline: float) -> Flow[list[TopicPartition]]:
     """Return every partition of some topics; a topic that does not exist has none."""
-    response = yield from _metadata(core, tuple(MetadataRequestTopic(name=each) for each in topics), deadline)
+    response = yield from _metadata(client, tuple(MetadataRequestTopic(name=each) for each in topics), deadline)
     named = _named(response.topics, attrgetter("name"))
     return [TopicPartition(name, each.partition_index) for name, topic in named for each in topic.partitions]
 
 
 def describe_topic_partitions(
-    core: ClientCore, topics: Collection[str], *, partitions_per_request: int = 2000, timeout: float | None = None
-) -> Steps[Results[str, DescribeTopicPartitionsResponseTopic]]:
+    client: ClientCore, topics: Collection[str], *, partitions_per_request: int = 2000, timeout: float | None = None
+) -> Flow[Results[str, DescribeTopicPartitionsResponseTopic]]:
     """Return topics with the eligible leader replicas of their partitions (KIP-966).
 
     It asks for at most ``partitions_per_request`` partitions at once, and goes on until it has all.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     names = sorted(set(topics))
     pages: list[DescribeTopicPartitionsResponse] = []
     cursor: Cursor | None = None
@@ -149,10 +149,10 @@ def describe_topic_partitions(
             response_partition_limit=partitions_per_request,
             cursor=cursor,
         )
-        pages.append((yield from core.call(request, deadline=deadline)))
+        pages.append((yield from client.call(request, deadline=deadline)))
         cursor = _next(pages[-1], cursor)
     items = _named(_joined(pages), attrgetter("name"))
-    return outcomes(api_of(DescribeTopicPartitionsRequest), items, itself, names)
+    return outcomes(api_name(DescribeTopicPartitionsRequest), items, item_as_value, names)
 
 
 def _next(page: DescribeTopicPartitionsResponse, last: Cursor | None) -> Cursor | None:
@@ -161,7 +161,7 @@ def _next(page: DescribeTopicPartitionsResponse, last: Cursor | None) -> Cursor 
     if at is None:
         return None
     if last is not None and (at.topic_name, at.partition_index) <= (last.topic_name, last.partition_index):
-        api, message = api_of(DescribeTopicPartitionsRequest), "the broker sends the same page again"
+        api, message = api_name(DescribeTopicPartitionsRequest), "the broker sends the same page again"
         raise broker_error(ErrorCode.UNKNOWN_SERVER_ERROR, api=api, subject=at.topic_name, message=message)
     return Cursor(topic_name=at.topic_name, partition_index=at.partition_index)
 
@@ -177,50 +177,50 @@ def _joined(pages: Iterable[DescribeTopicPartitionsResponse]) -> Iterable[Descri
 
 
 def create_topics(
-    core: ClientCore, topics: Collection[NewTopic], *, validate_only: bool = False, timeout: float | None = None
-) -> Steps[Results[str, CreatableTopicResult]]:
+    client: ClientCore, topics: Collection[NewTopic], *, validate_only: bool = False, timeout: float | None = None
+) -> Flow[Results[str, CreatableTopicResult]]:
     """Create topics. The value of each is what was created: topic id, partitions, replication factor, configurations.
 
     ``validate_only`` checks everything and creates nothing.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = create.CreateTopicsRequest(
         topics=tuple(each._in_request() for each in topics),
-        timeout_ms=left_ms(core, deadline),
+        timeout_ms=milliseconds_left(client, deadline),
         validate_only=validate_only,
     )
-    response = yield from core.call(request, deadline=deadline)
+    response = yield from client.call(request, deadline=deadline)
     items = ((each.name, each) for each in response.topics)
-    return outcomes(api_of(request), items, itself, [each.name for each in topics])
+    return outcomes(api_name(request), items, item_as_value, [each.name for each in topics])
 
 
 def delete_topics(
-    core: ClientCore, topics: Collection[str | UUID], *, timeout: float | None = None
-) -> Steps[Results[str | UUID, None]]:
+    client: ClientCore, topics: Collection[str | UUID], *, timeout: float | None = None
+) -> Flow[Results[str | UUID, None]]:
     """Delete topics, by name or by topic id."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     wanted = list(dict.fromkeys(topics))
     by_id = {each for each in wanted if isinstance(each, UUID)}
     request = DeleteTopicsRequest(
         topics=tuple(DeleteTopicState(topic_id=e) if isinstance(e, UUID) else DeleteTopicState(name=e) for e in wanted),
-        timeout_ms=left_ms(core, deadline),
+        timeout_ms=milliseconds_left(client, deadline),
     )
-    response = yield from core.call(request, deadline=deadline)
+    response = yield from client.call(request, deadline=deadline)
     items: Iterable[tuple[str | UUID, DeletableTopicResult]] = _named(
         response.responses, lambda each: each.topic_id if each.topic_id in by_id else each.name
     )
-    return outcomes(api_of(request), items, nothing, wanted)
+    return outcomes(api_name(request), items, no_value, wanted)
 
 
 def create_partitions(
-    core: ClientCore,
+    client: ClientCore,
     topics: Mapping[str, int | NewPartitions],
     *,
     validate_only: bool = False,
     timeout: float | None = None,
-) -> Steps[Results[str, None]]:
+) -> Flow[Results[str, None]]:
     """Give topics more partitions. The number is that of all partitions afterwards."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
 
     def wanted(name: str, new: NewPartitions) -> more.CreatePartitionsTopic:
         assignments = tuple(
@@ -232,8 +232,8 @@ def create_partitions(
         topics=tuple(
             wanted(name, new if isinstance(new, NewPartitions) else NewPartitions(new)) for name, new in topics.items()
         ),
-        timeout_ms=left_ms(core, deadline),
+        timeout_ms=milliseconds_left(client, deadline),
         validate_only=validate_only,
     )
-    response = yield from core.call(request, deadline=deadline)
-    return outcomes(api_of(request), ((each.name, each) for each in response.results), nothing, topics)
+    response = yield from client.call(request, deadline=deadline)
+    return outcomes(api_name(request), ((each.name, each) for each in response.results), no_value, topics)

@@ -6,22 +6,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from kafka_msgs.admin.keyed import AtCoordinators, AtLeaders, at_every_broker, left_ms
+from kafka_msgs.admin.keyed import CoordinatorFanOut, LeaderFanOut, fan_out_to_brokers, milliseconds_left
 from kafka_msgs.admin.partitions import by_topic
 from kafka_msgs.admin.results import (
-    Gathered,
     Outcome,
+    PartialList,
     Results,
-    api_of,
+    api_name,
     broker_error,
-    nothing,
+    no_value,
     outcomes,
     raise_top_level,
 )
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.messages import describe_producers_request as producers
 from kafka_msgs.messages import write_txn_markers_request as markers
 from kafka_msgs.messages.describe_producers_response import DescribeProducersResponse, PartitionResponse, ProducerState
@@ -51,20 +51,20 @@ class ProducerIdAndEpoch:
 
 
 def list_transactions(
-    core: ClientCore,
+    client: ClientCore,
     *,
     states: Collection[str] = (),
     producer_ids: Collection[int] = (),
     running_longer_than_ms: int = -1,
     id_pattern: str | None = None,
     timeout: float | None = None,
-) -> Steps[Gathered[ListedTransaction]]:
+) -> Flow[PartialList[ListedTransaction]]:
     """Return the transactions of all coordinators: of these states (such as ``Ongoing``) and producers, or all.
 
     ``running_longer_than_ms`` (KIP-994) and ``id_pattern`` (a regular expression of RE2, KIP-1152) need brokers that
     know them.
     """
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
     request = ListTransactionsRequest(
         state_filters=tuple(states),
         producer_id_filters=tuple(producer_ids),
@@ -72,21 +72,21 @@ def list_transactions(
         transactional_id_pattern=id_pattern,
     )
 
-    def ask(node: int) -> Steps[tuple[ListedTransaction, ...]]:
-        response = yield from core.call(request, node=node, deadline=deadline)
-        raise_top_level(response, api_of(request), node)
+    def ask(broker_id: int) -> Flow[tuple[ListedTransaction, ...]]:
+        response = yield from client.call(request, broker_id=broker_id, deadline=deadline)
+        raise_top_level(response, api_name(request), broker_id)
         return response.transaction_states
 
-    answers = yield from at_every_broker(core, ask, deadline=deadline)
-    return Gathered(tuple(each for part in answers.ok.values() for each in part), answers.errors)
+    answers = yield from fan_out_to_brokers(client, ask, deadline=deadline)
+    return PartialList(tuple(each for part in answers.ok.values() for each in part), answers.errors)
 
 
 def describe_transactions(
-    core: ClientCore, transactional_ids: Collection[str], *, timeout: float | None = None
-) -> Steps[Results[str, TransactionState]]:
+    client: ClientCore, transactional_ids: Collection[str], *, timeout: float | None = None
+) -> Flow[Results[str, TransactionState]]:
     """Return the state of transactions: their producer, their partitions, and since when they run."""
     return (
-        yield from AtCoordinators(core, CoordinatorKind.TRANSACTION, deadline=core.deadline(timeout)).each(
+        yield from CoordinatorFanOut(client, CoordinatorKind.TRANSACTION, deadline=client.deadline(timeout)).each(
             transactional_ids,
             lambda ids: DescribeTransactionsRequest(transactional_ids=tuple(ids)),
             lambda response: ((each.transactional_id, each) for each in response.transaction_states),
@@ -96,33 +96,35 @@ def describe_transactions(
 
 
 def fence_producers(
-    core: ClientCore, transactional_ids: Collection[str], *, timeout: float | None = None
-) -> Steps[Results[str, ProducerIdAndEpoch]]:
+    client: ClientCore, transactional_ids: Collection[str], *, timeout: float | None = None
+) -> Flow[Results[str, ProducerIdAndEpoch]]:
     """Give transactions a new producer epoch: running producers fail, and what they have open is aborted."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
 
-    def ask(node: int, ids: Sequence[str]) -> Steps[Mapping[str, Outcome[ProducerIdAndEpoch]]]:
+    def ask(broker_id: int, ids: Sequence[str]) -> Flow[Mapping[str, Outcome[ProducerIdAndEpoch]]]:
         found: dict[str, Outcome[ProducerIdAndEpoch]] = {}
         for each in ids:
-            request = InitProducerIdRequest(transactional_id=each, transaction_timeout_ms=left_ms(core, deadline))
-            response = yield from core.call(request, node=node, retry=False, deadline=deadline)
-            error = broker_error(response, api_of(request), each)
+            request = InitProducerIdRequest(
+                transactional_id=each, transaction_timeout_ms=milliseconds_left(client, deadline)
+            )
+            response = yield from client.call(request, broker_id=broker_id, retry=False, deadline=deadline)
+            error = broker_error(response, api_name(request), each)
             found[each] = error or ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
         return found
 
-    coordinators = AtCoordinators(core, CoordinatorKind.TRANSACTION, deadline=deadline)
+    coordinators = CoordinatorFanOut(client, CoordinatorKind.TRANSACTION, deadline=deadline)
     return (yield from coordinators.run(transactional_ids, ask))
 
 
 def describe_producers(
-    core: ClientCore,
+    client: ClientCore,
     partitions: Collection[TopicPartition],
     *,
-    node: int | None = None,
+    broker_id: int | None = None,
     timeout: float | None = None,
-) -> Steps[Results[TopicPartition, tuple[ProducerState, ...]]]:
+) -> Flow[Results[TopicPartition, tuple[ProducerState, ...]]]:
     """Return the producers that partitions know: of the leaders, or of the replicas on one broker."""
-    deadline = core.deadline(timeout)
+    deadline = client.deadline(timeout)
 
     def request_for(part: Collection[TopicPartition]) -> producers.DescribeProducersRequest:
         topics = by_topic(part).items()
@@ -130,12 +132,12 @@ def describe_producers(
             topics=tuple(producers.TopicRequest(name=name, partition_indexes=numbers) for name, numbers in topics)
         )
 
-    if node is None:
-        leaders = AtLeaders(core, deadline=deadline)
+    if broker_id is None:
+        leaders = LeaderFanOut(client, deadline=deadline)
         return (yield from leaders.each(partitions, request_for, _of_partitions, lambda each, _: each.active_producers))
     request = request_for(partitions)
-    response = yield from core.call(request, node=node, deadline=deadline)
-    return outcomes(api_of(request), _of_partitions(response), lambda each: each.active_producers, partitions)
+    response = yield from client.call(request, broker_id=broker_id, deadline=deadline)
+    return outcomes(api_name(request), _of_partitions(response), lambda each: each.active_producers, partitions)
 
 
 def _of_partitions(response: DescribeProducersResponse) -> Iterator[tuple[TopicPartition, PartitionResponse]]:
@@ -145,14 +147,14 @@ def _of_partitions(response: DescribeProducersResponse) -> Iterator[tuple[TopicP
 
 
 def abort_transaction(
-    core: ClientCore,
+    client: ClientCore,
     partition: TopicPartition,
     producer_id: int,
     producer_epoch: int,
     *,
     coordinator_epoch: int = -1,
     timeout: float | None = None,
-) -> Steps[None]:
+) -> Flow[None]:
     """End a transaction that hangs in a partition: write an abort marker at its leader.
 
     ``describe_producers`` shows such a transaction: ``current_txn_start_offset`` is not -1, and the coordinator does
@@ -174,6 +176,6 @@ def abort_transaction(
             for topic in answer.topics
             for each in topic.partitions
         )
-        return outcomes(api_of(request), items, nothing, [partition]).outcomes[partition]
+        return outcomes(api_name(request), items, no_value, [partition]).outcomes[partition]
 
-    yield from AtLeaders(core, deadline=core.deadline(timeout)).one(partition, request, read)
+    yield from LeaderFanOut(client, deadline=client.deadline(timeout)).one(partition, request, read)

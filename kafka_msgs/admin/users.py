@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 
 from attrs import field, frozen
 
-from kafka_msgs.admin.results import Results, api_of, nothing, outcomes, raise_top_level
+from kafka_msgs.admin.results import Results, api_name, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.enums import ScramMechanism
 from kafka_msgs.messages import alter_user_scram_credentials_request as alter
 from kafka_msgs.messages import create_delegation_token_request as create
@@ -78,21 +78,21 @@ class ScramDeletion:
 
 
 def describe_user_scram_credentials(
-    core: ClientCore, users: Collection[str] | None = None, *, timeout: float | None = None
-) -> Steps[Results[str, tuple[CredentialInfo, ...]]]:
+    client: ClientCore, users: Collection[str] | None = None, *, timeout: float | None = None
+) -> Flow[Results[str, tuple[CredentialInfo, ...]]]:
     """Return which SCRAM credentials users have, or all users: mechanism and iterations, never the password."""
     request = describe.DescribeUserScramCredentialsRequest(
         users=None if users is None else tuple(describe.UserName(name=each) for each in users)
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     items = ((each.user, each) for each in response.results)
-    return outcomes(api_of(request), items, lambda each: each.credential_infos, users or ())
+    return outcomes(api_name(request), items, lambda each: each.credential_infos, users or ())
 
 
 def alter_user_scram_credentials(
-    core: ClientCore, changes: Sequence[ScramUpsertion | ScramDeletion], *, timeout: float | None = None
-) -> Steps[Results[str, None]]:
+    client: ClientCore, changes: Sequence[ScramUpsertion | ScramDeletion], *, timeout: float | None = None
+) -> Flow[Results[str, None]]:
     """Create, replace and delete SCRAM credentials. All changes of a user succeed or fail together."""
     request = alter.AlterUserScramCredentialsRequest(
         deletions=tuple(
@@ -102,19 +102,19 @@ def alter_user_scram_credentials(
         ),
         upsertions=tuple(each._in_request() for each in changes if isinstance(each, ScramUpsertion)),
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
     items = ((each.user, each) for each in response.results)
-    return outcomes(api_of(request), items, nothing, [each.user for each in changes])
+    return outcomes(api_name(request), items, no_value, [each.user for each in changes])
 
 
 def create_delegation_token(
-    core: ClientCore,
+    client: ClientCore,
     *,
     owner: Principal | None = None,
     renewers: Collection[Principal] = (),
     max_lifetime_ms: int = -1,
     timeout: float | None = None,
-) -> Steps[CreateDelegationTokenResponse]:
+) -> Flow[CreateDelegationTokenResponse]:
     """Create a delegation token (KIP-48) for this user, or for another owner (KIP-373). -1 is the broker's lifetime.
 
     The response holds the token's id and its secret, ``hmac``.
@@ -126,40 +126,40 @@ def create_delegation_token(
         renewers=tuple(create.CreatableRenewers(principal_type=k, principal_name=n) for k, n in renewers),
         max_lifetime_ms=max_lifetime_ms,
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return response
 
 
 def renew_delegation_token(
-    core: ClientCore, hmac: bytes, *, renew_period_ms: int = -1, timeout: float | None = None
-) -> Steps[int]:
+    client: ClientCore, hmac: bytes, *, renew_period_ms: int = -1, timeout: float | None = None
+) -> Flow[int]:
     """Make a token valid for longer; return when it expires, in ms since 1970. -1 is the broker's period."""
     request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=renew_period_ms)
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return response.expiry_timestamp_ms
 
 
 def expire_delegation_token(
-    core: ClientCore, hmac: bytes, *, expiry_period_ms: int = -1, timeout: float | None = None
-) -> Steps[int]:
+    client: ClientCore, hmac: bytes, *, expiry_period_ms: int = -1, timeout: float | None = None
+) -> Flow[int]:
     """Make a token expire after a period in ms; -1 is at once. Return when it expires, in ms since 1970."""
     request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=expiry_period_ms)
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return response.expiry_timestamp_ms
 
 
 def describe_delegation_tokens(
-    core: ClientCore, owners: Collection[Principal] | None = None, *, timeout: float | None = None
-) -> Steps[tuple[DescribedDelegationToken, ...]]:
+    client: ClientCore, owners: Collection[Principal] | None = None, *, timeout: float | None = None
+) -> Flow[tuple[DescribedDelegationToken, ...]]:
     """Return the tokens of owners, or all that the client may see. They hold their secrets."""
     request = describe_token.DescribeDelegationTokenRequest(
         owners=None
         if owners is None
         else tuple(describe_token.DescribeDelegationTokenOwner(principal_type=k, principal_name=n) for k, n in owners)
     )
-    response = yield from core.call(request, deadline=core.deadline(timeout))
-    raise_top_level(response, api_of(request))
+    response = yield from client.call(request, deadline=client.deadline(timeout))
+    raise_top_level(response, api_name(request))
     return response.tokens

@@ -12,7 +12,7 @@ Names are imported when they are first used.
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.lazy import lazy_module_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.clock import Clock, ManualClock, SystemClock
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.embedded import AsyncEmbeddedBroker, EmbeddedBroker
     from kafka_msgs.broker.request_log import LoggedRequest, RequestLog
 else:
-    __getattr__, __dir__ = lazy_attributes(
+    __getattr__, __dir__ = lazy_module_attributes(
         __name__,
         {
             "AsyncEmbeddedBroker": "embedded",

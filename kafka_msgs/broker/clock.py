@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from kafka_msgs.option_checks import check_whole
+from kafka_msgs.option_checks import check_int
 
 __all__ = ["Clock", "ManualClock", "SystemClock"]
 
@@ -22,7 +22,7 @@ class Clock(Protocol):
     def now(self) -> int:
         """Return the milliseconds since the epoch."""
 
-    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call ``listener`` after each move of the time. Return what ends this."""
 
 
@@ -38,7 +38,7 @@ class SystemClock:
         """Return the milliseconds since the epoch."""
         return (self._offset + time.monotonic_ns()) // 1_000_000
 
-    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Return a function that does nothing: nobody moves this clock."""
         return lambda: None
 
@@ -54,7 +54,7 @@ class ManualClock:
 
     def __init__(self, now: int | None = None) -> None:
         if now is not None:
-            check_whole("ManualClock", "now", now)
+            check_int("ManualClock", "now", now)
         self._now = SystemClock().now() if now is None else now
         self._listeners: list[Callable[[], None]] = []
 
@@ -64,17 +64,17 @@ class ManualClock:
 
     def advance(self, ms: int) -> None:
         """Move the time forward by ``ms`` milliseconds. Raises ``OptionError`` for a negative number."""
-        check_whole("ManualClock", "ms", ms)
+        check_int("ManualClock", "ms", ms)
         self.set(self._now + ms)
 
     def set(self, now: int) -> None:
         """Jump to a time in milliseconds since the epoch, back too: a test may want a clock that jumps."""
-        check_whole("ManualClock", "now", now)
+        check_int("ManualClock", "now", now)
         self._now = now
         for listener in tuple(self._listeners):
             listener()
 
-    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call ``listener`` after each move of the time. Return what ends this."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)

@@ -1,7 +1,8 @@
 """A cluster of virtual brokers, without sockets, threads and clock.
 
 A shell gives requests (``receive``) and the time (``tick``). The state of the cluster is its image, which changes only
-by the metadata records that ``commit`` is given. Who follows the image is called with a ``Delta`` after each commit.
+by the metadata records that ``commit`` is given. Who follows the image is called with a ``MetadataDelta`` after each
+commit.
 """
 
 from __future__ import annotations
@@ -13,30 +14,42 @@ from random import Random, SystemRandom
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafka_msgs.broker.call import Call, Session
-from kafka_msgs.broker.cluster_directory import ClusterDirectory
+from kafka_msgs.broker.call import ClientSession, ServerCall
+from kafka_msgs.broker.cluster_directory import ClusterStorage
 from kafka_msgs.broker.config import BrokerConfig
-from kafka_msgs.broker.controller.elections import broker_gone, brokers_here, give_leadership, replace_replicas
-from kafka_msgs.broker.controller.image import Delta, Image
+from kafka_msgs.broker.controller.elections import (
+    elect_leader,
+    leader_changes_on_start,
+    leader_changes_on_stop,
+    replace_replicas,
+)
+from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
 from kafka_msgs.broker.controller.image_records import image_records
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
-from kafka_msgs.broker.controller.settings import BrokerSettings
-from kafka_msgs.broker.controller.topics import auto_create
-from kafka_msgs.broker.dispatch import Dispatch
-from kafka_msgs.broker.faults import Faults
+from kafka_msgs.broker.controller.settings import BrokerConfigs
+from kafka_msgs.broker.controller.topics import auto_create_topic
+from kafka_msgs.broker.dispatch import ApiDispatcher
+from kafka_msgs.broker.faults import FaultInjector
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
-from kafka_msgs.broker.partition_table import OpenStore, PartitionTable, memory_store
-from kafka_msgs.broker.partitions import Guard
-from kafka_msgs.broker.quotas import Quotas, Window
-from kafka_msgs.broker.recovery import adopt_partitions, recover_image
-from kafka_msgs.broker.registrations import begin_cluster, fenced, registered, retiring, said_goodbye, unfenced
+from kafka_msgs.broker.partition_table import LogManager, OpenStore, memory_store
+from kafka_msgs.broker.partitions import VerificationGuard
+from kafka_msgs.broker.quotas import ClientQuotaManager, Window
+from kafka_msgs.broker.recovery import elect_missing_leaders, recover_image
+from kafka_msgs.broker.registrations import (
+    bootstrap_records,
+    controlled_shutdown_record,
+    fence_record,
+    registration_record,
+    shutdown_records,
+    unfence_records,
+)
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping_rules
-from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
+from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
 from kafka_msgs.broker.sliced_work import SlicedWork
-from kafka_msgs.broker.state_partition import state_partition
-from kafka_msgs.broker.timers import TimerHandle, Timers
-from kafka_msgs.broker.virtual_broker import Address, Network, VirtualBroker
+from kafka_msgs.broker.state_partition import partition_for_key
+from kafka_msgs.broker.timers import TimerHandle, TimerQueue
+from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBroker
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.log.writing.files import uuid_text
@@ -44,19 +57,20 @@ from kafka_msgs.message import MetadataRecord
 
 __all__ = ["Authorizer", "Cluster", "VirtualBroker"]
 
-Authorizer: TypeAlias = Callable[[Session, AclOperation, ResourceType, str], bool]
+Authorizer: TypeAlias = Callable[[ClientSession, AclOperation, ResourceType, str], bool]
 """Whether the client of a connection may do an operation on the resource of a type and name."""
 
 
 class Cluster:
     """The brokers, the image, the timers, and those who hear of changes.
 
-    ``now`` is the present in milliseconds, as the clock of the brokers shows it. ``problems`` has the exceptions of
+    ``now`` is the present in milliseconds, as the clock of the brokers shows it. ``errors`` has the exceptions of
     handlers that are not answers: bugs. ``intercept`` are called with each request before its handler; if one returns
-    True, it took the call. ``observers`` are called after each answer, with the call and the response. ``authorizer``
-    decides what clients may do; without it they may do everything. ``jumps`` are called with the milliseconds by which
-    the clock jumped. ``join_transaction`` makes sure that a partition is in a transaction before a producer writes to
-    it. ``stopwatch`` gives nanoseconds, for the time that requests take. ``long_work`` is done between requests.
+    True, it took the call. ``response_observers`` are called after each answer, with the call and the response.
+    ``authorizer`` decides what clients may do; without it they may do everything. ``clock_jump_listeners`` are called
+    with the milliseconds by which the clock jumped. ``transaction_joiner`` makes sure that a partition is in a
+    transaction before a producer writes to it. ``stopwatch`` gives nanoseconds, for the time that requests take.
+    ``long_work`` is done between requests.
     """
 
     def __init__(self, config: BrokerConfig | None = None, *, now: int, open_store: OpenStore | None = None) -> None:
@@ -64,16 +78,16 @@ class Cluster:
         self.now = now
         self._skew = 0
         self.random: Random = SystemRandom() if config.seed is None else Random(config.seed)
-        self.timers = Timers()
+        self.timers = TimerQueue()
         self.stopwatch: Callable[[], int] = int
-        self.image = Image()
+        self.image = MetadataImage()
         self.brokers: dict[int, VirtualBroker] = {}
         self.broker_ids: Sequence[int] = range(config.brokers)
         """The ids of the brokers: from 0 on, or those of the nodes whose directories were opened."""
         self.cluster_id = config.cluster_id or uuid_text(self.new_id())
-        self.directory: ClusterDirectory | None = None
+        self.storage: ClusterStorage | None = None
         if config.directory is not None:
-            self.directory = ClusterDirectory(
+            self.storage = ClusterStorage(
                 config.directory,
                 config.brokers,
                 cluster_id=self.cluster_id,
@@ -81,28 +95,28 @@ class Cluster:
                 now=now,
                 durable=config.durable,
             )
-            self.cluster_id, self.broker_ids = self.directory.cluster_id, self.directory.broker_ids
-            open_store = open_store or self.directory.open_store
+            self.cluster_id, self.broker_ids = self.storage.cluster_id, self.storage.broker_ids
+            open_store = open_store or self.storage.open_store
         self.controller_id = self.broker_ids[0]
-        self.settings = BrokerSettings({**config.embedded_defaults(len(self.broker_ids)), **config.configs})
-        self.certificate_user = parse_mapping_rules(self.settings.text(MAPPING_RULES) or "DEFAULT")
-        self.dispatch = Dispatch(all_handlers(), config.release)
-        self.problems: list[Exception] = []
-        self.intercept: list[Callable[[Call[Any]], bool]] = []
-        self.observers: list[Callable[[Call[Any], Any], None]] = []
-        self.listeners: list[Callable[[Delta], None]] = []
+        self.configs = BrokerConfigs({**config.embedded_defaults(len(self.broker_ids)), **config.configs})
+        self.certificate_user = parse_mapping_rules(self.configs.text(MAPPING_RULES) or "DEFAULT")
+        self.dispatch = ApiDispatcher(all_handlers(), config.release)
+        self.errors: list[Exception] = []
+        self.intercept: list[Callable[[ServerCall[Any]], bool]] = []
+        self.response_observers: list[Callable[[ServerCall[Any], Any], None]] = []
+        self.image_listeners: list[Callable[[MetadataDelta], None]] = []
         self.authorizer: Authorizer | None = AclAuthorizer(self) if config.authorizer else None
-        self.jumps: list[Callable[[int], None]] = []
-        self.faults = Faults(self)
-        self.quotas = Quotas(self._window("quota"), self._window("controller.quota"))
-        self.listeners.append(lambda delta: self.quotas.follow(delta.records))
-        self.network: Network | None = None
+        self.clock_jump_listeners: list[Callable[[int], None]] = []
+        self.faults = FaultInjector(self)
+        self.quotas = ClientQuotaManager(self._window("quota"), self._window("controller.quota"))
+        self.image_listeners.append(lambda delta: self.quotas.follow(delta.records))
+        self.network: BrokerListeners | None = None
         self.long_work = SlicedWork(self._guarded)
-        self.join_transaction: Callable[..., Guard | None] | None = None
-        self._soon: deque[Callable[[], None]] = deque()
-        self.partitions = PartitionTable(self, open_store or memory_store)
-        if self.directory is not None:
-            self.listeners.append(self.directory.follow)
+        self.transaction_joiner: Callable[..., VerificationGuard | None] | None = None
+        self._callbacks: deque[Callable[[], None]] = deque()
+        self.log_manager = LogManager(self, open_store or memory_store)
+        if self.storage is not None:
+            self.image_listeners.append(self.storage.follow)
         self._sessions = 0
         for module in handler_modules():
             attach = getattr(module, "attach", None)
@@ -112,11 +126,11 @@ class Cluster:
     @property
     def sasl_mechanisms(self) -> tuple[str, ...]:
         """The SASL mechanisms that are enabled, of those that there are."""
-        enabled = (self.settings.text("sasl.enabled.mechanisms") or "").split(",")
+        enabled = (self.configs.text("sasl.enabled.mechanisms") or "").split(",")
         return tuple(name for each in enabled if (name := each.strip()) == PLAIN or name in MECHANISMS)
 
     def _window(self, name: str) -> Window:
-        number = self.settings.number
+        number = self.configs.number
         return Window(number(f"{name}.window.num"), 1000 * number(f"{name}.window.size.seconds"))
 
     def new_id(self) -> UUID:
@@ -125,33 +139,33 @@ class Cluster:
 
     # Requests and time
 
-    def receive(self, call: Call[Any]) -> None:
+    def receive(self, call: ServerCall[Any]) -> None:
         """Handle a request. Its answer may come now or later."""
         if not any(hook(call) for hook in self.intercept):
             self.dispatch.run(self, call)
         self.settle()
 
-    def soon(self, callback: Callable[[], None]) -> None:
+    def call_soon(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` at the end of the present step."""
-        self._soon.append(callback)
+        self._callbacks.append(callback)
 
     def settle(self) -> None:
         """End a step: do what was put off. Whoever changes the cluster from outside calls this. What fails is kept in
-        ``problems``.
+        ``errors``.
         """
-        while self._soon:
-            self._guarded(self._soon.popleft())
+        while self._callbacks:
+            self._guarded(self._callbacks.popleft())
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
             work()
         except Exception as error:
-            self.note_problem(error)
+            self.record_error(error)
 
-    def note_problem(self, error: Exception) -> None:
+    def record_error(self, error: Exception) -> None:
         """Keep an exception that is not an answer. After the first ``_PROBLEMS`` they are not kept any more."""
-        if len(self.problems) < _PROBLEMS:
-            self.problems.append(error)
+        if len(self.errors) < _PROBLEMS:
+            self.errors.append(error)
 
     @property
     def next_timer(self) -> int | None:
@@ -159,13 +173,13 @@ class Cluster:
         due = self.timers.next_due()
         return None if due is None else due - self._skew
 
-    def note_time(self, now: int) -> None:
+    def advance_clock_to(self, now: int) -> None:
         """Note the time (ms), for what comes next."""
         self.now = now + self._skew
 
     def tick(self, now: int) -> None:
-        """Note the time, and run what is due. What fails is kept in ``problems``."""
-        self.note_time(now)
+        """Note the time, and run what is due. What fails is kept in ``errors``."""
+        self.advance_clock_to(now)
         while (due := self.timers.pop_due(self.now)) is not None:
             self._guarded(due)
         self.settle()
@@ -182,10 +196,10 @@ class Cluster:
         self._skew += ms
         self.now += ms
         self.timers.shift(ms)
-        for follow in self.jumps:
+        for follow in self.clock_jump_listeners:
             follow(ms)
 
-    def after(self, delay_ms: int, callback: Callable[[], None]) -> TimerHandle:
+    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> TimerHandle:
         """Run ``callback`` after ``delay_ms`` milliseconds."""
         return self.timers.schedule(self.now + delay_ms, callback)
 
@@ -198,24 +212,25 @@ class Cluster:
 
     # Metadata
 
-    def commit(self, records: Iterable[MetadataRecord]) -> Delta:
+    def commit(self, records: Iterable[MetadataRecord]) -> MetadataDelta:
         """Apply records to the image, then tell all listeners in the order in which they were added.
 
-        With a directory the records are written to the metadata log first. Raises ``RefusedError`` if that fails.
+        With a directory the records are written to the metadata log first. Raises ``RequestRefusedError`` if that
+        fails.
         """
-        return self._tell(self.apply(records, Delta()))
+        return self._publish(self.apply(records, MetadataDelta()))
 
-    def apply(self, records: Iterable[MetadataRecord], delta: Delta) -> Delta:
+    def apply(self, records: Iterable[MetadataRecord], delta: MetadataDelta) -> MetadataDelta:
         """Write records and apply them, without telling anybody. All others use ``commit``."""
         written = tuple(records)
-        if self.directory is not None and written:
-            self.directory.append(written, self.now)
+        if self.storage is not None and written:
+            self.storage.append(written, self.now)
         for record in written:
             self.image.apply(record, delta)
         return delta
 
-    def _tell(self, delta: Delta) -> Delta:
-        for listener in self.listeners:
+    def _publish(self, delta: MetadataDelta) -> MetadataDelta:
+        for listener in self.image_listeners:
             listener(delta)
         return delta
 
@@ -232,36 +247,36 @@ class Cluster:
                 if each.name in listening
             }
             self.brokers[broker_id] = VirtualBroker(broker_id, listening, advertised, self._log_dir(broker_id), meters)
-        if self.directory is not None:
-            self._tell(recover_image(self, self.directory.records(), self.directory.end_offset))
-        if self.directory is None or self.directory.is_new:
-            self.commit(begin_cluster(self))
-        self.commit(Credentials(self).records())
+        if self.storage is not None:
+            self._publish(recover_image(self, self.storage.records(), self.storage.end_offset))
+        if self.storage is None or self.storage.is_new:
+            self.commit(bootstrap_records(self))
+        self.commit(CredentialStore(self).records())
         self._register(*self.brokers.values())
-        adopt_partitions(self)
-        self.after(self.settings.number("log.initial.task.delay.ms"), self._remove_old)
-        self.after(self.settings.number("log.cleaner.backoff.ms"), self._compact)
+        elect_missing_leaders(self)
+        self.call_later(self.configs.number("log.initial.task.delay.ms"), self._remove_old)
+        self.call_later(self.configs.number("log.cleaner.backoff.ms"), self._compact)
 
     def _remove_old(self) -> None:
-        self.after(self.settings.number("log.retention.check.interval.ms"), self._remove_old)
+        self.call_later(self.configs.number("log.retention.check.interval.ms"), self._remove_old)
         self._clean(compacted=False)
 
     def _compact(self) -> None:
-        self.after(max(1, self.settings.number("log.cleaner.backoff.ms")), self._compact)
+        self.call_later(max(1, self.configs.number("log.cleaner.backoff.ms")), self._compact)
         self._clean(compacted=True)
 
     def _clean(self, *, compacted: bool) -> None:
-        self.partitions.clean(compacted=compacted)
-        if self.directory is not None:
-            self.directory.checkpoint()
-            self._snapshot(self.directory)
+        self.log_manager.clean(compacted=compacted)
+        if self.storage is not None:
+            self.storage.checkpoint()
+            self._snapshot(self.storage)
 
-    def _snapshot(self, directory: ClusterDirectory) -> None:
-        limit = self.settings.number("metadata.log.max.record.bytes.between.snapshots")
+    def _snapshot(self, directory: ClusterStorage) -> None:
+        limit = self.configs.number("metadata.log.max.record.bytes.between.snapshots")
         directory.snapshot(partial(image_records, self.image), self.now, after_bytes=limit)
 
     def _log_dir(self, broker_id: int) -> UUID:
-        return self.new_id() if self.directory is None else self.directory.id_of(broker_id)
+        return self.new_id() if self.storage is None else self.storage.id_of(broker_id)
 
     def close(self) -> None:
         """End all connections, and close the directory. The cluster cannot be used afterwards."""
@@ -269,12 +284,12 @@ class Cluster:
         for broker in self.brokers.values():
             for session in tuple(broker.sessions.values()):
                 session.end()
-        if self.directory is not None:
-            self.commit(said_goodbye(self))
-        self.partitions.close()
-        if self.directory is not None:
-            self._snapshot(self.directory)
-            self.directory.close({broker.id: broker.epoch for broker in self.image.brokers.values()})
+        if self.storage is not None:
+            self.commit(shutdown_records(self))
+        self.log_manager.close()
+        if self.storage is not None:
+            self._snapshot(self.storage)
+            self.storage.close({broker.id: broker.epoch for broker in self.image.brokers.values()})
 
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that does not run: it registers, listens at its addresses, and is in sync at once."""
@@ -289,14 +304,14 @@ class Cluster:
         """Stop a broker in order: others lead its partitions first, then its connections are closed."""
         broker = self._broker(broker_id)
         if broker.running:
-            self.commit([retiring(self, broker_id)])
-            self._leave(broker, reset=False)
+            self.commit([controlled_shutdown_record(self, broker_id)])
+            self._shut_down_broker(broker, reset=False)
 
     def kill_broker(self, broker_id: int) -> None:
         """End a broker as a crash does: its connections are reset, and then others lead its partitions."""
         broker = self._broker(broker_id)
         if broker.running:
-            self._leave(broker, reset=True)
+            self._shut_down_broker(broker, reset=True)
 
     def move_leader(self, topic: str, partition: int, broker_id: int) -> None:
         """Make a broker the leader of a partition. It becomes a replica first if it is none.
@@ -313,7 +328,7 @@ class Cluster:
             self.commit([replace_replicas(self, state, (broker_id, *state.replicas[1:]))])
             state = found.partitions[partition]
         if state.leader != broker_id:
-            self.commit([give_leadership(state, broker_id)])
+            self.commit([elect_leader(state, broker_id)])
 
     def move_coordinator(self, key: str, broker_id: int, topic: str = CONSUMER_OFFSETS) -> None:
         """Make a broker the coordinator of a group, or of a transactional id if ``topic`` is that of transactions.
@@ -322,9 +337,9 @@ class Cluster:
         Raises ``OptionError`` if the broker does not run.
         """
         if topic not in self.image.topics:
-            auto_create(self, topic)
+            auto_create_topic(self, topic)
         partitions = len(self.image.topics[topic].partitions)
-        self.move_leader(topic, state_partition(key, partitions), broker_id)
+        self.move_leader(topic, partition_for_key(key, partitions), broker_id)
 
     def move_controller(self, broker_id: int) -> None:
         """Let answers name another broker as the controller. Raises ``OptionError`` if it does not run."""
@@ -336,28 +351,30 @@ class Cluster:
         """Register brokers, give them their partitions, and end their fencing, as brokers that start do."""
         for broker in brokers:
             broker.running = True
-            self.commit([registered(self, broker)])
-        self.commit([*unfenced(self, brokers), *brokers_here(self, [broker.id for broker in brokers])])
+            self.commit([registration_record(self, broker)])
+        self.commit(
+            [*unfence_records(self, brokers), *leader_changes_on_start(self, [broker.id for broker in brokers])]
+        )
         if not self.brokers[self.controller_id].running:
             self.controller_id = brokers[0].id
 
-    def _leave(self, broker: VirtualBroker, *, reset: bool) -> None:
+    def _shut_down_broker(self, broker: VirtualBroker, *, reset: bool) -> None:
         broker.running = False
         if self.network is not None:
             self.network.close_broker(broker.id, reset=reset)
         for session in tuple(broker.sessions.values()):
             session.end()
-        self.commit([fenced(self, broker.id), *broker_gone(self, broker.id)])
-        broker.parts.clear()
+        self.commit([fence_record(self, broker.id), *leader_changes_on_stop(self, broker.id)])
+        broker.components.clear()
         broker.meters = self.quotas.new_meters()
         alive = self.image.alive()
         if alive and self.controller_id == broker.id:
             self.controller_id = alive[0].id
 
-    def open_session(self, broker_id: int, **facts: Any) -> Session:
-        """Return a new connection to a broker. ``facts`` are attributes of ``Session``."""
+    def open_session(self, broker_id: int, **facts: Any) -> ClientSession:
+        """Return a new connection to a broker. ``facts`` are attributes of ``ClientSession``."""
         self._sessions += 1
-        session = Session(id=self._sessions, broker_id=broker_id, **facts)
+        session = ClientSession(id=self._sessions, broker_id=broker_id, **facts)
         sessions = self.brokers[broker_id].sessions
         sessions[session.id] = session
         session.on_close(partial(sessions.__delitem__, session.id))

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from kafka_msgs.broker.controller.states import Delta, PartitionKey, PartitionState
-from kafka_msgs.broker.partitions import LogDirectoryStore, Replicas
+from kafka_msgs.broker.controller.states import MetadataDelta, PartitionKey, PartitionRegistration
+from kafka_msgs.broker.partitions import LogDirectoryStore, ReplicaSet
 from kafka_msgs.broker.partitions.directory import META_PROPERTIES
 from kafka_msgs.broker.partitions.metadata_log import MetadataLog
-from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.opened_files import OpenFileCache
 from kafka_msgs.broker.partitions.stores import PartitionStore
 from kafka_msgs.errors import LogFileError, OptionError
 from kafka_msgs.log import MetaProperties
@@ -26,13 +26,13 @@ from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
 from kafka_msgs.messages.register_broker_record import RegisterBrokerRecord
 
-__all__ = ["ClusterDirectory"]
+__all__ = ["ClusterStorage"]
 
 _KRAFT_VERSION: Final = "kraft.version"
 """The feature whose level is not in a record of its kind, but in the control records of the metadata log."""
 
 
-class ClusterDirectory:
+class ClusterStorage:
     """The log directories at ``path``, which are made if they are new: ``path`` itself, or one in it for each broker.
 
     ``brokers`` is how many there are at least, ``broker_ids`` has the nodes that are brokers. ``cluster_id`` is for a
@@ -52,9 +52,9 @@ class ClusterDirectory:
         durable: bool = False,
     ) -> None:
         self._stores: dict[int, LogDirectoryStore] = {}
-        self._replicas: dict[PartitionKey, Replicas] = {}
+        self._replicas: dict[PartitionKey, ReplicaSet] = {}
         self.cluster_id = cluster_id
-        files = OpenedFiles(durable=durable)
+        files = OpenFileCache(durable=durable)
         try:
             several = _log_directories(path, brokers)
             for number in range(max(len(several), brokers)):
@@ -117,17 +117,17 @@ class ClusterDirectory:
         self._metadata.write_bootstrap(list(filter(_belongs, records)), now)
 
     def append(self, records: Sequence[MetadataRecord], now: int) -> None:
-        """Write metadata records, before they take effect; raises ``RefusedError``."""
+        """Write metadata records, before they take effect; raises ``RequestRefusedError``."""
         self._metadata.append(list(filter(_belongs, records)), now)
 
-    def open_store(self, topic: str, state: PartitionState) -> PartitionStore:
+    def open_store(self, topic: str, state: PartitionRegistration) -> PartitionStore:
         """Return the place of a partition; raises ``OSError`` and ``LogFileError``."""
         in_sync = self._hosts((*state.isr, *state.eligible_leader_replicas))
-        opened = Replicas(topic, *state.key, self._hosts(state.replicas) or self._first(), in_sync)
+        opened = ReplicaSet(topic, *state.key, self._hosts(state.replicas) or self._first(), in_sync)
         self._replicas[state.key] = opened
         return opened.partition
 
-    def follow(self, delta: Delta) -> None:
+    def follow(self, delta: MetadataDelta) -> None:
         """Move partitions that got other replicas. Raises ``OSError`` and ``LogFileError``."""
         for key, change in delta.partitions.items():
             if change.after is None:

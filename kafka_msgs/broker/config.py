@@ -11,7 +11,7 @@ from attrs.converters import optional
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.profiles import SHIPPED, Profile
-from kafka_msgs.option_checks import choice, whole
+from kafka_msgs.option_checks import int_range, one_of
 
 if TYPE_CHECKING:
     import ssl
@@ -38,11 +38,11 @@ class ListenerConfig:
     """
 
     name: str = "PLAINTEXT"
-    protocol: str = field(default="PLAINTEXT", validator=choice(*SECURITY_PROTOCOLS))
+    protocol: str = field(default="PLAINTEXT", validator=one_of(*SECURITY_PROTOCOLS))
     host: str | None = None
-    port: int = field(default=0, validator=whole(0, LAST_PORT))
+    port: int = field(default=0, validator=int_range(0, LAST_PORT))
     advertised_host: str | None = None
-    advertised_port: int = field(default=0, validator=whole(0, LAST_PORT))
+    advertised_port: int = field(default=0, validator=int_range(0, LAST_PORT))
     tls: ssl.SSLContext | None = None
 
     @property
@@ -93,7 +93,7 @@ class BrokerConfig:
     ids that nobody can guess. Raises ``OptionError``.
     """
 
-    brokers: int = field(default=1, validator=whole(1, _MOST_BROKERS))
+    brokers: int = field(default=1, validator=int_range(1, _MOST_BROKERS))
     host: str = "127.0.0.1"
     listeners: tuple[ListenerConfig, ...] = (ListenerConfig(),)
     release: str | None = None
@@ -107,8 +107,8 @@ class BrokerConfig:
     authorizer: bool = False
     super_users: tuple[str, ...] = ()
     allow_everyone: bool = False
-    max_connections: int = field(default=10_000, validator=whole(1))
-    max_request_size: int = field(default=100 * 2**20, validator=whole(1024))
+    max_connections: int = field(default=10_000, validator=int_range(1))
+    max_request_size: int = field(default=100 * 2**20, validator=int_range(1024))
     seed: int | None = None
 
     def __attrs_post_init__(self) -> None:

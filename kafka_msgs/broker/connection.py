@@ -18,13 +18,13 @@ from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.call import Call, Damage, Principal, Session
+from kafka_msgs.broker.call import ClientSession, MangledResponse, Principal, ServerCall
 from kafka_msgs.broker.clock import Clock
-from kafka_msgs.broker.handlers.api_versions import unsupported_version
-from kafka_msgs.broker.handlers.sasl import failure_delay, take_token
+from kafka_msgs.broker.handlers.api_versions import unsupported_version_response
+from kafka_msgs.broker.handlers.sasl import failure_delay, handle_sasl_token
 from kafka_msgs.broker.security.certificates import subject_name
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.errors import KafkaMsgsError, ProtocolError, RefusedError
+from kafka_msgs.errors import KafkaMsgsError, ProtocolError, RequestRefusedError
 from kafka_msgs.message import Response
 from kafka_msgs.wire import (
     SIZE_BYTES,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import ListenerConfig
 
-__all__ = ["Connection", "Server", "java_address"]
+__all__ = ["AcceptedConnection", "Server", "java_address"]
 
 _HELD: Final = 2**20
 _TURN: Final = 16
@@ -67,25 +67,25 @@ class Server(Protocol):
     cluster: Cluster
     clock: Clock
     closing: bool
-    connections: set[Connection]
+    connections: set[AcceptedConnection]
 
-    def arm(self) -> None:
+    def schedule_tick(self) -> None:
         """Wake up when the next timer of the cluster is due."""
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` when the present step is over."""
 
-    def lost(self, connection: Connection) -> None:
+    def connection_closed(self, connection: AcceptedConnection) -> None:
         """Forget a connection."""
 
     def loop_time(self) -> float:
         """Return the real time in seconds, from any moment on."""
 
 
-class Connection(asyncio.Protocol):
+class AcceptedConnection(asyncio.Protocol):
     """A connection on a transport of asyncio. It carries the calls of its client to the cluster, and answers back."""
 
-    session: Session
+    session: ClientSession
     active_at: float
     """When bytes last came or went, in seconds of the event loop."""
 
@@ -96,8 +96,8 @@ class Connection(asyncio.Protocol):
         self._listener = listener
         self._wire = ServerConnection(max_frame_size=self._frame_limit(), options=_READING)
         self._request: RequestReceived | None = None
-        self._following: Callable[[bytes], Damage] | None = None
-        self._held = self._mute_ms = 0
+        self._following: Callable[[bytes], MangledResponse] | None = None
+        self._held = self._throttle_ms = 0
         self._end_mute: Callable[[], None] | None = None
         self._paused = self._full = self._pumping = self._scheduled = False
 
@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
         largest = self._cluster.config.max_request_size
         if not self._listener.sasl:
             return largest
-        return min(largest, self._cluster.settings.number("sasl.server.max.receive.size"))
+        return min(largest, self._cluster.configs.number("sasl.server.max.receive.size"))
 
     # What asyncio calls
 
@@ -125,10 +125,10 @@ class Connection(asyncio.Protocol):
         if self._server.closing or not broker.running or len(broker.sessions) > self._cluster.config.max_connections:
             self.end(reset=True)
             return
-        self._cluster.note_time(self._server.clock.now())
+        self._cluster.advance_clock_to(self._server.clock.now())
         delay = broker.meters.connection.open(host, self._cluster.now)
         if delay:
-            self._refuse_later(delay)
+            self._close_after_throttle(delay)
 
     def _identify(self, certificate: Any) -> bool:
         """Take the user of a client from its certificate. Return False if the rules have no name for its subject."""
@@ -139,12 +139,12 @@ class Connection(asyncio.Protocol):
             self.session.principal = Principal("User", name)
         return name is not None
 
-    def _refuse_later(self, delay: int) -> None:
+    def _close_after_throttle(self, delay: int) -> None:
         """Hear nothing, and close the connection after some milliseconds: its address makes too many (KIP-612)."""
         self._transport.pause_reading()
-        timer = self._cluster.after(delay, lambda: self.end(reset=False))
+        timer = self._cluster.call_later(delay, lambda: self.end(reset=False))
         self.session.on_close(timer.cancel)
-        self._server.arm()
+        self._server.schedule_tick()
 
     def data_received(self, data: bytes) -> None:
         self.active_at = self._server.loop_time()
@@ -155,8 +155,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._wire.close()
         self.session.end()
-        self._server.lost(self)
-        self._server.arm()
+        self._server.connection_closed(self)
+        self._server.schedule_tick()
 
     def pause_writing(self) -> None:
         self._full = True
@@ -167,21 +167,21 @@ class Connection(asyncio.Protocol):
 
     # What calls ask for
 
-    def reply(self, call: Call[Any], response: Response | None) -> None:
+    def reply(self, call: ServerCall[Any], response: Response | None) -> None:
         """Send the response, and go on with the next request."""
         request = self._request
         if self.session.closed or request is None:
             return
-        self._mute_ms = call.throttle_time_ms
+        self._throttle_ms = call.throttle_time_ms
         self.active_at = self._server.loop_time()
         if response is not None:
             try:
                 frame = self._wire.send_response(request, response)
             except KafkaMsgsError as error:
-                self._cluster.note_problem(error)
+                self._cluster.record_error(error)
                 self.end(reset=False)
                 return
-            damage = self._following or call.damage
+            damage = self._following or call.mangle
             if damage is not None:
                 damaged = damage(frame)
                 self._following = damaged.then
@@ -191,18 +191,18 @@ class Connection(asyncio.Protocol):
         if call.closes:
             self.end(reset=False)
         else:
-            self._go_on()
+            self._next_request()
 
-    def _go_on(self) -> None:
+    def _next_request(self) -> None:
         """Go on with the next request. A client that is throttled is not heard for that time (KIP-219)."""
-        if not self._mute_ms:
-            self._hear()
+        if not self._throttle_ms:
+            self._resume_requests()
             return
-        timer = self._cluster.after(self._mute_ms, self._hear)
+        timer = self._cluster.call_later(self._throttle_ms, self._resume_requests)
         self._end_mute = self.session.on_close(timer.cancel)
-        self._server.arm()
+        self._server.schedule_tick()
 
-    def _hear(self) -> None:
+    def _resume_requests(self) -> None:
         if self._end_mute is not None:
             self._end_mute()
             self._end_mute = None
@@ -210,20 +210,20 @@ class Connection(asyncio.Protocol):
         if self._held and not self._pumping:
             self._pump_later()
 
-    def _send_pieces(self, damage: Damage, index: int) -> None:
+    def _send_pieces(self, damage: MangledResponse, index: int) -> None:
         """Send the pieces of a damaged answer from one on. The next request waits for the last piece."""
         if self.session.closed:
             return
         if index < len(damage.pieces):
             self._transport.write(damage.pieces[index])
-            self._cluster.after(damage.every_ms, lambda: self._send_pieces(damage, index + 1))
-            self._server.arm()
+            self._cluster.call_later(damage.interval_ms, lambda: self._send_pieces(damage, index + 1))
+            self._server.schedule_tick()
         elif damage.closes:
             self.end(reset=damage.resets)
         else:
-            self._go_on()
+            self._next_request()
 
-    def disconnect(self, call: Call[Any], *, reset: bool = False) -> None:
+    def disconnect(self, call: ServerCall[Any], *, reset: bool = False) -> None:
         """Close the connection."""
         self.end(reset=reset)
 
@@ -257,20 +257,20 @@ class Connection(asyncio.Protocol):
                     self._pump_later()
                     break
                 left -= 1
-                if self.session.logged_in:
+                if self.session.authenticated:
                     self._wire.max_frame_size = self._cluster.config.max_request_size
                 event = self._wire.next_event()
                 if not isinstance(event, RequestReceived | TokenReceived):
                     break
-                self._take(event)
+                self._handle_event(event)
         except ProtocolError:
             self.end(reset=False)
         finally:
             self._pumping = False
-        self._regulate()
-        self._server.arm()
+        self._apply_backpressure()
+        self._server.schedule_tick()
 
-    def _regulate(self) -> None:
+    def _apply_backpressure(self) -> None:
         """Stop reading while enough waits here, and go on afterwards."""
         full = self._held > _HELD and (self._request is not None or self._full)
         if full != self._paused and not self._transport.is_closing():
@@ -280,16 +280,16 @@ class Connection(asyncio.Protocol):
             else:
                 self._transport.resume_reading()
 
-    def _take(self, event: RequestReceived | TokenReceived) -> None:
+    def _handle_event(self, event: RequestReceived | TokenReceived) -> None:
         if isinstance(event, TokenReceived):
             self._held -= len(event.token) + SIZE_BYTES
-            self._take_token(event.token)
+            self._handle_sasl_token(event.token)
             return
         self._held -= len(event.payload) + SIZE_BYTES
         if not self._cluster.dispatch.answers(event.api_key, event.version):
             self._refuse_version(event)
             return
-        if not (self.session.logged_in or self._cluster.dispatch.handler(event.api_key).before_login):
+        if not (self.session.authenticated or self._cluster.dispatch.handler(event.api_key).allowed_unauthenticated):
             self.end(reset=False)
             return
         try:
@@ -298,9 +298,9 @@ class Connection(asyncio.Protocol):
             self.end(reset=False)
             return
         self._request = event
-        self._cluster.note_time(self._server.clock.now())
+        self._cluster.advance_clock_to(self._server.clock.now())
         self._cluster.receive(
-            Call(
+            ServerCall(
                 cluster=self._cluster,
                 session=self.session,
                 request=frame.message,
@@ -313,17 +313,17 @@ class Connection(asyncio.Protocol):
             )
         )
 
-    def _take_token(self, token: bytes) -> None:
+    def _handle_sasl_token(self, token: bytes) -> None:
         """Go on with a login whose tokens have no headers (KIP-43). If it fails, the connection is closed."""
-        self._cluster.note_time(self._server.clock.now())
+        self._cluster.advance_clock_to(self._server.clock.now())
         try:
-            answer = take_token(self._cluster, self.session, token)
-        except RefusedError:
+            answer = handle_sasl_token(self._cluster, self.session, token)
+        except RequestRefusedError:
             self._cluster.wait(failure_delay(self._cluster), lambda: self.end(reset=False))
             self._wire.close()
             return
         self._transport.write(self._wire.send_token(answer))
-        if self.session.logged_in:
+        if self.session.authenticated:
             self._wire.end_tokens()
 
     def _refuse_version(self, event: RequestReceived) -> None:
@@ -332,6 +332,6 @@ class Connection(asyncio.Protocol):
             self.end(reset=False)
             return
         offered = self._cluster.dispatch.offered[ApiKey.API_VERSIONS]
-        response = unsupported_version((offered.lowest, offered.highest))
+        response = unsupported_version_response((offered.lowest, offered.highest))
         payload = encode_response(response, FALLBACK, correlation_id=event.correlation_id)
         self._transport.write(self._wire.send_payload(payload))

@@ -16,7 +16,7 @@ from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.internal_topics import TRANSACTION_STATE
-from kafka_msgs.broker.faults import At, Faults
+from kafka_msgs.broker.faults import At, FaultInjector
 from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.errors import BrokerStartError, InternalError
@@ -57,10 +57,10 @@ class _Embedded(ABC):
     @property
     def problems(self) -> list[Exception]:
         """The exceptions of the broker that are not answers: bugs of it."""
-        return self.run(lambda cluster: list(cluster.problems))
+        return self.run(lambda cluster: list(cluster.errors))
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> FaultInjector:
         """What the cluster does wrong on request. See ``kafka_msgs.broker.faults``."""
         return self.run(lambda cluster: cluster.faults)
 
@@ -106,8 +106,8 @@ class _Embedded(ABC):
         """Let the clock of the brokers jump by ``ms``, back if it is negative. See ``Cluster.jump_clock``."""
         self.run(lambda cluster: cluster.jump_clock(ms))
 
-    def play(self, script: Iterable[At]) -> None:
-        """Let things go wrong at their moments, counted from now, and return at once. See ``Faults.play``."""
+    def run_fault_script(self, script: Iterable[At]) -> None:
+        """Let things go wrong at their moments, counted from now, and return at once. See ``FaultInjector.play``."""
         self.run(lambda cluster: cluster.faults.play(script))
 
     def _running(self) -> BrokerServer:
@@ -141,7 +141,7 @@ class AsyncEmbeddedBroker(_Embedded):
         """Start the brokers. Raises ``BrokerStartError``, also if they run, and ``OptionError``."""
         self._check_stopped()
         self._server = server = self._open()
-        self._unlisten = self.clock.listen(server.tick)
+        self._unlisten = self.clock.add_listener(server.tick)
 
     async def close(self) -> None:
         """Stop the brokers and close all connections. It may be called again."""
@@ -156,19 +156,19 @@ class AsyncEmbeddedBroker(_Embedded):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         await self.close()
 
     def run(self, work: Callable[[Cluster], T]) -> T:
         """Call ``work`` with the cluster, and return its result."""
         server = self._running()
-        server.cluster.note_time(server.clock.now())
+        server.cluster.advance_clock_to(server.clock.now())
         try:
             return work(server.cluster)
         finally:
             server.cluster.settle()
-            server.arm()
+            server.schedule_tick()
 
 
 class EmbeddedBroker(_Embedded):
@@ -192,7 +192,7 @@ class EmbeddedBroker(_Embedded):
         except BaseException:
             self._thread.join()
             raise
-        self._unlisten = self.clock.listen(lambda: self._in_loop(self._running().tick))
+        self._unlisten = self.clock.add_listener(lambda: self._in_loop(self._running().tick))
 
     def close(self) -> None:
         """Stop the brokers, close all connections and end the thread. It may be called again."""
@@ -207,7 +207,7 @@ class EmbeddedBroker(_Embedded):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self.close()
 
@@ -216,12 +216,12 @@ class EmbeddedBroker(_Embedded):
         server = self._running()
 
         def step() -> T:
-            server.cluster.note_time(server.clock.now())
+            server.cluster.advance_clock_to(server.clock.now())
             try:
                 return work(server.cluster)
             finally:
                 server.cluster.settle()
-                server.arm()
+                server.schedule_tick()
 
         return self._in_loop(step)
 

@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from kafka_msgs.broker.controller.configs import topic_values
-from kafka_msgs.broker.controller.image import NO_LEADER, Delta, PartitionKey, PartitionState
-from kafka_msgs.broker.partitions import MemoryPartition, PartitionLog, TopicConfig
+from kafka_msgs.broker.controller.configs import effective_topic_configs
+from kafka_msgs.broker.controller.image import NO_LEADER, MetadataDelta, PartitionKey, PartitionRegistration
+from kafka_msgs.broker.partitions import MemoryPartitionStore, PartitionLog, TopicConfig
 from kafka_msgs.broker.partitions.cleaning import clean
 from kafka_msgs.enums import ConfigResourceType
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.partitions.stores import PartitionStore
 
-__all__ = ["OpenStore", "PartitionTable", "Watch", "memory_store"]
+__all__ = ["LogManager", "OpenStore", "PartitionWatch", "memory_store"]
 
-OpenStore = Callable[[str, PartitionState], "PartitionStore"]
+OpenStore = Callable[[str, PartitionRegistration], "PartitionStore"]
 """Gives the place of a partition: of the name of its topic, and its state."""
 
 
-def memory_store(topic: str, state: PartitionState) -> PartitionStore:
+def memory_store(topic: str, state: PartitionRegistration) -> PartitionStore:
     """Return a place in memory."""
-    return MemoryPartition()
+    return MemoryPartitionStore()
 
 
-class Watch:
+class PartitionWatch:
     """Somebody who waits for one of some partitions to change. ``cancel`` ends it."""
 
     __slots__ = ("_changed", "_table", "callback", "cancelled", "keys")
 
-    def __init__(self, table: PartitionTable, keys: tuple[PartitionKey, ...], callback: Callable[[], None]) -> None:
+    def __init__(self, table: LogManager, keys: tuple[PartitionKey, ...], callback: Callable[[], None]) -> None:
         self.keys = keys
         self.callback = callback
         self.cancelled = False
@@ -64,7 +64,7 @@ class Watch:
                     del self._table.watches[key]
 
 
-class PartitionTable:
+class LogManager:
     """The logs by topic id and partition number. While ``disk_full`` is True, nothing can be written to them."""
 
     def __init__(self, cluster: Cluster, open_store: OpenStore) -> None:
@@ -72,10 +72,10 @@ class PartitionTable:
         self._open_store = open_store
         self._logs: dict[PartitionKey, PartitionLog] = {}
         self._configs: dict[str, tuple[TopicConfig, dict[str, str]]] = {}
-        self._woken: dict[Watch, None] = {}
-        self.watches: dict[PartitionKey, dict[Watch, None]] = {}
+        self._woken: dict[PartitionWatch, None] = {}
+        self.watches: dict[PartitionKey, dict[PartitionWatch, None]] = {}
         self.disk_full = False
-        cluster.listeners.append(self._follow)
+        cluster.image_listeners.append(self._follow)
 
     def get(self, key: PartitionKey) -> PartitionLog | None:
         """Return the log of a partition, or None if there is no such partition."""
@@ -91,20 +91,24 @@ class PartitionTable:
         """Return the settings of a topic that its logs use."""
         return self._read_config(topic)[0]
 
-    def number(self, topic: str, setting: str) -> int:
+    def config_number(self, topic: str, setting: str) -> int:
         """Return a setting of a topic that is a whole number."""
         return int(self._read_config(topic)[1][setting])
 
     def _read_config(self, topic: str) -> tuple[TopicConfig, dict[str, str]]:
         known = self._configs.get(topic)
         if known is None:
-            texts = {name: value for name, value in topic_values(self._cluster, topic).items() if value is not None}
+            texts = {
+                name: value
+                for name, value in effective_topic_configs(self._cluster, topic).items()
+                if value is not None
+            }
             known = self._configs[topic] = TopicConfig.of(texts), texts
         return known
 
-    def watch(self, keys: Iterable[PartitionKey], callback: Callable[[], None]) -> Watch:
+    def watch(self, keys: Iterable[PartitionKey], callback: Callable[[], None]) -> PartitionWatch:
         """Call ``callback`` after each change of one of the partitions: of its offsets, its leader, or its being."""
-        watch = Watch(self, tuple(keys), callback)
+        watch = PartitionWatch(self, tuple(keys), callback)
         for key in watch.keys:
             self.watches.setdefault(key, {})[watch] = None
         return watch
@@ -125,7 +129,7 @@ class PartitionTable:
             log.close()
         self._logs.clear()
 
-    def _follow(self, delta: Delta) -> None:
+    def _follow(self, delta: MetadataDelta) -> None:
         """Take over what a commit changed."""
         self._reconfigure(delta)
         for key, change in delta.partitions.items():
@@ -141,8 +145,8 @@ class PartitionTable:
                     _begin_epoch(self._logs[key], change.after.leader_epoch)
             self._changed(key)
 
-    def _open(self, topic: str, state: PartitionState) -> PartitionLog:
-        settings = self._cluster.settings
+    def _open(self, topic: str, state: PartitionRegistration) -> PartitionLog:
+        settings = self._cluster.configs
         return PartitionLog(
             topic,
             *state.key,
@@ -159,7 +163,7 @@ class PartitionTable:
         if self.disk_full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def _reconfigure(self, delta: Delta) -> None:
+    def _reconfigure(self, delta: MetadataDelta) -> None:
         kinds = {kind for kind, _ in delta.configs}
         if ConfigResourceType.BROKER in kinds:
             changed = set(self._configs)
@@ -178,7 +182,7 @@ class PartitionTable:
         watches = self.watches.get(key)
         if watches:
             if not self._woken:
-                self._cluster.soon(self._wake)
+                self._cluster.call_soon(self._wake)
             self._woken.update(watches)
             for watch in watches:
                 watch.note(key)

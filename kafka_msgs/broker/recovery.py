@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kafka_msgs.broker.controller.elections import elect_unclean, nobody_here, replace_replicas
-from kafka_msgs.broker.controller.image import NO_LEADER, Delta
+from kafka_msgs.broker.controller.elections import elect_unclean, leader_changes_on_shutdown, replace_replicas
+from kafka_msgs.broker.controller.image import NO_LEADER, MetadataDelta
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
-__all__ = ["adopt_partitions", "recover_image"]
+__all__ = ["elect_missing_leaders", "recover_image"]
 
 _FENCE: Final = 1
 
 
-def recover_image(cluster: Cluster, records: Iterable[MetadataRecord], end_offset: int) -> Delta:
+def recover_image(cluster: Cluster, records: Iterable[MetadataRecord], end_offset: int) -> MetadataDelta:
     """Apply the records of a metadata log that ends at an offset.
 
     No broker runs yet, so each one is fenced, and nothing has a leader.
     """
-    delta = Delta()
+    delta = MetadataDelta()
     for record in records:
         cluster.image.apply(record, delta)
     cluster.image.offset = end_offset
@@ -31,11 +31,11 @@ def recover_image(cluster: Cluster, records: Iterable[MetadataRecord], end_offse
         if broker.alive:
             fenced = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_FENCE)
             cluster.apply([fenced], delta)
-    cluster.apply(nobody_here(cluster), delta)
+    cluster.apply(leader_changes_on_shutdown(cluster), delta)
     return delta
 
 
-def adopt_partitions(cluster: Cluster) -> None:
+def elect_missing_leaders(cluster: Cluster) -> None:
     """Give a leader to partitions that have none: the directory may be that of one node of several.
 
     Its files have the records, so one of the brokers here leads them.

@@ -22,25 +22,32 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.virtual_broker import VirtualBroker
 
-__all__ = ["begin_cluster", "fenced", "registered", "retiring", "said_goodbye", "unfenced"]
+__all__ = [
+    "bootstrap_records",
+    "controlled_shutdown_record",
+    "fence_record",
+    "registration_record",
+    "shutdown_records",
+    "unfence_records",
+]
 
 _FENCE: Final = 1
 _UNFENCE: Final = -1
 
 
-def begin_cluster(cluster: Cluster) -> list[MetadataRecord]:
+def bootstrap_records(cluster: Cluster) -> list[MetadataRecord]:
     """Return the first records of a new cluster, and let its directory begin with them."""
     features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
-    if cluster.directory is not None:
-        cluster.directory.write_bootstrap(features, cluster.now)
+    if cluster.storage is not None:
+        cluster.storage.write_bootstrap(features, cluster.now)
     # With eligible leader replicas the controller keeps the default of this setting itself (KIP-966).
     least = ConfigRecord(
-        resource_type=ConfigResourceType.BROKER, name=MIN_IN_SYNC, value=cluster.settings.text(MIN_IN_SYNC)
+        resource_type=ConfigResourceType.BROKER, name=MIN_IN_SYNC, value=cluster.configs.text(MIN_IN_SYNC)
     )
     return [*features, least]
 
 
-def registered(cluster: Cluster, broker: VirtualBroker) -> RegisterBrokerRecord:
+def registration_record(cluster: Cluster, broker: VirtualBroker) -> RegisterBrokerRecord:
     """Return the record with which a broker registers. It is fenced."""
     protocols = {listener.name: listener.protocol for listener in cluster.config.listeners}
     endpoints = tuple(
@@ -57,22 +64,22 @@ def registered(cluster: Cluster, broker: VirtualBroker) -> RegisterBrokerRecord:
     )
 
 
-def unfenced(cluster: Cluster, brokers: Iterable[VirtualBroker]) -> list[MetadataRecord]:
+def unfence_records(cluster: Cluster, brokers: Iterable[VirtualBroker]) -> list[MetadataRecord]:
     """Return the records after which brokers serve."""
     return [_changed(cluster, each.id, fenced=_UNFENCE) for each in brokers]
 
 
-def fenced(cluster: Cluster, broker_id: int) -> MetadataRecord:
+def fence_record(cluster: Cluster, broker_id: int) -> MetadataRecord:
     """Return the record after which a broker does not serve."""
     return _changed(cluster, broker_id, fenced=_FENCE)
 
 
-def retiring(cluster: Cluster, broker_id: int) -> MetadataRecord:
+def controlled_shutdown_record(cluster: Cluster, broker_id: int) -> MetadataRecord:
     """Return the record with which a broker begins to stop."""
     return _changed(cluster, broker_id, in_controlled_shutdown=1)
 
 
-def said_goodbye(cluster: Cluster) -> list[MetadataRecord]:
+def shutdown_records(cluster: Cluster) -> list[MetadataRecord]:
     """Return records that say that all brokers stopped, so that whoever opens the metadata log may start them."""
     running = [broker.id for broker in cluster.brokers.values() if broker.running]
     return [_changed(cluster, each, fenced=_FENCE, in_controlled_shutdown=1) for each in running]

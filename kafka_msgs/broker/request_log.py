@@ -11,11 +11,11 @@ from attrs import frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Request, Response
-from kafka_msgs.option_checks import check_whole
+from kafka_msgs.option_checks import check_int
 from kafka_msgs.schema import Struct, fields
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker.call import Call
+    from kafka_msgs.broker.call import ServerCall
     from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["LoggedRequest", "RequestLog"]
@@ -61,14 +61,14 @@ class RequestLog:
     """
 
     def __init__(self, run: Callable[[Callable[[Cluster], object]], object], max_requests: int) -> None:
-        check_whole("requests", "max_requests", max_requests, 1)
+        check_int("requests", "max_requests", max_requests, 1)
         self._run = run
         self._max_requests = max_requests
         self._bytes = 0
         self._logged: deque[LoggedRequest] = deque()
         self._stopped = False
         self.dropped = 0
-        run(lambda cluster: cluster.observers.append(self._observe))
+        run(lambda cluster: cluster.response_observers.append(self._observe))
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +86,7 @@ class RequestLog:
         """Log no more requests. What was logged stays. It may be called again."""
         if not self._stopped:
             self._stopped = True
-            self._run(lambda cluster: cluster.observers.remove(self._observe))
+            self._run(lambda cluster: cluster.response_observers.remove(self._observe))
 
     def clear(self) -> None:
         """Forget what was logged."""
@@ -116,7 +116,7 @@ class RequestLog:
         self._logged.clear()
         self._bytes = self.dropped = 0
 
-    def _observe(self, call: Call[Any], response: Response | None) -> None:
+    def _observe(self, call: ServerCall[Any], response: Response | None) -> None:
         topics = call.cluster.image.topics_by_id
         names = (topics[each].name if isinstance(each, UUID) else each for each in _topics(call.request, topics))
         logged = LoggedRequest(

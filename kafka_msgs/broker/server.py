@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.config import LAST_PORT, ListenerConfig
-from kafka_msgs.broker.connection import Connection
+from kafka_msgs.broker.connection import AcceptedConnection
 from kafka_msgs.errors import BrokerStartError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class BrokerServer:
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.cluster = cluster
         self.clock = clock
-        self.connections: set[Connection] = set()
+        self.connections: set[AcceptedConnection] = set()
         self.closing = False
         self._loop = asyncio.get_running_loop()
         self.loop_time = self._loop.time
@@ -62,14 +62,14 @@ class BrokerServer:
             self.cluster.start(addresses)
         except BaseException:
             for broker_id in tuple(self._listening):
-                self._deafen(broker_id)
+                self._stop_listening(broker_id)
             raise
-        self.arm()
+        self.schedule_tick()
         self._sweep()
 
     def _sweep(self) -> None:
         """Close the connections on which nothing happened for ``connections.max.idle.ms``, in real time."""
-        idle = self.cluster.settings.number("connections.max.idle.ms") / 1000
+        idle = self.cluster.configs.number("connections.max.idle.ms") / 1000
         if idle < 0:
             return
         before = self._loop.time() - idle
@@ -102,7 +102,7 @@ class BrokerServer:
 
     def close_broker(self, broker_id: int, *, reset: bool) -> None:
         """Close the listeners and the connections of a broker. ``reset`` breaks the connections off."""
-        self._deafen(broker_id)
+        self._stop_listening(broker_id)
         for connection in tuple(self.connections):
             if connection.session.broker_id == broker_id:
                 connection.end(reset=reset)
@@ -115,9 +115,9 @@ class BrokerServer:
         if self.closing:
             return
         self.cluster.tick(self.clock.now())
-        self.arm()
+        self.schedule_tick()
 
-    def arm(self) -> None:
+    def schedule_tick(self) -> None:
         """Wake up when the next timer is due. With a clock that a program moves, only what is due already runs."""
         due = self.cluster.next_timer
         if due == self._armed or self.closing:
@@ -141,7 +141,7 @@ class BrokerServer:
         """Call ``callback`` after so many milliseconds of real time."""
         self._loop.call_later(ms / 1000, callback)
 
-    def lost(self, connection: Connection) -> None:
+    def connection_closed(self, connection: AcceptedConnection) -> None:
         """Forget a connection."""
         self.connections.discard(connection)
         if not self.connections:
@@ -164,7 +164,7 @@ class BrokerServer:
             found[listener.name] = host, listening.getsockname()[1]
         return found
 
-    def _deafen(self, broker_id: int) -> None:
+    def _stop_listening(self, broker_id: int) -> None:
         for listening in self._listening.pop(broker_id, ()):
             self._loop.remove_reader(listening)
             listening.close()
@@ -191,7 +191,7 @@ class BrokerServer:
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             await self._loop.connect_accepted_socket(
-                lambda: Connection(self, broker_id, listener),
+                lambda: AcceptedConnection(self, broker_id, listener),
                 accepted,
                 ssl=listener.tls,
                 ssl_handshake_timeout=_HANDSHAKE_S if listener.tls else None,

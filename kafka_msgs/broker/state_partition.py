@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.timeline import java_hash_code
 
-__all__ = ["state_partition"]
+__all__ = ["partition_for_key"]
 
 _INT32_MIN: Final = -(2**31)
 
 
-def state_partition(key: str, partitions: int) -> int:
+def partition_for_key(key: str, partitions: int) -> int:
     """Return the partition for a key, in a topic with so many partitions."""
-    code = hash_code(key)
+    code = java_hash_code(key)
     return (0 if code == _INT32_MIN else abs(code)) % partitions

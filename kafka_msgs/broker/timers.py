@@ -6,7 +6,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-__all__ = ["TimerHandle", "Timers"]
+__all__ = ["TimerHandle", "TimerQueue"]
 
 _MIN_COMPACTION: Final = 256
 
@@ -16,7 +16,7 @@ class TimerHandle:
 
     __slots__ = ("_callback", "_timers", "at")
 
-    def __init__(self, at: int, callback: Callable[[], None], timers: Timers) -> None:
+    def __init__(self, at: int, callback: Callable[[], None], timers: TimerQueue) -> None:
         self.at = at
         self._callback: Callable[[], None] | None = callback
         self._timers = timers
@@ -38,7 +38,7 @@ class TimerHandle:
         return callback
 
 
-class Timers:
+class TimerQueue:
     """Calls by moment. Calls of the same moment run in the order in which they were scheduled.
 
     Cancelled calls are dropped when they are more than half of the heap. So the memory follows the calls that wait.

@@ -8,16 +8,16 @@ from uuid import UUID
 
 from attrs import Factory, define
 
-from kafka_msgs.broker.call import Session
-from kafka_msgs.broker.quotas import Meters
+from kafka_msgs.broker.call import ClientSession
+from kafka_msgs.broker.quotas import QuotaMeters
 
-__all__ = ["Address", "Network", "VirtualBroker"]
+__all__ = ["Address", "BrokerListeners", "VirtualBroker"]
 
 Address: TypeAlias = tuple[str, int]
 T = TypeVar("T")
 
 
-class Network(Protocol):
+class BrokerListeners(Protocol):
     """What brings the brokers to their clients. Without one, requests come from ``Cluster.receive`` alone."""
 
     def open_broker(self, broker_id: int, addresses: Mapping[str, Address]) -> None:
@@ -36,22 +36,22 @@ class Network(Protocol):
 @define(eq=False)
 class VirtualBroker:
     """One of the brokers. ``addresses`` has host and port of each listener, by name, and ``advertised`` those that
-    clients learn. ``parts`` is for what hosts state here, such as coordinators and sessions, by their class. They end
-    with the broker. ``log_dir`` is the id of its log directory. ``meters`` measure for quotas.
+    clients learn. ``components`` is for what hosts state here, such as coordinators and sessions, by their class. They
+    end with the broker. ``log_dir`` is the id of its log directory. ``meters`` measure for quotas.
     """
 
     id: int
     addresses: Mapping[str, Address]
     advertised: Mapping[str, Address]
     log_dir: UUID
-    meters: Meters
-    sessions: dict[int, Session] = Factory(dict)
-    parts: dict[type, Any] = Factory(dict)
+    meters: QuotaMeters
+    sessions: dict[int, ClientSession] = Factory(dict)
+    components: dict[type, Any] = Factory(dict)
     running: bool = False
 
-    def part(self, kind: type[T], make: Callable[[], T]) -> T:
+    def component(self, kind: type[T], make: Callable[[], T]) -> T:
         """Return the part of a class. ``make`` makes it if there is none yet."""
-        found: T | None = self.parts.get(kind)
+        found: T | None = self.components.get(kind)
         if found is None:
-            found = self.parts[kind] = make()
+            found = self.components[kind] = make()
         return found

@@ -7,9 +7,9 @@ no input or output. ``recording`` keeps exchanges in a file of their own. ``kafk
 answers which request.
 """
 
-from kafka_msgs.capture.connections import Connection, Endpoint
-from kafka_msgs.capture.conversations import Limits
-from kafka_msgs.capture.exchanges import Exchange, FieldError, Problem, Sent
+from kafka_msgs.capture.connections import CapturedConnection, Endpoint
+from kafka_msgs.capture.conversations import CaptureLimits
+from kafka_msgs.capture.exchanges import CapturedPayload, Exchange, FieldError, Problem
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.capture.reading import DEFAULT_PORTS, read_exchanges
 from kafka_msgs.capture.recording import is_recording, read_recording, recording_line, recording_start
@@ -17,14 +17,14 @@ from kafka_msgs.capture.recording import is_recording, read_recording, recording
 __all__ = [
     "DEFAULT_PORTS",
     "CaptureFault",
-    "Connection",
+    "CaptureLimits",
+    "CapturedConnection",
+    "CapturedPayload",
     "Endpoint",
     "Exchange",
     "FaultKind",
     "FieldError",
-    "Limits",
     "Problem",
-    "Sent",
     "is_recording",
     "read_exchanges",
     "read_recording",

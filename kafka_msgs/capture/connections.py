@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from attrs import frozen
 
-__all__ = ["Connection", "Endpoint"]
+__all__ = ["CapturedConnection", "Endpoint"]
 
 
 class Endpoint(NamedTuple):
@@ -20,14 +20,14 @@ class Endpoint(NamedTuple):
 
 
 @frozen
-class Connection:
+class CapturedConnection:
     """A connection of a capture; ``number`` counts them from 1, in the order of their first packets."""
 
     number: int
     client: Endpoint
     server: Endpoint
 
-    def way(self, direction: str | None) -> str:
+    def ends_of(self, direction: str | None) -> str:
         """Return the ends as text, the sender of ``direction`` (``request`` or ``response``) first."""
         first, second = (self.server, self.client) if direction == "response" else (self.client, self.server)
         return f"{first} > {second}"

@@ -10,7 +10,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-from kafka_msgs.capture.connections import Connection, Endpoint
+from kafka_msgs.capture.connections import CapturedConnection, Endpoint
 from kafka_msgs.capture.directions import DirectionReader, Read
 from kafka_msgs.capture.exchange_builder import ExchangeBuilder, Item
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, CaptureFault, FaultKind
@@ -22,13 +22,13 @@ from kafka_msgs.capture.finders import (
     looks_like_sized_request,
 )
 from kafka_msgs.capture.resync import ResyncSplitter
-from kafka_msgs.capture.segments import Segment
-from kafka_msgs.capture.streams import Stream
+from kafka_msgs.capture.segments import TcpSegment
+from kafka_msgs.capture.streams import TcpStream
 from kafka_msgs.lookup import MessageCatalog
-from kafka_msgs.option_checks import whole
+from kafka_msgs.option_checks import int_range
 from kafka_msgs.wire import MAX_FRAME_SIZE
 
-__all__ = ["Conversation", "Limits"]
+__all__ = ["CaptureLimits", "Conversation"]
 
 _AWAITED: Final = 2**17
 """How many bytes of a stream without a SYN are held before its first byte counts as its start."""
@@ -37,7 +37,7 @@ _CONVERSATION_BYTES: Final = 5000
 
 
 @frozen(kw_only=True)
-class Limits:
+class CaptureLimits:
     """How much memory a capture may take. Above a limit, data is given up and reported.
 
     ``frame``: bytes of the largest frame, by default the limit of a broker. ``reordered``: bytes of a stream that are
@@ -49,13 +49,13 @@ class Limits:
     the file. Many small frames that wait take more memory than they took in the file. Raises ``OptionError``.
     """
 
-    frame: int = field(default=MAX_FRAME_SIZE, validator=whole())
-    reordered: int = field(default=16 * 2**20, validator=whole())
-    waiting: int = field(default=128 * 2**20, validator=whole())
-    held: int = field(default=512 * 2**20, validator=whole())
-    connections: int = field(default=10_000, validator=whole(1))
-    base: int = field(default=4 * 2**20, validator=whole())
-    ratio: int = field(default=2, validator=whole())
+    frame: int = field(default=MAX_FRAME_SIZE, validator=int_range())
+    reordered: int = field(default=16 * 2**20, validator=int_range())
+    waiting: int = field(default=128 * 2**20, validator=int_range())
+    held: int = field(default=512 * 2**20, validator=int_range())
+    connections: int = field(default=10_000, validator=int_range(1))
+    base: int = field(default=4 * 2**20, validator=int_range())
+    ratio: int = field(default=2, validator=int_range())
 
     def allowed(self, read: int) -> int:
         """Return how many bytes all connections may take when ``read`` bytes of the file were read."""
@@ -74,7 +74,7 @@ class Conversation:
         number: int,
         ends: tuple[Endpoint, Endpoint],
         server: Endpoint | None,
-        limits: Limits,
+        limits: CaptureLimits,
         *,
         certain: bool,
         catalog: MessageCatalog | None,
@@ -84,8 +84,8 @@ class Conversation:
         self._certain = certain
         self._catalog = catalog
         self._server = server
-        self._streams = {end: Stream(limits.reordered) for end in ends}
-        self._dialogue: _Dialogue | None = None
+        self._streams = {end: TcpStream(limits.reordered) for end in ends}
+        self._dialogue: _KafkaConversation | None = None
         self._ended = False
 
     @property
@@ -94,7 +94,7 @@ class Conversation:
         held = self._dialogue.held if self._dialogue else sum(stream.held for stream in self._streams.values())
         return _CONVERSATION_BYTES + held
 
-    def starts_anew(self, segment: Segment) -> bool:
+    def starts_anew(self, segment: TcpSegment) -> bool:
         """Open the stream of a SYN. Return True if the SYN belongs to a later connection between the same ends."""
         if not segment.syn:
             return False
@@ -104,7 +104,7 @@ class Conversation:
             self._server = segment.target if segment.ack is None else segment.source
         return False
 
-    def receive(self, segment: Segment, at: int, packet: int) -> Iterator[Item]:
+    def receive(self, segment: TcpSegment, at: int, packet: int) -> Iterator[Item]:
         """Take the next segment, and yield what it completes."""
         stream = self._streams[segment.source]
         seq = segment.seq + segment.syn
@@ -143,14 +143,16 @@ class Conversation:
     def _client(self) -> Endpoint:
         return next(end for end in self._streams if end != self._server)
 
-    def _known_dialogue(self) -> _Dialogue:
+    def _known_dialogue(self) -> _KafkaConversation:
         """Return the conversation with its client and its broker."""
         if self._dialogue is None:
             self._server = self._server or self._guess()
             client = self._client()
-            connection = Connection(self._number, client, self._server)
+            connection = CapturedConnection(self._number, client, self._server)
             streams = self._streams[client], self._streams[self._server]
-            self._dialogue = _Dialogue(connection, *streams, self._limits, certain=self._certain, catalog=self._catalog)
+            self._dialogue = _KafkaConversation(
+                connection, *streams, self._limits, certain=self._certain, catalog=self._catalog
+            )
         return self._dialogue
 
     def _guess(self) -> Endpoint:
@@ -166,15 +168,15 @@ class Conversation:
         return next(end for end in self._streams if end != client)
 
 
-class _Dialogue:
+class _KafkaConversation:
     """A conversation whose client is known."""
 
     def __init__(
         self,
-        connection: Connection,
-        asking: Stream,
-        answering: Stream,
-        limits: Limits,
+        connection: CapturedConnection,
+        asking: TcpStream,
+        answering: TcpStream,
+        limits: CaptureLimits,
         *,
         certain: bool,
         catalog: MessageCatalog | None,
@@ -211,7 +213,7 @@ class _Dialogue:
             if isinstance(each, CaptureFault):
                 yield each
                 continue
-            yield from self._exchanges.ask(each)
+            yield from self._exchanges.add_request(each)
             if self._exchanges.tokens:
                 self._requests.splitter.least = self._responses.splitter.least = 0
 
@@ -220,4 +222,4 @@ class _Dialogue:
             if isinstance(each, CaptureFault):
                 yield each
             else:
-                yield from self._exchanges.answer(each)
+                yield from self._exchanges.add_response(each)

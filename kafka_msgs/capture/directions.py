@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
-from kafka_msgs.capture.connections import Connection
+from kafka_msgs.capture.connections import CapturedConnection
 from kafka_msgs.capture.faults import REQUEST, CaptureFault, Direction, FaultKind
 from kafka_msgs.capture.finders import RequestFinder, is_tls, looks_like_sized_request
 from kafka_msgs.capture.resync import Frame, ResyncSplitter, Skipped
-from kafka_msgs.capture.streams import Piece, Stream
+from kafka_msgs.capture.streams import StreamChunk, TcpStream
 from kafka_msgs.lookup import MessageCatalog
 
 __all__ = ["DirectionReader", "Read"]
@@ -36,9 +36,9 @@ class DirectionReader:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: CapturedConnection,
         direction: Direction,
-        stream: Stream,
+        stream: TcpStream,
         splitter: ResyncSplitter,
         *,
         certain: bool,
@@ -53,16 +53,16 @@ class DirectionReader:
         self._certain = certain
         self._catalog = catalog
         self._start = bytearray()
-        self._waiting: list[Piece] = []
+        self._waiting: list[StreamChunk] = []
         self._unread = 0
-        self._first_unread: Piece | None = None
+        self._first_unread: StreamChunk | None = None
 
     @property
     def held(self) -> int:
         """About how many bytes of memory are taken."""
         return self.stream.held + self.splitter.held + len(self._start)
 
-    def read(self, pieces: Iterable[Piece]) -> Iterator[Read]:
+    def read(self, pieces: Iterable[StreamChunk]) -> Iterator[Read]:
         """Take pieces of the stream; yield what is complete with them."""
         for piece in pieces:
             if piece.data is None:
@@ -71,7 +71,7 @@ class DirectionReader:
             if self.recognised:
                 yield from self._pass_on(piece)
             else:
-                self.splitter.synchronised = self.stream.has_start
+                self.splitter.synchronized = self.stream.has_start
                 self._hold(piece)
                 yield from self._recognise(final=False)
 
@@ -84,7 +84,7 @@ class DirectionReader:
             self._first_unread, self._unread = None, 0
             yield self._fault(self.opaque, size, first.at, first.packet, f"{size} bytes: {_REASONS[self.opaque]}")
 
-    def _hold(self, piece: Piece) -> None:
+    def _hold(self, piece: StreamChunk) -> None:
         """Keep a piece until the stream is recognised: few bytes, and one piece for each run of missing bytes."""
         if piece.data is not None:
             self._start += piece.data
@@ -110,10 +110,10 @@ class DirectionReader:
         if self._direction != REQUEST:
             return True
         return looks_like_sized_request(self._start, self._catalog) or (
-            not self.splitter.synchronised and RequestFinder(self._catalog).search(self._start, 0) >= 0
+            not self.splitter.synchronized and RequestFinder(self._catalog).search(self._start, 0) >= 0
         )
 
-    def _pass_on(self, piece: Piece) -> Iterator[Read]:
+    def _pass_on(self, piece: StreamChunk) -> Iterator[Read]:
         if self.opaque is None:
             yield from map(self._reported, self.splitter.feed(piece))
         elif piece.data is not None:

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final, TypeAlias
 
-from kafka_msgs.capture.connections import Connection
-from kafka_msgs.capture.exchanges import Exchange, Sent
+from kafka_msgs.capture.connections import CapturedConnection
+from kafka_msgs.capture.exchanges import CapturedPayload, Exchange
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, CaptureFault, Direction, FaultKind
 from kafka_msgs.capture.resync import Frame
 from kafka_msgs.errors import KafkaMsgsError, TruncatedError
 from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.wire import (
     SIZE_BYTES,
-    Answered,
     Correlation,
-    LoneQuestion,
+    MatchedPair,
     Outcome,
     RequestPrefix,
+    UnansweredRequest,
     decode_response,
     read_correlation_id,
 )
@@ -41,7 +41,7 @@ class ExchangeBuilder:
     """
 
     def __init__(
-        self, connection: Connection, limit: int, catalog: MessageCatalog | None, *, frames: int = 1000
+        self, connection: CapturedConnection, limit: int, catalog: MessageCatalog | None, *, frames: int = 1000
     ) -> None:
         self._connection = connection
         self._catalog = catalog
@@ -81,29 +81,29 @@ class ExchangeBuilder:
             return False
         return True
 
-    def ask(self, frame: Frame) -> Iterator[Item]:
+    def add_request(self, frame: Frame) -> Iterator[Item]:
         """Take the next request; yield the exchanges and faults that are now known."""
         try:
-            outcomes = self._waiting.ask(frame.data, frame, whole=not frame.missing)
+            outcomes = self._waiting.add_request(frame.data, frame, whole=not frame.missing)
         except TruncatedError:
             yield self._unrecognised(frame, REQUEST)
             return
         yield from map(self._item, outcomes)
 
-    def answer(self, frame: Frame) -> Iterator[Item]:
+    def add_response(self, frame: Frame) -> Iterator[Item]:
         """Take the next response; yield the exchanges and faults that are now known."""
-        yield from map(self._item, self._waiting.answer(frame.data, frame))
+        yield from map(self._item, self._waiting.add_response(frame.data, frame))
 
     def close(self) -> Iterator[Item]:
         """Yield a fault or an exchange for each frame that still waits."""
         yield from map(self._item, self._waiting.close())
 
     def _item(self, outcome: Outcome[Frame, Frame]) -> Item:
-        if isinstance(outcome, Answered):
+        if isinstance(outcome, MatchedPair):
             if outcome.prefix is None:
                 return self._token(outcome.question, outcome.answer)
             return self._exchange(outcome.question, outcome.prefix, outcome.answer)
-        if isinstance(outcome, LoneQuestion):
+        if isinstance(outcome, UnansweredRequest):
             if outcome.prefix is None:
                 return self._token(outcome.question, None)
             return self._exchange(outcome.question, outcome.prefix, None)
@@ -150,8 +150,10 @@ class ExchangeBuilder:
         )
 
 
-def _sent(frame: Frame) -> Sent:
-    return Sent(payload=frame.data, size=frame.size, missing=frame.missing, at=frame.at, packet=frame.packet)
+def _sent(frame: Frame) -> CapturedPayload:
+    return CapturedPayload(
+        payload=frame.data, size=frame.size, missing=frame.missing, time_us=frame.at, packet=frame.packet
+    )
 
 
 def _captured(frame: Frame) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 from attrs import field, frozen
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.capture.connections import Connection
+from kafka_msgs.capture.connections import CapturedConnection
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, Direction
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.error_codes import ErrorCode
@@ -20,7 +20,7 @@ from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.schema import FieldInfo, fields
 from kafka_msgs.wire import RequestFrame, ResponseFrame, decode_request, decode_response, request_header_version
 
-__all__ = ["Exchange", "FieldError", "Problem", "Sent"]
+__all__ = ["CapturedPayload", "Exchange", "FieldError", "Problem"]
 
 _ERROR_CODE: Final = "ErrorCode"
 _ANY_TEXT: Final = CodecOptions(utf8_errors="replace")
@@ -29,17 +29,17 @@ _CLIENT_ID_AT: Final = 1
 """The first version of a request's header with a client id. Its position is the same in all later versions."""
 
 
-class Sent(NamedTuple):
+class CapturedPayload(NamedTuple):
     """One side of an exchange: the payload of its frame, and the time when it was complete.
 
     ``size`` is the size of the payload in bytes. ``missing`` counts its bytes that were not captured, and ``payload``
-    ends before the first of them. ``at`` is in microseconds since the epoch. ``packet`` is the number in the file.
+    ends before the first of them. ``time_us`` is in microseconds since the epoch. ``packet`` is the number in the file.
     """
 
     payload: bytes
     size: int
     missing: int
-    at: int
+    time_us: int
     packet: int
 
 
@@ -52,7 +52,7 @@ class FieldError(NamedTuple):
     @property
     def name(self) -> str | None:
         """Kafka's name of the error, or None where the release has none with this number."""
-        known = ErrorCode.of(self.code)
+        known = ErrorCode.from_code(self.code)
         return None if known is None else known.name
 
 
@@ -77,12 +77,12 @@ class Exchange:
     one. All times are in microseconds since the epoch. The time of a frame is the time of the packet that completed it.
     """
 
-    connection: Connection
+    connection: CapturedConnection
     api_key: int
     version: int
     correlation_id: int
-    request: Sent
-    response: Sent | None
+    request: CapturedPayload
+    response: CapturedPayload | None
     catalog: MessageCatalog | None = field(default=None, eq=False, repr=False)
     """The classes for decoding, by default the release's."""
 
@@ -95,7 +95,7 @@ class Exchange:
     @property
     def latency_us(self) -> int | None:
         """Microseconds from the last byte of the request to the last byte of the response. None without a response."""
-        return None if self.response is None else self.response.at - self.request.at
+        return None if self.response is None else self.response.time_us - self.request.time_us
 
     @cached_property
     def client_id(self) -> str | None:
@@ -198,7 +198,7 @@ class Exchange:
                     yield Problem(direction, str(error))
 
 
-def _check(sent: Sent, api: str | None, kind: str) -> None:
+def _check(sent: CapturedPayload, api: str | None, kind: str) -> None:
     if sent.missing:
         reason = f"{sent.missing} of {sent.size} bytes were not captured"
         raise DecodeError(message=f"{api} {kind}", version=None, path="", offset=len(sent.payload), reason=reason)

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs.capture.connections import Connection
+from kafka_msgs.capture.connections import CapturedConnection
 
 __all__ = ["REQUEST", "RESPONSE", "CaptureFault", "Direction", "FaultKind"]
 
@@ -64,10 +64,10 @@ class CaptureFault:
     size: int
     at: int | None = None
     packet: int | None = None
-    connection: Connection | None = None
+    connection: CapturedConnection | None = None
     direction: Direction | None = None
 
     def __str__(self) -> str:
         where = "" if self.packet is None else f"packet {self.packet}: "
-        who = "" if self.connection is None else f"{self.connection.way(self.direction)}: "
+        who = "" if self.connection is None else f"{self.connection.ends_of(self.direction)}: "
         return f"{where}{who}{self.reason}"

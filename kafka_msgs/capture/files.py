@@ -14,7 +14,7 @@ from struct import Struct, unpack_from
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
-from kafka_msgs.capture.library import library
+from kafka_msgs.capture.library import import_dpkt
 from kafka_msgs.errors import CaptureError
 
 __all__ = ["Packet", "open_capture", "read_packets"]
@@ -57,7 +57,7 @@ class _Interface(NamedTuple):
     """The seconds to add to its times."""
 
 
-class _Damaged(Exception):  # noqa: N818 - it never leaves this file: the walk that it ends says what was wrong
+class _DamagedBlock(Exception):  # noqa: N818 - it never leaves this file: the walk that it ends says what was wrong
     pass
 
 
@@ -91,7 +91,7 @@ def read_packets(file: BinaryIO) -> Iterator[Packet | CaptureFault]:
         for item in reader.packets():
             start = file.tell()
             yield item
-    except _Damaged as damage:
+    except _DamagedBlock as damage:
         left = file.seek(0, 2) - start
         reason = f"at byte {start}: {damage}, {left} bytes are left"
         yield CaptureFault(kind=FaultKind.FILE, reason=reason, size=left)
@@ -100,7 +100,7 @@ def read_packets(file: BinaryIO) -> Iterator[Packet | CaptureFault]:
 def _exactly(file: BinaryIO, size: int, what: str) -> bytes:
     data = file.read(size)
     if len(data) < size:
-        raise _Damaged(f"{what} ends after {len(data)} of {size} bytes")
+        raise _DamagedBlock(f"{what} ends after {len(data)} of {size} bytes")
     return data
 
 
@@ -109,24 +109,24 @@ class _Pcap:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._dpkt = library("pcap")
+        self._dpkt = import_dpkt("pcap")
 
     def packets(self) -> Iterator[Packet]:
         pcap = self._dpkt
         data = _exactly(self._file, pcap.FileHdr.__hdr_len__, "the header of the file")
         layout: Any = pcap.MAGIC_TO_PKT_HDR.get(pcap.FileHdr(data).magic)
         if layout is None:
-            raise _Damaged("not a capture, neither pcap nor pcapng")
+            raise _DamagedBlock("not a capture, neither pcap nor pcapng")
         little = layout.__hdr_fmt__.startswith("<")
         header = (pcap.LEFileHdr if little else pcap.FileHdr)(data)
         ticks = _MICROS * 1000 if header.magic == pcap.TCPDUMP_MAGIC_NANO else _MICROS
         number = 0
         while start := self._file.read(layout.__hdr_len__):
             if len(start) < layout.__hdr_len__:
-                raise _Damaged("a header of a packet that is cut off")
+                raise _DamagedBlock("a header of a packet that is cut off")
             fields, number = layout(start), number + 1
             if fields.caplen > _MAX_PACKET:
-                raise _Damaged(f"a packet of {fields.caplen} bytes, at most {_MAX_PACKET} are possible")
+                raise _DamagedBlock(f"a packet of {fields.caplen} bytes, at most {_MAX_PACKET} are possible")
             content = _exactly(self._file, fields.caplen, "a packet")
             at = fields.tv_sec * _MICROS + fields.tv_usec * _MICROS // ticks
             yield Packet(number, at, header.linktype & 0xFFFF, content)
@@ -139,7 +139,7 @@ class _Pcapng:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._dpkt = library("pcapng")
+        self._dpkt = import_dpkt("pcapng")
         self._little = True
         self._interfaces: list[_Interface] = []
         self._number = 0
@@ -161,21 +161,21 @@ class _Pcapng:
 
     def _block(self, start: bytes, kinds: Collection[int]) -> tuple[int, bytes]:
         if len(start) < _BLOCK_START:
-            raise _Damaged("a block that is cut off")
+            raise _DamagedBlock("a block that is cut off")
         if start.startswith(_SECTION):
             start += _exactly(self._file, _MAGIC_SIZE, "the header of a section")
             self._begin_section(start)
         kind, size = unpack_from(self._order("II"), start)
         if size % 4 or size < max(_BLOCK_LEAST, len(start) + _SIZE):
-            raise _Damaged(f"a block of {size} bytes")
+            raise _DamagedBlock(f"a block of {size} bytes")
         if kind not in kinds:
             block = self._passed_over(size - len(start))
         elif size > _MAX_BLOCK:
-            raise _Damaged(f"a block of {size} bytes, at most {_MAX_BLOCK} are possible")
+            raise _DamagedBlock(f"a block of {size} bytes, at most {_MAX_BLOCK} are possible")
         else:
             block = start + _exactly(self._file, size - len(start), "a block")
         if unpack_from(self._order("I"), block, len(block) - _SIZE) != (size,):
-            raise _Damaged(f"a block whose two sizes differ, the first is {size}")
+            raise _DamagedBlock(f"a block whose two sizes differ, the first is {size}")
         return kind, block
 
     def _passed_over(self, size: int) -> bytes:
@@ -186,7 +186,7 @@ class _Pcapng:
     def _begin_section(self, start: bytes) -> None:
         (mark,) = unpack_from("<I", start, _BLOCK_START)
         if mark not in (self._dpkt.BYTE_ORDER_MAGIC, self._dpkt.BYTE_ORDER_MAGIC_LE):
-            raise _Damaged("a section of unknown byte order")
+            raise _DamagedBlock("a section of unknown byte order")
         self._little = mark == self._dpkt.BYTE_ORDER_MAGIC
         self._interfaces = []
 
@@ -197,14 +197,14 @@ class _Pcapng:
         """Return the fields before the content of a block. Options after them are not read."""
         fields: Any = getattr(self._dpkt, f"{name}LE" if self._little else name)()
         if len(block) < fields.__hdr_len__:
-            raise _Damaged(f"a block of {len(block)} bytes, too small for its kind")
+            raise _DamagedBlock(f"a block of {len(block)} bytes, too small for its kind")
         fields.unpack_hdr(block)
         return fields
 
     def _interface(self, block: bytes) -> None:
         fields = self._parsed("InterfaceDescriptionBlock", block)
         if len(self._interfaces) == _MAX_INTERFACES:
-            raise _Damaged(f"more than {_MAX_INTERFACES} interfaces in a section")
+            raise _DamagedBlock(f"more than {_MAX_INTERFACES} interfaces in a section")
         options = dict(self._options(block[fields.__hdr_len__ - 4 : -4]))
         resolution = options.get(self._dpkt.PCAPNG_OPT_IF_TSRESOL, b"\x06")[:1] or b"\x06"
         base = 2 if resolution[0] & 0x80 else 10
@@ -231,9 +231,9 @@ class _Pcapng:
         self._number += 1
         start = fields.__hdr_len__ - 4
         if fields.caplen > len(block) - 4 - start:
-            raise _Damaged(f"a packet of {fields.caplen} bytes in a block of {len(block)}")
+            raise _DamagedBlock(f"a packet of {fields.caplen} bytes in a block of {len(block)}")
         if fields.iface_id >= len(self._interfaces):
-            raise _Damaged(f"a packet of interface {fields.iface_id}, {len(self._interfaces)} are described")
+            raise _DamagedBlock(f"a packet of interface {fields.iface_id}, {len(self._interfaces)} are described")
         interface = self._interfaces[fields.iface_id]
         ticks = fields.ts_high << 32 | fields.ts_low
         at = interface.offset * _MICROS + ticks * _MICROS // interface.ticks

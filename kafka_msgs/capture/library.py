@@ -8,11 +8,11 @@ from typing import Any
 
 from kafka_msgs.errors import MissingExtraError
 
-__all__ = ["library"]
+__all__ = ["import_dpkt"]
 
 
 @cache
-def library(module: str) -> Any:
+def import_dpkt(module: str) -> Any:
     """Return a module of dpkt, such as ``pcap``; raises ``MissingExtraError`` without the extra ``capture``."""
     try:
         return import_module(f"dpkt.{module}")

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
 from kafka_msgs.capture.connections import Endpoint
-from kafka_msgs.capture.conversations import Conversation, Limits
+from kafka_msgs.capture.conversations import CaptureLimits, Conversation
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.capture.files import Packet, open_capture, read_packets
-from kafka_msgs.capture.segments import Segment, segment_of
+from kafka_msgs.capture.segments import TcpSegment, segment_of
 from kafka_msgs.lookup import MessageCatalog
-from kafka_msgs.option_checks import check_whole
+from kafka_msgs.option_checks import check_int
 
 __all__ = ["DEFAULT_PORTS", "Conversations", "read_exchanges"]
 
@@ -40,7 +40,7 @@ def read_exchanges(
     source: str | Path | BinaryIO,
     *,
     ports: Collection[int] | None = DEFAULT_PORTS,
-    limits: Limits | None = None,
+    limits: CaptureLimits | None = None,
     catalog: MessageCatalog | None = None,
 ) -> Iterator[Item]:
     """Yield the exchanges in a capture file, pcap or pcapng, each when it is complete, and its faults.
@@ -53,8 +53,8 @@ def read_exchanges(
     raised.
     """
     for port in ports or ():
-        check_whole("read_exchanges", "ports", port, 0, _HIGHEST_PORT)
-    conversations = Conversations(ports, limits or Limits(), catalog)
+        check_int("read_exchanges", "ports", port, 0, _HIGHEST_PORT)
+    conversations = Conversations(ports, limits or CaptureLimits(), catalog)
     if isinstance(source, str | Path):
         with open_capture(source) as file:
             yield from _read(file, conversations)
@@ -99,7 +99,9 @@ class _Faults:
 class Conversations:
     """The connections of a capture, fed with segments in any order; no input or output."""
 
-    def __init__(self, ports: Collection[int] | None, limits: Limits, catalog: MessageCatalog | None = None) -> None:
+    def __init__(
+        self, ports: Collection[int] | None, limits: CaptureLimits, catalog: MessageCatalog | None = None
+    ) -> None:
         self._ports = None if ports is None else frozenset(ports)
         self._limits = limits
         self._catalog = catalog
@@ -110,7 +112,7 @@ class Conversations:
         self._count = 0
         self._left_out: Counter[int] = Counter()
 
-    def receive(self, segment: Segment, packet: Packet) -> Iterator[Item]:
+    def receive(self, segment: TcpSegment, packet: Packet) -> Iterator[Item]:
         """Take a segment and its packet; yield what is complete with it, and what had to be given up for it."""
         self._read += _PACKET_HEADER + len(packet.data)
         ends = min(segment.source, segment.target), max(segment.source, segment.target)

@@ -14,9 +14,9 @@ from typing import Any, BinaryIO, Final
 
 from attrs import evolve
 
-from kafka_msgs.capture.connections import Connection, Endpoint
+from kafka_msgs.capture.connections import CapturedConnection, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
-from kafka_msgs.capture.exchanges import Exchange, Sent
+from kafka_msgs.capture.exchanges import CapturedPayload, Exchange
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.lookup import MessageCatalog
 
@@ -131,14 +131,14 @@ def _fault(fault: CaptureFault) -> dict[str, Any]:
     }
 
 
-def _connection(connection: Connection) -> dict[str, Any]:
+def _connection(connection: CapturedConnection) -> dict[str, Any]:
     return {"connection": connection.number, "client": [*connection.client], "server": [*connection.server]}
 
 
-def _sent(sent: Sent, raw: bool) -> Iterator[bytes]:
+def _sent(sent: CapturedPayload, raw: bool) -> Iterator[bytes]:
     """Yield one side as JSON. The payload is not given to ``json``, which would look at each of its characters."""
     missing = {"missing": sent.missing} if sent.missing else {}
-    facts = _json({"at": sent.at, "size": sent.size, **missing})
+    facts = _json({"at": sent.time_us, "size": sent.size, **missing})
     if raw:
         yield facts
         return
@@ -171,12 +171,12 @@ def _item(line: dict[str, Any], number: int, file: BinaryIO, catalog: MessageCat
     )
 
 
-def _connection_of(line: dict[str, Any]) -> Connection:
+def _connection_of(line: dict[str, Any]) -> CapturedConnection:
     ends = (Endpoint(str(line[end][0]), _number(line[end][1])) for end in ("client", "server"))
-    return Connection(_number(line["connection"]), *ends)
+    return CapturedConnection(_number(line["connection"]), *ends)
 
 
-def _sent_of(sent: dict[str, Any], number: int, file: BinaryIO) -> Sent:
+def _sent_of(sent: dict[str, Any], number: int, file: BinaryIO) -> CapturedPayload:
     missing = _number(sent.get("missing", 0))
     size = _number(sent["size"])
     if not 0 <= missing <= size:
@@ -184,7 +184,7 @@ def _sent_of(sent: dict[str, Any], number: int, file: BinaryIO) -> Sent:
     payload = bytes.fromhex(sent["bytes"]) if "bytes" in sent else _following(file, size - missing)
     if not missing and len(payload) != size:
         raise ValueError(f"{size} bytes are stated, {len(payload)} are there")
-    return Sent(payload=payload, size=size, missing=missing, at=_number(sent["at"]), packet=number)
+    return CapturedPayload(payload=payload, size=size, missing=missing, time_us=_number(sent["at"]), packet=number)
 
 
 def _following(file: BinaryIO, size: int) -> bytes:

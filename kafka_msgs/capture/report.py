@@ -17,7 +17,7 @@ from kafka_msgs.capture.exchanges import Exchange
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.error_codes import ErrorCode
 
-__all__ = ["QUANTILES", "ApiSummary", "CaptureSummary", "CaptureTally", "quantile", "summarise"]
+__all__ = ["QUANTILES", "ApiSummary", "CaptureSummary", "CaptureTally", "quantile", "summarize"]
 
 QUANTILES: Final = (0.5, 0.9, 0.99)
 
@@ -122,7 +122,7 @@ class CaptureTally:
         return CaptureSummary(apis=apis, faults=dict(self._faults), fault_bytes=dict(self._fault_bytes))
 
 
-def summarise(items: Iterable[Item]) -> CaptureSummary:
+def summarize(items: Iterable[Item]) -> CaptureSummary:
     """Return the figures of a capture, of what ``read_exchanges`` yields."""
     tally = CaptureTally()
     for item in items:
@@ -141,5 +141,5 @@ def quantile(ascending: Sequence[int], share: float) -> float | None:
 
 
 def _error_name(code: int) -> str:
-    known = ErrorCode.of(code)
+    known = ErrorCode.from_code(code)
     return str(code) if known is None else known.name

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from kafka_msgs.capture.streams import Piece
+from kafka_msgs.capture.streams import StreamChunk
 from kafka_msgs.wire import SIZE_BYTES, read_frame_size
 
 __all__ = ["Finder", "Found", "Frame", "ResyncSplitter", "Skipped"]
@@ -59,7 +59,7 @@ class Finder(Protocol):
         """Whether a complete frame, without its size, is really one."""
 
 
-class _Broken:
+class _IncompleteFrame:
     """A frame with missing bytes. ``left`` of its bytes are still to come."""
 
     def __init__(self, size: int, data: bytes) -> None:
@@ -72,18 +72,18 @@ class _Broken:
 class ResyncSplitter:
     """Cuts a stream into frames.
 
-    ``least`` and ``most`` are the possible sizes of a frame. With ``synchronised`` a frame starts at the next byte.
+    ``least`` and ``most`` are the possible sizes of a frame. With ``synchronized`` a frame starts at the next byte.
     Otherwise the first frame is the first one that the finder confirms.
     """
 
     def __init__(self, finder: Finder, *, least: int, most: int) -> None:
         self.least = least
-        self.synchronised = False
+        self.synchronized = False
         self._finder = finder
         self._most = most
         self._on_trial = False
         self._buffer = bytearray()
-        self._broken: _Broken | None = None
+        self._broken: _IncompleteFrame | None = None
         self._searched = 0
         self._skipped = 0
         self._credit = _CREDIT
@@ -95,7 +95,7 @@ class ResyncSplitter:
         """The bytes that are held: of an incomplete frame, or for the search for the next frame."""
         return len(self._buffer) + (len(self._broken.data) if self._broken else 0)
 
-    def feed(self, piece: Piece) -> Iterator[Found]:
+    def feed(self, piece: StreamChunk) -> Iterator[Found]:
         """Take the next piece of the stream, and yield what it completes."""
         self._at, self._packet = max(self._at, piece.at), max(self._packet, piece.packet)
         if piece.data is None:
@@ -121,7 +121,7 @@ class ResyncSplitter:
                 if not self._complete_broken():
                     return
                 yield self._mended()
-            elif not self.synchronised:
+            elif not self.synchronized:
                 if not self._search():
                     return
             elif (size := self._size()) is None:
@@ -161,12 +161,12 @@ class ResyncSplitter:
             self._searched = 0
             return False
         self._skip(place)
-        self._searched, self.synchronised, self._on_trial = 0, True, True
+        self._searched, self.synchronized, self._on_trial = 0, True, True
         return True
 
     def _lose_track(self) -> None:
         """Continue the search after a candidate that is not a frame."""
-        self.synchronised, self._on_trial, self._searched = False, False, 1
+        self.synchronized, self._on_trial, self._searched = False, False, 1
 
     def _end_trial(self) -> Iterator[Found]:
         """Give up a candidate that stays incomplete, and take the frames after it."""
@@ -196,15 +196,15 @@ class ResyncSplitter:
                 yield self._mended()
         if size:
             self._skip(len(self._buffer))
-            self.synchronised, self._searched = False, 0
+            self.synchronized, self._searched = False, 0
 
     def _break(self) -> None:
         """Turn an incomplete frame with a known size into a frame with missing bytes."""
         stated = self._size()
-        if self._broken or not self.synchronised or stated is None:
+        if self._broken or not self.synchronized or stated is None:
             return
         if self.least <= stated <= self._most:
-            self._broken = _Broken(stated, bytes(self._buffer[SIZE_BYTES:]))
+            self._broken = _IncompleteFrame(stated, bytes(self._buffer[SIZE_BYTES:]))
             self._buffer.clear()
 
     def _complete_broken(self) -> bool:

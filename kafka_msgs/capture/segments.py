@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple
 from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.capture.files import Packet
-from kafka_msgs.capture.library import library
+from kafka_msgs.capture.library import import_dpkt
 
-__all__ = ["Segment", "segment_of"]
+__all__ = ["TcpSegment", "segment_of"]
 
 
-class Segment(NamedTuple):
+class TcpSegment(NamedTuple):
     """The facts about a connection in one packet.
 
     ``missing`` bytes of its content were sent but not captured. ``ack`` is the number of the next byte that the sender
@@ -64,7 +64,7 @@ _FRAGMENT: Final = 44
 _IPV6_EXTENSIONS: Final = frozenset({0, 43, _FRAGMENT, 51, 60})
 
 
-def segment_of(packet: Packet) -> Segment | CaptureFault | None:
+def segment_of(packet: Packet) -> TcpSegment | CaptureFault | None:
     """Return the TCP segment in a packet, None for another protocol, and a fault for TCP that cannot be read.
 
     Raises ``MissingExtraError`` without the extra ``capture``.
@@ -100,32 +100,32 @@ def _datagram(data: bytes, link: _Link) -> bytes:
     return data[start:] if kind in _IP_TYPES else b""
 
 
-def _ipv4(packet: Packet, data: bytes) -> Segment | CaptureFault | None:
+def _ipv4(packet: Packet, data: bytes) -> TcpSegment | CaptureFault | None:
     if len(data) > 9 and data[9] != _TCP:
         return None
-    ip = library("ip").IP(data)
+    ip = import_dpkt("ip").IP(data)
     if ip.mf or ip.offset:
         return _fault(packet, "a fragment of a datagram")
     return _tcp(packet, ip, max(0, ip.len - len(data)))
 
 
-def _ipv6(packet: Packet, data: bytes) -> Segment | CaptureFault | None:
+def _ipv6(packet: Packet, data: bytes) -> TcpSegment | CaptureFault | None:
     if len(data) > 6 and data[6] != _TCP and data[6] not in _IPV6_EXTENSIONS:
         return None
-    ip = library("ip6").IP6(data)
+    ip = import_dpkt("ip6").IP6(data)
     if _FRAGMENT in ip.extension_hdrs:
         return _fault(packet, "a fragment of a datagram")
     return _tcp(packet, ip, max(0, ip.plen + _IPV6_HEADER - len(data))) if ip.p == _TCP else None
 
 
-def _tcp(packet: Packet, ip: Any, missing: int) -> Segment | CaptureFault:
+def _tcp(packet: Packet, ip: Any, missing: int) -> TcpSegment | CaptureFault:
     tcp = ip.data
     if isinstance(tcp, bytes):
         return _fault(packet, "a header of TCP that is cut off")
     if missing and not tcp.data and len(tcp.opts) < tcp.off * 4 - tcp.__hdr_len__:
         return _fault(packet, "options of TCP that are cut off")
     flags = tcp.flags
-    return Segment(
+    return TcpSegment(
         source=Endpoint(_host(ip.src), tcp.sport),
         target=Endpoint(_host(ip.dst), tcp.dport),
         seq=tcp.seq,

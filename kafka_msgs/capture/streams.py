@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-__all__ = ["Piece", "Stream"]
+__all__ = ["StreamChunk", "TcpStream"]
 
 _WRAP: Final = 2**32
 _WINDOW: Final = 2**30
@@ -21,7 +21,7 @@ _OVERHEAD: Final = 400
 """How many bytes of memory a held segment takes in addition to its content, approximately."""
 
 
-class Piece(NamedTuple):
+class StreamChunk(NamedTuple):
     """The next ``size`` bytes of a stream. ``data`` is None if they were not captured.
 
     ``at`` (microseconds since the epoch) and ``packet`` (number) belong to the packet that brought the bytes, or that
@@ -40,10 +40,10 @@ class _Waiting(NamedTuple):
     start: int
     lost: bool
     number: int
-    piece: Piece
+    piece: StreamChunk
 
 
-class Stream:
+class TcpStream:
     """The segments of one direction.
 
     A stream is ``opened`` by its SYN. If the SYN was not captured, ``open_here`` opens the stream. Before that, the
@@ -98,9 +98,9 @@ class Stream:
         if abs(start - self._next) > _WINDOW:
             return False
         if data:
-            self._hold(start, Piece(len(data), data, at, packet))
+            self._hold(start, StreamChunk(len(data), data, at, packet))
         if missing:
-            self._hold(start + len(data), Piece(missing, None, at, packet))
+            self._hold(start + len(data), StreamChunk(missing, None, at, packet))
         return True
 
     def acknowledge(self, seq: int) -> None:
@@ -112,9 +112,9 @@ class Stream:
         """Note the FIN with the number ``seq``. No byte comes after it."""
         start = self._position(seq)
         if self._end is None and abs(start - self._next) <= _WINDOW:
-            self._end = _Waiting(start, True, 0, Piece(0, None, at, packet))
+            self._end = _Waiting(start, True, 0, StreamChunk(0, None, at, packet))
 
-    def take(self) -> Iterator[Piece]:
+    def take(self) -> Iterator[StreamChunk]:
         """Yield the pieces that are in order, and missing bytes that are no longer waited for. Call it after every
         packet.
         """
@@ -125,7 +125,7 @@ class Stream:
                 yield self._lack(self._waiting[0])
             yield from self._release()
 
-    def flush(self) -> Iterator[Piece]:
+    def flush(self) -> Iterator[StreamChunk]:
         """Yield everything that is held, with the missing bytes in between. If there was a FIN, missing bytes before
         it, too.
         """
@@ -146,14 +146,14 @@ class Stream:
             self._anchored, self._next = True, _WRAP + seq
         return self._next + (seq - self._next + _WRAP // 2) % _WRAP - _WRAP // 2
 
-    def _hold(self, start: int, piece: Piece) -> None:
+    def _hold(self, start: int, piece: StreamChunk) -> None:
         if start + piece.size <= self._next and self.opened:
             return
         self._count += 1
         self.held += len(piece.data or b"") + _OVERHEAD
         heappush(self._waiting, _Waiting(start, piece.data is None, self._count, piece))
 
-    def _release(self) -> Iterator[Piece]:
+    def _release(self) -> Iterator[StreamChunk]:
         """Yield the new bytes of the lowest held piece."""
         start, _, _, piece = heappop(self._waiting)
         self.held -= len(piece.data or b"") + _OVERHEAD
@@ -169,7 +169,7 @@ class Stream:
             self._patience -= 1
         return self._patience > 0 and self.held <= self._limit
 
-    def _lack(self, before: _Waiting) -> Piece:
+    def _lack(self, before: _Waiting) -> StreamChunk:
         """Move to the next captured byte, over the missing bytes before it."""
         size, self._next = before.start - self._next, before.start
-        return Piece(size, None, before.piece.at, before.piece.packet)
+        return StreamChunk(size, None, before.piece.at, before.piece.packet)

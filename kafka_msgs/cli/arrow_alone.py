@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Final
 
-__all__ = ["import_arrow"]
+__all__ = ["import_arrow_without_pandas"]
 
 _LEFT_OUT: Final = "pandas"
 
 
-def import_arrow() -> None:
+def import_arrow_without_pandas() -> None:
     """Import Arrow, and let it find no pandas, unless that is imported already.
 
     What needs pandas later, such as ``to_pandas``, imports it then. Without Arrow, nothing is done.

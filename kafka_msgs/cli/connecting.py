@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from kafka_msgs.client.config import ClientConfig
 
-__all__ = ["DEFAULT_TIMEOUT_MS", "broker_options", "client_config", "config_option"]
+__all__ = ["DEFAULT_TIMEOUT_MS", "broker_options", "client_config", "command_config_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,7 +44,7 @@ def _servers(required: bool) -> Callable[[F], F]:
     )
 
 
-def config_option(help_text: str) -> Callable[[F], F]:
+def command_config_option(help_text: str) -> Callable[[F], F]:
     """Return the option that names Kafka's file of client properties: ``command_config``."""
     return click.option(
         "--command-config",
@@ -54,7 +54,7 @@ def config_option(help_text: str) -> Callable[[F], F]:
     )
 
 
-_config: Final = config_option("Properties of Kafka's clients, such as security.protocol and sasl.jaas.config.")
+_config: Final = command_config_option("Properties of Kafka's clients, such as security.protocol and sasl.jaas.config.")
 _timeout: Final = click.option(
     "--timeout",
     metavar="MS",

@@ -15,7 +15,7 @@ from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message
 from kafka_msgs.schema_compiler import compile_schemas
 
-__all__ = ["Defined", "current_catalog", "defined_in", "definitions_options"]
+__all__ = ["Defined", "current_catalog", "definitions_options", "user_messages"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Defined = Mapping[str, type[Message]]
@@ -29,13 +29,13 @@ _COMPILED: Final = "kafka_msgs.definitions.compiled"
 
 
 def definitions_options(command: F) -> F:
-    """Give a command the three options. Its arguments find the messages with ``defined_in``."""
+    """Give a command the three options. Its arguments find the messages with ``user_messages``."""
     for option in (_BIND, _LENIENT_FLAG, _DEFINITIONS):
         command = option(command)
     return command
 
 
-def defined_in(ctx: click.Context) -> Defined:
+def user_messages(ctx: click.Context) -> Defined:
     """Return the messages of ``--definitions``, none without that option; they are compiled once.
 
     Raises ``SchemaError``, ``MissingExtraError`` and ``OSError``.
@@ -48,7 +48,7 @@ def defined_in(ctx: click.Context) -> Defined:
 
 def current_catalog() -> MessageCatalog:
     """Return the messages of ``--definitions`` of the running command, and behind them those of the release."""
-    own = defined_in(click.get_current_context())
+    own = user_messages(click.get_current_context())
     return MessageCatalog.of(own.values(), fallback=release_catalog()) if own else release_catalog()
 
 

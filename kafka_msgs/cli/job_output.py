@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.copying import check_empty, copy_directory
 from kafka_msgs.filesystems.files import is_remote
-from kafka_msgs.filesystems.settings import Settings, shown_uri
+from kafka_msgs.filesystems.settings import FilesystemOptions, mask_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,11 +35,13 @@ class Destination(NamedTuple):
     def named(self, file: Path, out: str) -> str:
         """Return the name that a file of the report has when all is in ``out``."""
         place = Path(self.report or self.tables)
-        return str(file) if place.parent.name != _HOME else f"{shown_uri(out)}/{file.name}"
+        return str(file) if place.parent.name != _HOME else f"{mask_uri(out)}/{file.name}"
 
 
 @contextmanager
-def destination(spark: SparkSession, out: str, report: Path | None, settings: Settings) -> Iterator[Destination]:
+def destination(
+    spark: SparkSession, out: str, report: Path | None, settings: FilesystemOptions
+) -> Iterator[Destination]:
     """Give where a job writes so that all is in ``out`` in the end, and the report in ``report`` if that is given.
 
     Raises ``JobPathError`` where ``out`` has something or cannot be reached, and where neither Spark can write to it
@@ -51,7 +53,7 @@ def destination(spark: SparkSession, out: str, report: Path | None, settings: Se
     check_empty(out, settings)
     by_spark = _has_filesystem(spark, out)
     if not by_spark and not str(spark.sparkContext.master).startswith("local"):
-        raise JobPathError(path=shown_uri(out), reason=_NEEDED)
+        raise JobPathError(path=mask_uri(out), reason=_NEEDED)
     with TemporaryDirectory(prefix="kafka-msgs-out-") as home:
         local = Path(home) / _HOME / "out"
         local.mkdir(parents=True)

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from attrs import evolve, field, frozen
 
-from kafka_msgs.cli.arrow_alone import import_arrow
+from kafka_msgs.cli.arrow_alone import import_arrow_without_pandas
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.reporting import input_facts
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, MissingExtraError
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
 from kafka_msgs.formats import FORMAT_NAMES
 
 if TYPE_CHECKING:
-    from kafka_msgs.pipeline.job import Each, Inputs, Run
+    from kafka_msgs.pipeline.job import Engine, JobInputs, JobRun
     from kafka_msgs.report import Report
 
-__all__ = ["Kind", "LogJob", "chosen_engine", "engine_option"]
+__all__ = ["LogJob", "LogJobSpec", "chosen_engine", "engine_option"]
 
 LOCAL: Final = "local"
 PARQUET: Final = FORMAT_NAMES[0]
@@ -67,12 +67,12 @@ def _has_session() -> bool:
 
 
 @frozen(kw_only=True)
-class Kind:
+class LogJobSpec:
     """A job over logs: its name, the options that an earlier run must have had, its run over inputs, and its report."""
 
     name: str
-    run: Callable[[Inputs], Run[Any, Any]]
-    report: Callable[[Any, Inputs], Report]
+    run: Callable[[JobInputs], JobRun[Any, Any]]
+    report: Callable[[Any, JobInputs], Report]
     options: Mapping[str, object] = field(factory=dict)
 
 
@@ -80,10 +80,10 @@ class Kind:
 class LogJob:
     """What a command was asked for."""
 
-    kind: Kind
+    kind: LogJobSpec
     inputs: tuple[str, ...]
     out: str
-    report_to: Path | None
+    report_dir: Path | None
     table_format: str
 
     def run_in(
@@ -97,17 +97,17 @@ class LogJob:
         for package in _REPORTING:
             if find_spec(package) is None:
                 raise MissingExtraError(feature=_FEATURE, extra="local", package=package)
-        import_arrow()
-        from kafka_msgs.pipeline.job import in_this_process
+        import_arrow_without_pandas()
+        from kafka_msgs.pipeline.job import local_engine
         from kafka_msgs.pipeline.local import LocalInputs
 
         self._check_format()
-        self._check(NO_SETTINGS)
+        self._check(NO_OPTIONS)
         inputs = LocalInputs(self.inputs)
         run = self.kind.run(inputs)
         with progress_over([Path(each.name) for log in run.logs for each in log.segments]) as progress:
-            found, notes = self._found(run, in_this_process(progress), NO_SETTINGS)
-        return self._end(run, found, inputs, notes, NO_SETTINGS)
+            found, notes = self._found(run, local_engine(progress), NO_OPTIONS)
+        return self._end(run, found, inputs, notes, NO_OPTIONS)
 
     def _run_in_spark(self, master: str | None, conf: Sequence[str]) -> tuple[Report, list[str]]:
         """Run in the session of Spark that is there, or in one of its own."""
@@ -115,24 +115,24 @@ class LogJob:
         require_spark(_FEATURE)
         self._check_format()
         from kafka_msgs.filesystems.files import is_remote
-        from kafka_msgs.spark.jobs.engine import in_tasks
+        from kafka_msgs.spark.jobs.engine import spark_engine
         from kafka_msgs.spark.session import session_settings
 
         # What is elsewhere is looked at when Spark has started: its configuration has the settings of filesystems.
-        known = None if any(map(is_remote, (*self.inputs, self.out))) else self._stored(NO_SETTINGS)
+        known = None if any(map(is_remote, (*self.inputs, self.out))) else self._stored(NO_OPTIONS)
         with one_sentence(), session_for(_FEATURE, master, conf_of_spark, in_tasks=True) as spark:
             settings = session_settings(spark)
             with progress_of(spark) as show_step:
                 show_step("reading partitions")
                 inputs, run = known or self._stored(settings)
-                found, notes = self._found(run, in_tasks(spark), settings)
+                found, notes = self._found(run, spark_engine(spark), settings)
         return self._end(run, found, inputs, notes, settings)
 
-    def _stored(self, settings: Settings) -> tuple[Inputs, Run[Any, Any]]:
-        from kafka_msgs.spark.jobs.engine import StoredInputs
+    def _stored(self, settings: FilesystemOptions) -> tuple[JobInputs, JobRun[Any, Any]]:
+        from kafka_msgs.spark.jobs.engine import RemoteInputs
 
         self._check(settings)
-        inputs = StoredInputs(self.inputs, settings)
+        inputs = RemoteInputs(self.inputs, settings)
         return inputs, self.kind.run(inputs)
 
     @property
@@ -144,35 +144,35 @@ class LogJob:
         """Raise the error of a format that is not there, or that cannot be where it is to go."""
         if self.table_format == PARQUET:
             return
-        from kafka_msgs.formats import format_named
+        from kafka_msgs.formats import get_format
         from kafka_msgs.formats.object_store import SCHEMES
 
-        form = format_named(self.table_format)
+        output_format = get_format(self.table_format)
         scheme, remote, place = self.out.partition("://")
         if remote and (scheme not in SCHEMES or "?" in place):
-            reason = f"tables of {form.name} are written to a directory, or to {', '.join(SCHEMES)} without parameters"
-            raise JobPathError(path=shown_uri(self.out), reason=reason)
+            reason = f"tables of {output_format.name} are written to a directory, or to {', '.join(SCHEMES)} without parameters"
+            raise JobPathError(path=mask_uri(self.out), reason=reason)
 
-    def _check(self, settings: Settings) -> None:
-        from kafka_msgs.pipeline.job import check_out
+    def _check(self, settings: FilesystemOptions) -> None:
+        from kafka_msgs.pipeline.job import find_earlier_run
 
-        appends = check_out(self._tables, self.inputs, self.kind.name, self.kind.options, settings)
+        appends = find_earlier_run(self._tables, self.inputs, self.kind.name, self.kind.options, settings)
         if self.table_format != PARQUET and not appends:
             self._check_first(settings)
 
-    def _check_first(self, settings: Settings) -> None:
+    def _check_first(self, settings: FilesystemOptions) -> None:
         """Raise where something else is in ``out``, or where a table of the format could not be made there."""
         from kafka_msgs.filesystems.copying import check_empty as check_empty_there
-        from kafka_msgs.formats import format_named
+        from kafka_msgs.formats import get_format
         from kafka_msgs.pipeline.records import check_empty
 
         if "://" in self.out:
             check_empty_there(self.out, settings)
         else:
             check_empty(Path(self.out))
-        format_named(self.table_format, settings).exists(f"{self.out}/{self.kind.name}")
+        get_format(self.table_format, settings).exists(f"{self.out}/{self.kind.name}")
 
-    def _found(self, run: Run[Any, Any], engine: Each, settings: Settings) -> tuple[Any, list[str]]:
+    def _found(self, run: JobRun[Any, Any], engine: Engine, settings: FilesystemOptions) -> tuple[Any, list[str]]:
         """Return what the run found, and a sentence about each partition that was read from its start again."""
         from kafka_msgs.pipeline.job import run_job
 
@@ -180,7 +180,7 @@ class LogJob:
         return run_job(run, self._tables, engine, settings, notes.append), notes
 
     def _end(
-        self, run: Run[Any, Any], found: Any, inputs: Inputs, notes: Sequence[str], settings: Settings
+        self, run: JobRun[Any, Any], found: Any, inputs: JobInputs, notes: Sequence[str], settings: FilesystemOptions
     ) -> tuple[Report, list[str]]:
         """Say what had to be read again, make the tables versions of another format, and write the report."""
         from kafka_msgs.report.facts import facts_of_now
@@ -193,23 +193,23 @@ class LogJob:
         facts = {**input_facts(self.inputs), **facts_of_now()}
         return self._written(evolve(report, facts=facts), settings)
 
-    def _publish(self, run: Run[Any, Any], settings: Settings) -> None:
-        from kafka_msgs.formats import format_named
-        from kafka_msgs.pipeline.output import Place
+    def _publish(self, run: JobRun[Any, Any], settings: FilesystemOptions) -> None:
+        from kafka_msgs.formats import get_format
+        from kafka_msgs.pipeline.output import OutputDirectory
         from kafka_msgs.pipeline.versions import publish_tables
 
-        form = format_named(self.table_format, settings)
-        publish_tables(form, run.job.tables, Place.of(self._tables, settings), self.out)
+        output_format = get_format(self.table_format, settings)
+        publish_tables(output_format, run.job.tables, OutputDirectory.of(self._tables, settings), self.out)
 
-    def _written(self, report: Report, settings: Settings) -> tuple[Report, list[str]]:
+    def _written(self, report: Report, settings: FilesystemOptions) -> tuple[Report, list[str]]:
         from kafka_msgs.filesystems.copying import copy_directory
         from kafka_msgs.report import write_report
 
-        if self.report_to is None and "://" in self.out:
+        if self.report_dir is None and "://" in self.out:
             with TemporaryDirectory() as home:
                 files = write_report(report, Path(home))
                 copy_directory(Path(home), self.out, settings)
-            return report, [f"{shown_uri(self.out)}/{file.name}" for file in files]
-        directory = self.report_to or Path(self.out)
+            return report, [f"{mask_uri(self.out)}/{file.name}" for file in files]
+        directory = self.report_dir or Path(self.out)
         directory.mkdir(parents=True, exist_ok=True)
         return report, [str(file) for file in write_report(report, directory)]

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from kafka_msgs import drafts, messages
-from kafka_msgs.cli.definitions import Defined, defined_in, definitions_options
+from kafka_msgs.cli.definitions import Defined, definitions_options, user_messages
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.message import Message
 
@@ -119,7 +119,7 @@ def _similar(text: str, known: Iterable[str]) -> str:
 
 def _find(ctx: click.Context, param: click.Parameter, value: str) -> list[type[Message]]:
     try:
-        return find_messages(value, defined_in(ctx))
+        return find_messages(value, user_messages(ctx))
     except LookupError as error:
         raise click.BadParameter(error.args[0], ctx, param) from None
 
@@ -136,7 +136,7 @@ def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
     """Return the names of messages that begin so, for shells."""
     start, own = incomplete.lower(), []
     with suppress(KafkaMsgsError, OSError, click.UsageError):
-        own = list(defined_in(ctx))
+        own = list(user_messages(ctx))
     return [name for name in [*own, *released_names(), *draft_names()] if name.lower().startswith(start)]
 
 

@@ -12,33 +12,33 @@ from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.reporting import save_report
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.directories import Progress, end_offsets_in, ends_of, partitions_in, topic_names
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, Problem, read_groups
-from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, is_share, read_share_states, with_starts
+from kafka_msgs.offline.directories import Progress, end_offsets_in, end_offsets_of, partitions_in, topic_names
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, GroupWithOffsets, ReadProblem, read_groups
+from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, add_share_offsets, is_share, read_share_states
 
-__all__ = ["chosen", "groups_in", "names_in", "report_groups", "report_problems"]
+__all__ = ["names_in", "read_groups_from", "report_groups", "report_problems", "select_groups"]
 
 
-def groups_in(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> Groups:
+def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> GroupsRead:
     """Return the groups in log directories; lags are taken from the file ``end_offsets``, or from the partitions there.
 
     The offsets of share groups are in a topic of their own, which is read only if there are such groups. Raises
     ``JobPathError`` and ``OSError``.
     """
     partitions = partitions_in(log_dirs)
-    wanted = _of_topic(partitions, OFFSETS_TOPIC)
-    if not wanted:
+    requested = _of_topic(partitions, OFFSETS_TOPIC)
+    if not requested:
         reason = f"there is no partition of {OFFSETS_TOPIC} in it"
         raise JobPathError(path=", ".join(map(str, log_dirs)), reason=reason)
-    ends = ends_of(partitions) if end_offsets is None else end_offsets_in(end_offsets)
-    with _progress_over(wanted) as progress:
-        found = read_groups(wanted, ends, progress=progress)
+    ends = end_offsets_of(partitions) if end_offsets is None else end_offsets_in(end_offsets)
+    with _progress_over(requested) as progress:
+        found = read_groups(requested, ends, progress=progress)
     if not any(map(is_share, found.groups)):
         return found
     shared = _of_topic(partitions, SHARE_STATE_TOPIC)
     with _progress_over(shared) as progress:
         states = read_share_states(shared, progress=progress)
-    return with_starts(found, states, topic_names(partitions), ends)
+    return add_share_offsets(found, states, topic_names(partitions), ends)
 
 
 def _of_topic(partitions: Iterable[Partition], topic: str) -> list[Partition]:
@@ -54,16 +54,18 @@ def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:
     return {str(topic_id): name for topic_id, name in topic_names(partitions_in(log_dirs)).items()}
 
 
-def chosen(found: Groups, wanted: Sequence[str]) -> list[Group]:
+def select_groups(found: GroupsRead, requested: Sequence[str]) -> list[GroupWithOffsets]:
     """Return the groups with these names, or all for no name; raises ``click.ClickException`` for an unknown name."""
     known = {each.description.group_id for each in found.groups}
-    for name in wanted:
+    for name in requested:
         if name not in known:
             raise click.ClickException(f"there is no group {name!r}")
-    return [each for each in found.groups if not wanted or each.description.group_id in wanted]
+    return [each for each in found.groups if not requested or each.description.group_id in requested]
 
 
-def report_groups(found: Groups, groups: Sequence[Group], log_dirs: Sequence[Path], directory: Path | None) -> None:
+def report_groups(
+    found: GroupsRead, groups: Sequence[GroupWithOffsets], log_dirs: Sequence[Path], directory: Path | None
+) -> None:
     """Write the report on some of the groups found to a directory, if there is one; raises ``OSError``."""
     if directory is not None:
         from kafka_msgs.offline.reports import groups_report
@@ -71,7 +73,7 @@ def report_groups(found: Groups, groups: Sequence[Group], log_dirs: Sequence[Pat
         save_report(groups_report(found, groups, partitions_in(log_dirs)), directory, log_dirs)
 
 
-def report_problems(problems: Sequence[Problem]) -> None:
+def report_problems(problems: Sequence[ReadProblem]) -> None:
     """Say on standard error what could not be read, and exit with status 1 if that is anything."""
     for problem in problems:
         place = "" if problem.offset is None else f" at offset {problem.offset}"

@@ -43,7 +43,7 @@ def _output(forms: Sequence[str], text: str, command: F) -> F:
     )
     long = click.option(
         "--output",
-        "form",
+        "output_format",
         type=click.Choice(forms),
         default=forms[0],
         show_default=True,

@@ -33,11 +33,11 @@ def run_records(
     workers: int,
 ) -> None:
     """Write the records of log directories to Parquet, and print a row about each partition."""
-    from kafka_msgs.offline.tables import USUAL, LogTable
+    from kafka_msgs.offline.tables import DEFAULT_COLUMNS, LogTable
     from kafka_msgs.pipeline.records import write_records
 
     # Topic and partition would be made in vain: they are in the names of directories.
-    names = sorted(USUAL - {"topic", "partition"}) if columns is None else columns.split(",")
+    names = sorted(DEFAULT_COLUMNS - {"topic", "partition"}) if columns is None else columns.split(",")
 
     def made(progress: Progress) -> LogTable:
         return LogTable(

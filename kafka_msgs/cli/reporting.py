@@ -10,7 +10,7 @@ import click
 from attrs import evolve
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.settings import shown_uri
+from kafka_msgs.filesystems.settings import mask_uri
 
 if TYPE_CHECKING:
     from kafka_msgs.report import Report
@@ -24,7 +24,7 @@ def report_option(command: F) -> F:
     """Give a command ``--report``; it gets the directory as ``report_to``, None without the option."""
     option = click.option(
         "--report",
-        "report_to",
+        "report_dir",
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
         help="Write a report to this directory, too: a page, the same as JSON, and metrics for Prometheus.",
@@ -45,7 +45,7 @@ def save_report(report: Report, directory: Path, inputs: Sequence[Path]) -> None
 
 def input_facts(inputs: Sequence[str]) -> dict[str, str]:
     """Return the facts of inputs: their paths, and the cluster ids in their ``meta.properties``."""
-    found = {"input": ", ".join(map(shown_uri, inputs))}
+    found = {"input": ", ".join(map(mask_uri, inputs))}
     clusters = {each for path in inputs if (each := _cluster_id(Path(path)))}
     return {**found, "cluster": ", ".join(sorted(clusters))} if clusters else found
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kafka_msgs.offline.tables import LogTable
 
-__all__ = ["Question"]
+__all__ = ["SqlQuery"]
 
 _FUNCTION: Final = "log"
 _EVERY: Final = frozenset({"star", "positional_reference", "natural", "show_ref"})
@@ -35,7 +35,7 @@ _ROWS: Final = 1000
 """How many rows are taken from DuckDB at a time."""
 
 
-class Question:
+class SqlQuery:
     """A query. Raises ``click.ClickException`` for one that is not a SELECT statement, and ``MissingExtraError``."""
 
     def __init__(self, query: str) -> None:
@@ -48,7 +48,7 @@ class Question:
         """Return the segments below a path."""
         return self._table(path, Progress()).files
 
-    def answer(self, progress: Progress) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    def execute(self, progress: Progress) -> tuple[list[str], Iterator[dict[str, Any]]]:
         """Return the names of the columns, and the rows, which are read as they are taken."""
         tables = {path: self._table(path, progress) for path in self.paths}
         rows = _answered(self._query, tables)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from kafka_msgs.client.blocking import BlockingNetwork
-from kafka_msgs.client.network import Endpoint, Stream, Transport
+from kafka_msgs.client.network import Endpoint, Transport, TransportReceiver
 from kafka_msgs.wire import FrameSplitter, read_correlation_id, read_request_prefix
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["WatchedNetwork"]
+__all__ = ["RecordingNetwork"]
 
 
 @frozen
@@ -31,25 +31,25 @@ class _Frames:
 class _WatchedStream:
     """Notes what arrives, and hands it on."""
 
-    stream: Stream
+    stream: TransportReceiver
     frames: _Frames
 
     @property
     def bytes_wanted(self) -> int:
         return self.stream.bytes_wanted
 
-    def opened(self) -> None:
-        self.stream.opened()
+    def connection_made(self) -> None:
+        self.stream.connection_made()
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         self.frames.received.extend(self.frames.into.feed(data))
-        self.stream.received(data)
+        self.stream.data_received(data)
 
     def data_sent(self) -> None:
         self.stream.data_sent()
 
-    def closed(self, error: Exception | None) -> None:
-        self.stream.closed(error)
+    def connection_lost(self, error: Exception | None) -> None:
+        self.stream.connection_lost(error)
 
 
 @frozen
@@ -67,14 +67,14 @@ class _WatchedTransport:
         self.transport.close()
 
 
-class WatchedNetwork(BlockingNetwork):
+class RecordingNetwork(BlockingNetwork):
     """A network that blocks, for one command: it keeps every frame until it goes."""
 
     def __init__(self) -> None:
         super().__init__()
         self._connections: list[_Frames] = []
 
-    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+    def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> Transport:
         """Begin to make a connection whose frames are kept."""
         frames = _Frames()
         self._connections.append(frames)

@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING
 
 from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.client import Client
-from kafka_msgs.client.cluster import Broker, Cluster, PartitionInfo, TopicInfo, TopicPartition
+from kafka_msgs.client.cluster import Broker, ClusterMetadata, PartitionInfo, TopicMetadata, TopicPartition
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.network import Address
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.lazy import lazy_module_attributes
 
 if TYPE_CHECKING:
-    from kafka_msgs.client.auth import Credentials, OAuthBearer, Plain, Scram
+    from kafka_msgs.client.auth import Credentials, OAuthBearerCredentials, PlainCredentials, ScramCredentials
     from kafka_msgs.client.consumer import AsyncConsumer, Consumer, ConsumerConfig
     from kafka_msgs.client.producer import AsyncProducer, Producer, ProducerConfig
     from kafka_msgs.client.tls import tls_context
 else:
-    __getattr__, __dir__ = lazy_attributes(
+    __getattr__, __dir__ = lazy_module_attributes(
         __name__,
         {
             "AsyncConsumer": "consumer",
             "Credentials": "auth",
-            "OAuthBearer": "auth",
-            "Plain": "auth",
-            "Scram": "auth",
+            "OAuthBearerCredentials": "auth",
+            "PlainCredentials": "auth",
+            "ScramCredentials": "auth",
             "AsyncProducer": "producer",
             "Consumer": "consumer",
             "ConsumerConfig": "consumer",
@@ -51,18 +51,18 @@ __all__ = [
     "Broker",
     "Client",
     "ClientConfig",
-    "Cluster",
+    "ClusterMetadata",
     "Consumer",
     "ConsumerConfig",
     "CoordinatorKind",
     "Credentials",
-    "OAuthBearer",
+    "OAuthBearerCredentials",
     "PartitionInfo",
-    "Plain",
+    "PlainCredentials",
     "Producer",
     "ProducerConfig",
-    "Scram",
-    "TopicInfo",
+    "ScramCredentials",
+    "TopicMetadata",
     "TopicPartition",
     "tls_context",
 ]

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_msgs.client.driver import Driver
 from kafka_msgs.client.helper_threads import call_in_thread
-from kafka_msgs.client.network import Endpoint, Stream, Transport, boot_time, connection_failure
+from kafka_msgs.client.network import Endpoint, Transport, TransportReceiver, boot_time, connection_failure
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Pending, Steps
+from kafka_msgs.client.waiting import Flow, Future
 from kafka_msgs.errors import ClientClosedError, ConnectionFailedError, ForkedError
 
 if TYPE_CHECKING:
@@ -61,31 +61,31 @@ class AsyncNetwork(Driver):
         """Return the time in seconds of the event loop's clock; for logic that runs, that of the turn."""
         return self._loop.time() if self._held is None else self._held
 
-    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function that blocks in a helper thread."""
         return call_in_thread(function, arguments, self._loop.call_soon_threadsafe)
 
-    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+    def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> Transport:
         """Begin to make a connection to one address of a host. A closed network makes none."""
         connection = _Connection(self._loop, endpoint, stream, self._connections)
         if self._closed:
             refusal = ConnectionFailedError(
                 address=str(endpoint.address), step="connect", reason="the client was closed"
             )
-            self._loop.call_soon(stream.closed, refusal)
+            self._loop.call_soon(stream.connection_lost, refusal)
         else:
             connection.start(tls)
         return connection
 
-    async def run(self, steps: Steps[T]) -> T:
+    async def run(self, flow: Flow[T]) -> T:
         """Run a piece of logic to its end and return its value. Raises what it raises."""
         if self._closed or self._pid != os.getpid():
-            steps.close()
+            flow.close()
             raise ClientClosedError() if self._closed else ForkedError()
-        task = self._start(steps)
+        task = self._start(flow)
         if not task.done:
             ended = self._loop.create_future()
-            task.on_done(partial(_end, ended))
+            task.add_done_callback(partial(_end, ended))
             self._foreground.add(task)
             try:
                 await ended
@@ -95,7 +95,9 @@ class AsyncNetwork(Driver):
         return task.result()
 
     async def close(self) -> None:
-        """End everything that ``spawn`` or ``perform`` began, and close every connection. There are no new ones."""
+        """End everything that ``spawn`` or ``run_callback`` began, and close every connection. There are no
+        new ones.
+        """
         self._closed = True
         self._stop_background(ClientClosedError())
         for running in tuple(self._foreground):
@@ -105,18 +107,18 @@ class AsyncNetwork(Driver):
             task.cancel()
         await asyncio.gather(*awaited, return_exceptions=True)
         connections = tuple(self._connections)
-        making = [each.making for each in connections if each.making is not None]
+        making = [each.connect_task for each in connections if each.connect_task is not None]
         for connection in connections:
             connection.end(ClientClosedError())
         await asyncio.gather(*making, return_exceptions=True)
         await asyncio.sleep(0)
-        if self._timer is not None and self._schedule.next_moment is None:
+        if self._timer is not None and self._schedule.next_deadline is None:
             self._timer.cancel()
 
-    def dispose(self, steps: Steps[None] | None, *, ends: bool) -> None:
+    def dispose(self, flow: Flow[None] | None, *, ends: bool) -> None:
         """End what a program forgot to close, without waiting for it. Its event loop may have ended already."""
-        if steps is not None:
-            steps.close()
+        if flow is not None:
+            flow.close()
         if ends and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._abort)
 
@@ -136,17 +138,17 @@ class AsyncNetwork(Driver):
         """How many connections are open or being made."""
         return len(self._connections)
 
-    def _start(self, steps: Steps[T]) -> Task[T]:
-        task = super()._start(steps)
+    def _start(self, flow: Flow[T]) -> Task[T]:
+        task = super()._start(flow)
         self._set_timer()
         return task
 
-    def _result(self, value: Any) -> Pending[Any]:
+    def _result(self, value: Any) -> Future[Any]:
         """Return the result of a function of the user. That of a coroutine function comes later."""
         if not inspect.isawaitable(value):
             return super()._result(value)
-        pending: Pending[Any] = Pending()
-        task = self._loop.create_task(_into(pending, value))
+        pending: Future[Any] = Future()
+        task = self._loop.create_task(_resolve_from_awaitable(pending, value))
         self._awaited.add(task)
         task.add_done_callback(self._awaited.discard)
         return pending
@@ -158,7 +160,7 @@ class AsyncNetwork(Driver):
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        moment, first = self._loop.time(), self._schedule.next_moment
+        moment, first = self._loop.time(), self._schedule.next_deadline
         if first is not None and first <= moment:
             # The loop may have stood still: it reads the sockets, in two turns, before anybody is late.
             if not self._looking:
@@ -182,13 +184,13 @@ class AsyncNetwork(Driver):
 
     def _set_timer(self) -> None:
         """See that a turn comes at the next moment. A timer that rings too early stays: most waits end early."""
-        moment = self._schedule.next_moment
+        moment = self._schedule.next_deadline
         if moment is not None and moment < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer, self._timer_at = self._loop.call_at(moment, self._ring), moment
+            self._timer, self._timer_at = self._loop.call_at(moment, self._on_timer), moment
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer, self._timer_at = None, inf
         self._turn()
 
@@ -197,14 +199,18 @@ class _Connection(asyncio.Protocol):
     """One connection: the protocol of asyncio on one side, the stream of the logic on the other."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, endpoint: Endpoint, stream: Stream, connections: set[_Connection]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        endpoint: Endpoint,
+        stream: TransportReceiver,
+        connections: set[_Connection],
     ) -> None:
         self._loop = loop
         self._endpoint = endpoint
         self._stream = stream
         self._connections = connections
         self._transport: asyncio.Transport | None = None
-        self.making: asyncio.Task[None] | None = None
+        self.connect_task: asyncio.Task[None] | None = None
         self._out: list[bytes] = []
         self._flushing = False
         self._step = "connect"
@@ -212,7 +218,7 @@ class _Connection(asyncio.Protocol):
     def start(self, tls: ssl.SSLContext | None) -> None:
         """Begin to connect."""
         self._connections.add(self)
-        self.making = self._loop.create_task(self._make(tls))
+        self.connect_task = self._loop.create_task(self._make(tls))
 
     def write(self, data: bytes) -> None:
         """Queue bytes. They leave at the end of this turn of the event loop."""
@@ -223,8 +229,8 @@ class _Connection(asyncio.Protocol):
     def close(self) -> None:
         """End the connection at once."""
         self._connections.discard(self)
-        if self.making is not None:
-            self.making.cancel()
+        if self.connect_task is not None:
+            self.connect_task.cancel()
         if self._transport is not None:
             transport, self._transport = self._transport, None
             transport.abort()
@@ -233,20 +239,20 @@ class _Connection(asyncio.Protocol):
     def end(self, error: Exception) -> None:
         """End the connection, and tell the stream why."""
         self.close()
-        self._stream.closed(error)
+        self._stream.connection_lost(error)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._stream.opened()
+        self._stream.connection_made()
         if self._out:
             self._flush_later()
 
     def data_received(self, data: bytes) -> None:
         """Called by asyncio."""
         if self._transport is not None:
-            self._stream.received(data)
+            self._stream.data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by asyncio."""
@@ -265,7 +271,7 @@ class _Connection(asyncio.Protocol):
         except Exception as error:
             self._end(self._failed(error))
         finally:
-            self.making = None
+            self.connect_task = None
 
     async def _connect(self) -> socket.socket:
         if self._endpoint.connected is not None:
@@ -298,7 +304,7 @@ class _Connection(asyncio.Protocol):
     def _end(self, error: Exception | None) -> None:
         if self in self._connections:
             self._connections.discard(self)
-            self._stream.closed(error)
+            self._stream.connection_lost(error)
 
 
 def _end(ended: asyncio.Future[None]) -> None:
@@ -306,7 +312,7 @@ def _end(ended: asyncio.Future[None]) -> None:
         ended.set_result(None)
 
 
-async def _into(pending: Pending[Any], value: Any) -> None:
+async def _resolve_from_awaitable(pending: Future[Any], value: Any) -> None:
     """Await a value of the user, and resolve the pending value with it."""
     try:
         pending.resolve(await value)

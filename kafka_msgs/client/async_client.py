@@ -12,8 +12,8 @@ from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.networks import new_async_network  # asyncio
 
 # blocking: from kafka_msgs.client.networks import new_network
-from kafka_msgs.client.servers import Servers, settings_of
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.servers import Servers, load_config
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.message import Request, Response
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class AsyncClient:
         # blocking: threadless: bool = False,
         **options: Unpack[ClientOptions],
     ) -> None:
-        config, _ = settings_of(servers, options)
+        config, _ = load_config(servers, options)
         self._has_owner = False
         # blocking: self.threadless = threadless
         # blocking: self.network: BlockingNetwork = new_network(threadless=threadless)
@@ -63,19 +63,21 @@ class AsyncClient:
         *,
         timeout: float | None = None,
         version: int | None = None,
-        node: int | None = None,
+        broker_id: int | None = None,
         retry: bool = True,
     ) -> R:
         """Send a request to the right broker or brokers, and return the response. See ``ClientCore.call``.
 
         ``timeout`` is in seconds; None is for the timeout of the client.
         """
-        steps = self.core.call(request, deadline=self.core.deadline(timeout), version=version, node=node, retry=retry)
-        return await self.network.run(steps)
+        flow = self.core.call(
+            request, deadline=self.core.deadline(timeout), version=version, broker_id=broker_id, retry=retry
+        )
+        return await self.network.run(flow)
 
-    async def run(self, steps: Steps[T]) -> T:
+    async def run(self, flow: Flow[T]) -> T:
         """Run a piece of logic over the connections of this client, and return its value."""
-        return await self.network.run(steps)
+        return await self.network.run(flow)
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
@@ -89,7 +91,7 @@ class AsyncClient:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         await self.close()
 

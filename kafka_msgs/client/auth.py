@@ -14,14 +14,14 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from attrs import field, frozen
 
 from kafka_msgs.client.network import Address, Network
-from kafka_msgs.client.waiting import Pending, Steps, wait_for
+from kafka_msgs.client.waiting import Flow, Future, wait_for
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AuthenticationError, MissingExtraError, OptionError
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kafka_msgs.messages.sasl_handshake_request import SaslHandshakeRequest
 
-__all__ = ["Credentials", "OAuthBearer", "Plain", "Scram", "Tokens", "authenticate"]
+__all__ = ["Credentials", "OAuthBearerCredentials", "PlainCredentials", "ScramCredentials", "Tokens", "authenticate"]
 
 R = TypeVar("R", bound=Response)
 
@@ -39,7 +39,7 @@ _MAX_ITERATIONS: Final = 1_000_000
 _MS: Final = 1000.0
 
 
-class Asker(Protocol):
+class SaslChannel(Protocol):
     """A connection that can carry the requests of an exchange. It is a ``Link``."""
 
     @property
@@ -47,11 +47,11 @@ class Asker(Protocol):
         """The address of the broker."""
         ...
 
-    def ask(self, request: Request[R], version: int | None = None, *, deadline: float | None) -> Steps[R]:
+    def call(self, request: Request[R], version: int | None = None, *, deadline: float | None) -> Flow[R]:
         """Send a request, and wait for its answer."""
         ...
 
-    def version_of(self, cls: type[Request[Any]]) -> int:
+    def highest_version(self, cls: type[Request[Any]]) -> int:
         """Return the highest version of a request that both sides have."""
         ...
 
@@ -64,20 +64,20 @@ class Credentials(Protocol):
         """The name of the mechanism, such as ``SCRAM-SHA-512``."""
         ...
 
-    def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
+    def tokens(self, network: Network, deadline: float) -> Flow[Tokens]:
         """Begin an exchange."""
         ...
 
 
 @frozen
-class Plain:
+class PlainCredentials:
     """A user name and a password, sent as they are (RFC 4616). Use it with TLS only."""
 
     username: str
     password: str = field(repr=False)
     mechanism: str = field(default="PLAIN", init=False)
 
-    def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
+    def tokens(self, network: Network, deadline: float) -> Flow[Tokens]:
         """Begin an exchange."""
         return _ready(self._tokens())
 
@@ -88,14 +88,14 @@ class Plain:
 
 
 @frozen
-class Scram:
+class ScramCredentials:
     """A user name and a password that is never sent (RFC 5802). The broker proves that it knows the password, too."""
 
     username: str
     password: str = field(repr=False)
     mechanism: str = "SCRAM-SHA-512"
 
-    def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
+    def tokens(self, network: Network, deadline: float) -> Flow[Tokens]:
         """Begin an exchange."""
         return _ready(self._tokens())
 
@@ -117,7 +117,7 @@ class Scram:
 
 
 @frozen
-class OAuthBearer:
+class OAuthBearerCredentials:
     """A token of an authority (RFC 7628). ``token`` is called for each exchange, in a helper thread, and returns it.
 
     In the async form of the client ``token`` may be a coroutine function. ``extensions`` are sent with the token
@@ -128,11 +128,11 @@ class OAuthBearer:
     extensions: Mapping[str, str] = field(factory=dict, repr=False)
     mechanism: str = field(default="OAUTHBEARER", init=False)
 
-    def tokens(self, network: Network, deadline: float) -> Steps[Tokens]:
+    def tokens(self, network: Network, deadline: float) -> Flow[Tokens]:
         """Begin an exchange."""
         token = yield from wait_for(network.offload(self.token), deadline, "a token of the authority")
         if isawaitable(token):
-            token = yield from wait_for(network.perform(lambda: token), deadline, "a token of the authority")
+            token = yield from wait_for(network.run_callback(lambda: token), deadline, "a token of the authority")
         if not isinstance(token, str):
             if iscoroutine(token):
                 token.close()
@@ -148,25 +148,25 @@ class OAuthBearer:
             raise ValueError("the broker refused the token")
 
 
-def authenticate(link: Asker, credentials: Credentials, network: Network, deadline: float) -> Steps[float | None]:
+def authenticate(link: SaslChannel, credentials: Credentials, network: Network, deadline: float) -> Flow[float | None]:
     """Prove to a broker who the client is. Return the lifetime of the session in seconds, or None if it has no end.
 
     Raises ``AuthenticationError``.
     """
     refuse = _refusal(link, credentials)
     handshake = SaslHandshakeRequest(mechanism=credentials.mechanism)
-    answer = yield from link.ask(handshake, 1, deadline=deadline)
+    answer = yield from link.call(handshake, 1, deadline=deadline)
     if answer.error_code:
         offered = ", ".join(answer.mechanisms) or "no mechanism"
         raise refuse(f"{ErrorCode(answer.error_code).name}: the broker offers {offered}")
     tokens = yield from credentials.tokens(network, deadline)
-    version = link.version_of(SaslAuthenticateRequest)
+    version = link.highest_version(SaslAuthenticateRequest)
     lifetime_ms = 0
     try:
         token = yield from _next_token(tokens, None, network, deadline)
         while token is not None:
             request = SaslAuthenticateRequest(auth_bytes=token)
-            reply = yield from link.ask(request, version, deadline=deadline)
+            reply = yield from link.call(request, version, deadline=deadline)
             if reply.error_code:
                 raise refuse(reply.error_message or ErrorCode(reply.error_code).name)
             lifetime_ms = reply.session_lifetime_ms
@@ -178,7 +178,7 @@ def authenticate(link: Asker, credentials: Credentials, network: Network, deadli
     return lifetime_ms / _MS if lifetime_ms else None
 
 
-def _next_token(tokens: Tokens, reply: bytes | None, network: Network, deadline: float) -> Steps[bytes | None]:
+def _next_token(tokens: Tokens, reply: bytes | None, network: Network, deadline: float) -> Flow[bytes | None]:
     """Return the next token of the client, or None after the last one.
 
     A helper thread computes it where there is one: the proof of SCRAM takes up to half a second, and neither the
@@ -196,15 +196,15 @@ def _advance(tokens: Tokens, reply: bytes | None) -> bytes | None:
         return None
 
 
-def _refusal(link: Asker, credentials: Credentials) -> Callable[[str], AuthenticationError]:
+def _refusal(link: SaslChannel, credentials: Credentials) -> Callable[[str], AuthenticationError]:
     def refuse(reason: str) -> AuthenticationError:
         return AuthenticationError(address=str(link.address), mechanism=credentials.mechanism, reason=reason)
 
     return refuse
 
 
-def _ready(tokens: Tokens) -> Steps[Tokens]:
-    yield from wait_for(Pending.of(None), None)
+def _ready(tokens: Tokens) -> Flow[Tokens]:
+    yield from wait_for(Future.resolved(None), None)
     return tokens
 
 

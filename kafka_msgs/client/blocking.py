@@ -13,10 +13,10 @@ import time
 from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakSet
 
-from kafka_msgs.client.driver import WaitingDriver
-from kafka_msgs.client.network import Endpoint, Stream, Transport, boot_time
+from kafka_msgs.client.driver import BlockingDriver
+from kafka_msgs.client.network import Endpoint, Transport, TransportReceiver, boot_time
 from kafka_msgs.client.sockets import SocketTransport, TlsTransport
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.errors import ClientBrokenError, ClientClosedError, ForkedError, KafkaMsgsError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _LONGEST_POLL_MS: Final = 1 << 30
 _live: Final[WeakSet[BlockingNetwork]] = WeakSet()
 
 
-class BlockingNetwork(WaitingDriver):
+class BlockingNetwork(BlockingDriver):
     """Connections over sockets. ``run`` drives a piece of logic in the calling thread, and blocks until it ends.
 
     Nothing happens between the calls. An exception that is not of the logic, such as ``KeyboardInterrupt`` or that of
@@ -52,7 +52,7 @@ class BlockingNetwork(WaitingDriver):
         self._forked = False
         _live.add(self)
 
-    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+    def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> Transport:
         """Begin to make a connection to one address of a host.
 
         With ``tls`` the connection is encrypted, and the certificate must be valid as the context says. A failure that
@@ -65,11 +65,11 @@ class BlockingNetwork(WaitingDriver):
         transport.start()
         return transport
 
-    def run(self, steps: Steps[T]) -> T:
+    def run(self, flow: Flow[T]) -> T:
         """Run a piece of logic to its end and return its value. Raises what it raises."""
         try:
             self._check_usable()
-            return super().run(steps)
+            return super().run(flow)
         except KafkaMsgsError:
             raise
         except BaseException as error:
@@ -96,10 +96,10 @@ class BlockingNetwork(WaitingDriver):
             self._closed = True
             self._end_all(ClientClosedError())
 
-    def dispose(self, steps: Steps[None] | None, *, ends: bool) -> None:
+    def dispose(self, flow: Flow[None] | None, *, ends: bool) -> None:
         """End what a program forgot to close, as far as that is possible without waiting."""
-        if steps is not None:
-            steps.close()
+        if flow is not None:
+            flow.close()
         if ends:
             self.close()
 

@@ -10,12 +10,12 @@ from attrs import frozen
 
 from kafka_msgs.client.network import Address
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import ClusterSizeError
+from kafka_msgs.errors import TooManyBrokersError
 
 if TYPE_CHECKING:
     from kafka_msgs.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 
-__all__ = ["Broker", "Cluster", "PartitionInfo", "TopicInfo", "TopicPartition"]
+__all__ = ["Broker", "ClusterMetadata", "PartitionInfo", "TopicMetadata", "TopicPartition"]
 
 _NO_ID: Final = UUID(int=0)
 
@@ -34,7 +34,7 @@ class TopicPartition(NamedTuple):
 class Broker:
     """A broker: its id, the address it advertises, and its rack."""
 
-    node: int
+    id: int
     address: Address
     rack: str | None
 
@@ -51,7 +51,7 @@ class PartitionInfo:
 
 
 @frozen
-class TopicInfo:
+class TopicMetadata:
     """A topic: its id (None if the broker has no topic ids), its partitions by number, and its error code.
 
     A partition is replaced when a response names a newer leader.
@@ -64,7 +64,7 @@ class TopicInfo:
     error: ErrorCode
 
 
-class Cluster:
+class ClusterMetadata:
     """The newest metadata that a client has. It starts empty and learns from each response.
 
     ``max_brokers`` is how many brokers it may name.
@@ -75,7 +75,7 @@ class Cluster:
         self.cluster_id: str | None = None
         self.controller: int | None = None
         self.brokers: dict[int, Broker] = {}
-        self.topics: dict[str, TopicInfo] = {}
+        self.topics: dict[str, TopicMetadata] = {}
         self._names: dict[UUID, str] = {}
 
     def leader(self, topic: str | UUID, partition: int) -> int | None:
@@ -98,13 +98,13 @@ class Cluster:
         """Return the name of the topic with an id, or None if it is unknown."""
         return self._names.get(topic_id)
 
-    def learn(self, response: MetadataResponse) -> None:
+    def update(self, response: MetadataResponse) -> None:
         """Take over what a response says: all of its brokers, and those topics that it has.
 
-        Raises ``ClusterSizeError`` for too many brokers, before anything is taken over.
+        Raises ``TooManyBrokersError`` for too many brokers, before anything is taken over.
         """
         if len(response.brokers) > self._max_brokers:
-            raise ClusterSizeError(brokers=len(response.brokers), limit=self._max_brokers)
+            raise TooManyBrokersError(brokers=len(response.brokers), limit=self._max_brokers)
         self.cluster_id = response.cluster_id or self.cluster_id
         self.controller = response.controller_id if response.controller_id >= 0 else None
         self.brokers = {
@@ -120,7 +120,7 @@ class Cluster:
         if info is not None and info.topic_id is not None:
             self._names.pop(info.topic_id, None)
 
-    def lead(self, topic: str, partition: int, leader: int, epoch: int) -> None:
+    def set_leader(self, topic: str, partition: int, leader: int, epoch: int) -> None:
         """Take over a newer leader that a response of Produce or Fetch names (KIP-951)."""
         info = self.topics.get(topic)
         known = None if info is None else info.partitions.get(partition)
@@ -141,6 +141,6 @@ class Cluster:
             )
             for each in topic.partitions
         }
-        self.topics[name] = TopicInfo(name, topic_id, topic.is_internal, partitions, ErrorCode(topic.error_code))
+        self.topics[name] = TopicMetadata(name, topic_id, topic.is_internal, partitions, ErrorCode(topic.error_code))
         if topic_id is not None:
             self._names[topic_id] = name

@@ -75,12 +75,12 @@ class ClientConfig:
     ``timeout``: how long an operation may take as a whole, if the caller does not say otherwise.
     ``request_timeout``: how long one broker may take for one answer. After it the connection is closed.
     ``connect_timeout``: how long one connection may take, from the host name to the end of authentication.
-    ``backoff`` and ``longest_backoff``: the first pause before a request is tried again, and the longest one. A pause
+    ``backoff`` and ``max_backoff``: the first pause before a request is tried again, and the longest one. A pause
     is drawn at random between a half and all of its length, and doubles with each trial.
     ``reconnect_backoff`` and ``reconnect_backoff_max``: the first and the longest pause before the client connects
     again to a broker that it could not reach. ``connection_max_idle``: unused connections are closed after this time;
     None keeps them. ``dns_lookup``: Kafka's ``client.dns.lookup`` (KIP-602).
-    ``metadata_age``: after how long the metadata of the cluster is asked for again.
+    ``metadata_max_age``: after how long the metadata of the cluster is asked for again.
     ``max_frame_size``: the largest response in bytes.
     ``max_brokers``: how many brokers a cluster may name. A response with more of them is refused, so that nobody makes
     a client connect to any number of addresses.
@@ -97,12 +97,12 @@ class ClientConfig:
     request_timeout: float = field(default=30.0, validator=_is_time)
     connect_timeout: float = field(default=10.0, validator=_is_time)
     backoff: float = field(default=0.05, validator=_is_time)
-    longest_backoff: float = field(default=1.0, validator=_is_time)
+    max_backoff: float = field(default=1.0, validator=_is_time)
     reconnect_backoff: float = field(default=0.05, validator=_is_time)
     reconnect_backoff_max: float = field(default=1.0, validator=_is_time)
     connection_max_idle: float | None = field(default=540.0, validator=_is_time_or_none)
     dns_lookup: DnsLookup = field(default="use_all_dns_ips", validator=_is_lookup)
-    metadata_age: float = field(default=300.0, validator=_is_time)
+    metadata_max_age: float = field(default=300.0, validator=_is_time)
     max_frame_size: int = field(default=MAX_FRAME_SIZE, validator=_is_count)
     max_brokers: int = field(default=1000, validator=_is_count)
     max_in_flight: int = field(default=1000, validator=_is_count)
@@ -118,10 +118,10 @@ class ClientConfig:
         ``timeout`` (seconds) precedes the one in the properties. Raises ``OptionError`` for an unknown name and for a
         wrong value.
         """
-        from kafka_msgs.client.properties import settings_of
+        from kafka_msgs.client.properties import parse_client_properties
         from kafka_msgs.client.property_parsing import resolve_names
 
-        settings = settings_of(resolve_names(properties))
+        settings = parse_client_properties(resolve_names(properties))
         if timeout is not None:
             settings["timeout"] = timeout
         if "bootstrap_servers" not in settings:

@@ -13,16 +13,16 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from kafka_msgs.client import routes
-from kafka_msgs.client.cluster import Cluster
+from kafka_msgs.client.cluster import ClusterMetadata
 from kafka_msgs.client.config import ClientConfig
-from kafka_msgs.client.directory import Directory
+from kafka_msgs.client.directory import ConnectionPool
 from kafka_msgs.client.failures import broker_error
-from kafka_msgs.client.link import Link
+from kafka_msgs.client.link import BrokerConnection
 from kafka_msgs.client.network import Network
-from kafka_msgs.client.routes import CoordinatorKind, Coordinators, Item, Items, Leaders, Plain
+from kafka_msgs.client.routes import BrokerRoute, CoordinatorKind, CoordinatorRoute, Item, ItemPaths, LeaderRoute
 from kafka_msgs.client.schedule import gather
-from kafka_msgs.client.trials import Trials
-from kafka_msgs.client.waiting import Pending, Steps, Wait
+from kafka_msgs.client.trials import Backoff
+from kafka_msgs.client.waiting import Flow, Future, Wait
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, UnsupportedFieldError
 from kafka_msgs.message import Request, Response
@@ -40,10 +40,10 @@ class ClientCore:
     def __init__(self, config: ClientConfig, network: Network, random: Random | None = None) -> None:
         self.config = config
         self.network = network
-        self.directory = Directory(config, network, random or Random())
+        self.directory = ConnectionPool(config, network, random or Random())
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterMetadata:
         """The newest metadata."""
         return self.directory.cluster
 
@@ -61,99 +61,107 @@ class ClientCore:
         *,
         deadline: float | None = None,
         version: int | None = None,
-        node: int | None = None,
+        broker_id: int | None = None,
         retry: bool = True,
-    ) -> Steps[R]:
+    ) -> Flow[R]:
         """Send a request to the broker or brokers that can answer it, and return the answer.
 
-        ``node`` is the id of the broker to ask; otherwise the table of routes decides. A request that is for several
-        brokers is split, and the answers are merged. ``version``: None is for the highest version that both sides have
-        and that can carry the request. With ``retry``, an answer that says that another broker is the right one, or
-        that a broker is not ready, is followed by another trial until the deadline; and so is the end of a connection.
-        All other error codes are in the answer, for the caller to look at.
+        ``broker_id`` is the id of the broker to ask; otherwise the table of routes decides. A request that is for
+        several brokers is split, and the answers are merged. ``version``: None is for the highest version that both
+        sides have and that can carry the request. With ``retry``, an answer that says that another broker is the right
+        one, or that a broker is not ready, is followed by another trial until the deadline; and so is the end of a
+        connection. All other error codes are in the answer, for the caller to look at.
 
         Raises ``DeadlineError``, ``ConnectionFailedError``, ``AuthenticationError``, ``UnsupportedVersionError`` and
         the errors of the codec.
         """
         limit = self.deadline(None) if deadline is None else deadline
         route = routes.route_of(request)
-        if node is None and route is routes.ANY:
-            link = self.directory.ready_link()
-            if link is not None:
+        if broker_id is None and route is routes.ANY_BROKER:
+            connection = self.directory.ready_connection()
+            if connection is not None:
                 try:
-                    return (yield from self.ask(link, request, version, limit))
+                    return (yield from self.call_on(connection, request, version, limit))
                 except ConnectionFailedError:
                     if not retry:
                         raise
-        asking = _Asking(self, limit, version, retry)
-        if node is not None:
-            return (yield from asking.one(request, lambda: self.directory.link(node, deadline=limit)))
-        if isinstance(route, Plain):
-            return (yield from asking.plain(request, route))
-        if isinstance(route, Leaders):
-            return (yield from asking.many(request, route.many, route))
+        asking = _Call(self, limit, version, retry)
+        if broker_id is not None:
+            return (
+                yield from asking.to_one_broker(request, lambda: self.directory.connection(broker_id, deadline=limit))
+            )
+        if isinstance(route, BrokerRoute):
+            return (yield from asking.to_any_or_all(request, route))
+        if isinstance(route, LeaderRoute):
+            return (yield from asking.split_by_item(request, route.many, route))
         if route.many is not None and getattr(request, route.many.request):
-            return (yield from asking.many(request, route.many, route))
-        return (yield from asking.by_key(request, route))
+            return (yield from asking.split_by_item(request, route.many, route))
+        return (yield from asking.to_coordinator(request, route))
 
-    def link(self, node: int, *, purpose: str = "general", deadline: float) -> Steps[Link]:
-        """Return a connection to a broker that is ready for requests. See ``Directory.link``."""
-        return self.directory.link(node, purpose=purpose, deadline=deadline)
+    def link(self, broker_id: int, *, purpose: str = "general", deadline: float) -> Flow[BrokerConnection]:
+        """Return a connection to a broker that is ready for requests. See ``ConnectionPool.connection``."""
+        return self.directory.connection(broker_id, purpose=purpose, deadline=deadline)
 
-    def coordinator_link(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Steps[Link]:
+    def coordinator_link(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Flow[BrokerConnection]:
         """Return a connection to a coordinator, after as many attempts as it takes.
 
         Raises ``BrokerError`` if no broker names the coordinator, ``AuthenticationError`` and ``DeadlineError``.
         """
-        trials = self.directory.trials(deadline)
+        backoff = self.directory.new_backoff(deadline)
         while True:
-            node = yield from self.directory.coordinator(key, kind, deadline=deadline)
+            broker_id = yield from self.directory.find_coordinator(key, kind, deadline=deadline)
             try:
-                return (yield from self.directory.link(node, deadline=deadline))
+                return (yield from self.directory.connection(broker_id, deadline=deadline))
             except ConnectionFailedError as error:
-                trials.failed(error, final=self.directory.dialer.is_final(error))
+                backoff.record_failure(error, final=self.directory.dialer.is_final(error))
             except DeadlineError as error:
-                raise trials.late(error) from None
+                raise backoff.timeout_error(error) from None
             self.directory.forget_coordinator(key, kind)
-            yield from trials.pause()
+            yield from backoff.wait()
 
-    def coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Steps[int]:
-        """Return the id of the broker that coordinates a group or a transaction. See ``Directory.coordinator``."""
-        return self.directory.coordinator(key, kind, deadline=deadline)
+    def coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Flow[int]:
+        """Return the id of the broker that coordinates a group or a transaction. See
+        ``ConnectionPool.find_coordinator``.
+        """
+        return self.directory.find_coordinator(key, kind, deadline=deadline)
 
     def forget_coordinator(self, key: str, kind: CoordinatorKind) -> None:
         """Look for a coordinator again when it is needed next."""
         self.directory.forget_coordinator(key, kind)
 
-    def refresh(self, topics: Collection[str] | None = None, *, deadline: float) -> Steps[Cluster]:
-        """Ask for the newest metadata. See ``Directory.refresh``."""
+    def refresh(self, topics: Collection[str] | None = None, *, deadline: float) -> Flow[ClusterMetadata]:
+        """Ask for the newest metadata. See ``ConnectionPool.refresh``."""
         return self.directory.refresh(topics, deadline=deadline)
 
     def close(self) -> None:
         """Close every connection. Requests that wait fail."""
         self.directory.close()
 
-    def ask(self, link: Link, request: Request[R], version: int | None, deadline: float) -> Steps[R]:
+    def call_on(
+        self, connection: BrokerConnection, request: Request[R], version: int | None, deadline: float
+    ) -> Flow[R]:
         """Send a request over one connection and wait for its answer.
 
         If the broker does not answer within the ``request_timeout`` of the configuration, the connection is closed. A
         broker that asks the client to slow down (KIP-219) gets the next request later.
         """
         now = self.network.now()
-        if link.quiet_until > now:
-            now = yield Wait((), min(link.quiet_until, deadline))
-        pending = yield from link.in_turn(lambda: send_fitting(link, request, version), deadline)
+        if connection.throttled_until > now:
+            now = yield Wait((), min(connection.throttled_until, deadline))
+        pending = yield from connection.send_when_ready(
+            lambda: send_at_best_version(connection, request, version), deadline
+        )
         if not pending.done:
-            yield from link.wait_for(pending, request, deadline=deadline, limit=self.directory.patience())
+            yield from connection.wait_for(pending, request, deadline=deadline, limit=self.directory.request_deadline())
         answer = pending.result()
         throttled: int = getattr(answer, "throttle_time_ms", 0)
         if throttled > 0:
-            link.quiet_until = self.network.now() + throttled / _MS
-            self.directory.hooks.call("throttled", str(link.address), link.node, throttled / _MS)
+            connection.throttled_until = self.network.now() + throttled / _MS
+            self.directory.hooks.call("throttled", str(connection.address), connection.broker_id, throttled / _MS)
         return answer
 
 
-class _Asking:
+class _Call:
     """The trials of one call: one deadline, one version, one choice about trying again."""
 
     def __init__(self, core: ClientCore, deadline: float, version: int | None, retry: bool) -> None:
@@ -163,24 +171,32 @@ class _Asking:
         self._version = version
         self._retry = retry
 
-    def plain(self, request: Request[R], route: Plain) -> Steps[R]:
+    def to_any_or_all(self, request: Request[R], route: BrokerRoute) -> Flow[R]:
         """Ask any broker, the controller, or each broker."""
-        if route is routes.ANY:
-            return (yield from self.one(request, lambda: self._directory.any_link(deadline=self._deadline)))
+        if route is routes.ANY_BROKER:
+            return (
+                yield from self.to_one_broker(request, lambda: self._directory.any_connection(deadline=self._deadline))
+            )
         if route is routes.CONTROLLER:
-            return (yield from self.one(request, self._controller, route.retriable, self._directory.outdated))
-        yield from self._directory.known(deadline=self._deadline)
-        pieces = [self._each(request, node, route.retriable) for node in sorted(self._directory.cluster.brokers)]
+            return (
+                yield from self.to_one_broker(
+                    request, self._controller, route.retriable, self._directory.invalidate_metadata
+                )
+            )
+        yield from self._directory.current_metadata(deadline=self._deadline)
+        pieces = [
+            self._each(request, broker_id, route.retriable) for broker_id in sorted(self._directory.cluster.brokers)
+        ]
         answers = yield from gather(pieces)
-        return routes.merge([_value(answer) for answer in answers])
+        return routes.merge_responses([_value(answer) for answer in answers])
 
-    def by_key(self, request: Request[R], route: Coordinators) -> Steps[R]:
+    def to_coordinator(self, request: Request[R], route: CoordinatorRoute) -> Flow[R]:
         """Ask the coordinator of the one key that the request names. Without a key, ask any broker."""
         key: str | None = getattr(request, route.one) if route.one else None
         if key is None:
-            return (yield from self.plain(request, routes.ANY))
+            return (yield from self.to_any_or_all(request, routes.ANY_BROKER))
         return (
-            yield from self.one(
+            yield from self.to_one_broker(
                 request,
                 lambda: self._coordinator_link(key, route.kind),
                 route.retriable,
@@ -188,138 +204,142 @@ class _Asking:
             )
         )
 
-    def one(
+    def to_one_broker(
         self,
         request: Request[R],
-        place: Callable[[], Steps[Link]],
+        place: Callable[[], Flow[BrokerConnection]],
         retriable: frozenset[int] = frozenset(),
         forget: Callable[[], None] = lambda: None,
-    ) -> Steps[R]:
+    ) -> Flow[R]:
         """Ask one broker. ``place`` finds it, and ``forget`` makes ``place`` look again."""
-        trials = self._trials()
+        backoff = self._trials()
         while True:
             answer: R | None = None
             try:
-                link = yield from place()
-                answer = yield from self._core.ask(link, request, self._version, self._deadline)
+                connection = yield from place()
+                answer = yield from self._core.call_on(connection, request, self._version, self._deadline)
             except ConnectionFailedError as error:
-                trials.failed(error, final=not self._repeatable(request, error))
+                backoff.record_failure(error, final=not self._repeatable(request, error))
             except DeadlineError as error:
-                raise trials.late(error) from None
+                raise backoff.timeout_error(error) from None
             else:
                 code = _first(retriable, routes.error_codes(answer)) if self._retry and retriable else 0
                 if not code:
                     return answer
-                trials.failed(broker_error(code, api=_api(request)), final=False)
+                backoff.record_failure(broker_error(code, api=_api(request)), final=False)
             forget()
-            if not trials.time_left and answer is not None:
+            if not backoff.has_time and answer is not None:
                 return answer
-            yield from trials.pause()
+            yield from backoff.wait()
 
-    def many(self, request: Request[R], items: Items, route: Coordinators | Leaders) -> Steps[R]:
+    def split_by_item(self, request: Request[R], items: ItemPaths, route: CoordinatorRoute | LeaderRoute) -> Flow[R]:
         """Ask the brokers of all items, each about its own, and ask again about those that failed.
 
         A request without items goes to any broker.
         """
         if not routes.items_of(request, items):
-            return (yield from self.plain(request, routes.ANY))
-        trials = self._trials()
+            return (yield from self.to_any_or_all(request, routes.ANY_BROKER))
+        backoff = self._trials()
         answers: list[R] = []
         while True:
             places = yield from self._places(routes.items_of(request, items), route)
-            pieces = routes.split(request, items, places.__getitem__)
-            results = yield from gather([self._piece(piece, node) for node, piece in pieces.items()])
+            pieces = routes.split_request(request, items, places.__getitem__)
+            results = yield from gather([self._piece(piece, broker_id) for broker_id, piece in pieces.items()])
             again: set[Item] = set()
             for piece, result in zip(pieces.values(), results, strict=True):
                 if isinstance(result, ConnectionFailedError):
-                    trials.failed(result, final=not self._repeatable(piece, result))
+                    backoff.record_failure(result, final=not self._repeatable(piece, result))
                     again.update(routes.items_of(piece, items))
                 elif isinstance(result, Exception):
-                    raise trials.late(result) if isinstance(result, DeadlineError) else result
+                    raise backoff.timeout_error(result) if isinstance(result, DeadlineError) else result
                 else:
-                    failed = self._failed(result, items, route.retriable) if trials.time_left else set()
+                    failed = self._failed(result, items, route.retriable) if backoff.has_time else set()
                     if failed:
-                        trials.failed(broker_error(_code(result, items, failed), api=_api(request)), final=False)
+                        backoff.record_failure(
+                            broker_error(_code(result, items, failed), api=_api(request)), final=False
+                        )
                         again |= failed
-                        result = routes.without(result, items, failed)
+                        result = routes.drop_items(result, items, failed)
                     answers.append(result)
             if not again:
-                return routes.merge(answers)
+                return routes.merge_responses(answers)
             self._look_again(again, route)
-            yield from trials.pause()
-            request = routes.only(request, items, again)
+            yield from backoff.wait()
+            request = routes.keep_items(request, items, again)
 
-    def _trials(self) -> Trials:
-        return self._directory.trials(self._deadline)
+    def _trials(self) -> Backoff:
+        return self._directory.new_backoff(self._deadline)
 
-    def _controller(self) -> Steps[Link]:
-        cluster = yield from self._directory.known(deadline=self._deadline)
+    def _controller(self) -> Flow[BrokerConnection]:
+        cluster = yield from self._directory.current_metadata(deadline=self._deadline)
         if cluster.controller is None:
-            return (yield from self._directory.any_link(deadline=self._deadline))
-        return (yield from self._directory.link(cluster.controller, deadline=self._deadline))
+            return (yield from self._directory.any_connection(deadline=self._deadline))
+        return (yield from self._directory.connection(cluster.controller, deadline=self._deadline))
 
-    def _each(self, request: Request[R], node: int, retriable: frozenset[int]) -> Steps[R]:
-        place = partial(self._directory.link, node, deadline=self._deadline)
-        return self.one(request, place, retriable)
+    def _each(self, request: Request[R], broker_id: int, retriable: frozenset[int]) -> Flow[R]:
+        place = partial(self._directory.connection, broker_id, deadline=self._deadline)
+        return self.to_one_broker(request, place, retriable)
 
-    def _coordinator_link(self, key: str, kind: CoordinatorKind) -> Steps[Link]:
+    def _coordinator_link(self, key: str, kind: CoordinatorKind) -> Flow[BrokerConnection]:
         """Return the link to a coordinator. If the brokers refuse to name it, any of them may refuse the request."""
-        found = yield from self._directory.coordinators((key,), kind, deadline=self._deadline)
+        found = yield from self._directory.find_coordinators((key,), kind, deadline=self._deadline)
         return (yield from self._link_to(found[key]))
 
-    def _link_to(self, place: int | ErrorCode) -> Steps[Link]:
+    def _link_to(self, place: int | ErrorCode) -> Flow[BrokerConnection]:
         if isinstance(place, ErrorCode):
-            return (yield from self._directory.any_link(deadline=self._deadline))
-        return (yield from self._directory.link(place, deadline=self._deadline))
+            return (yield from self._directory.any_connection(deadline=self._deadline))
+        return (yield from self._directory.connection(place, deadline=self._deadline))
 
-    def _piece(self, request: Request[R], place: int | ErrorCode) -> Steps[R]:
-        link = yield from self._link_to(place)
-        return (yield from self._core.ask(link, request, self._version, self._deadline))
+    def _piece(self, request: Request[R], place: int | ErrorCode) -> Flow[R]:
+        connection = yield from self._link_to(place)
+        return (yield from self._core.call_on(connection, request, self._version, self._deadline))
 
-    def _places(self, items: Sequence[Item], route: Coordinators | Leaders) -> Steps[dict[Item, int | ErrorCode]]:
+    def _places(
+        self, items: Sequence[Item], route: CoordinatorRoute | LeaderRoute
+    ) -> Flow[dict[Item, int | ErrorCode]]:
         """Return the broker for each item. An item without a broker may go to any: the answer then says why."""
-        if isinstance(route, Coordinators):
+        if isinstance(route, CoordinatorRoute):
             keys = [str(item) for item in items]
-            found = yield from self._directory.coordinators(keys, route.kind, deadline=self._deadline)
+            found = yield from self._directory.find_coordinators(keys, route.kind, deadline=self._deadline)
             return dict(found.items())
-        return (yield from self._directory.leaders(items, deadline=self._deadline))
+        return (yield from self._directory.find_leaders(items, deadline=self._deadline))
 
-    def _look_again(self, items: Collection[Item], route: Coordinators | Leaders) -> None:
+    def _look_again(self, items: Collection[Item], route: CoordinatorRoute | LeaderRoute) -> None:
         for item in items:
-            if isinstance(route, Coordinators):
+            if isinstance(route, CoordinatorRoute):
                 self._directory.forget_coordinator(str(item), route.kind)
-        if isinstance(route, Leaders):
-            self._directory.outdated()
+        if isinstance(route, LeaderRoute):
+            self._directory.invalidate_metadata()
 
-    def _failed(self, answer: Response, items: Items, retriable: frozenset[int]) -> set[Item]:
+    def _failed(self, answer: Response, items: ItemPaths, retriable: frozenset[int]) -> set[Item]:
         """Return the items of an answer that are worth another trial."""
         if not self._retry:
             return set()
-        return {item for item, code in routes.answered(answer, items) if code in retriable}
+        return {item for item, code in routes.iter_item_errors(answer, items) if code in retriable}
 
     def _repeatable(self, request: Request[Any], error: ConnectionFailedError) -> bool:
         """Whether a request may be sent again after a connection failed."""
         if not self._retry or not self._directory.repeatable(error):
             return False
-        return error.step != "request" or request.INFO.api_key not in routes.NOT_REPEATED
+        return error.step != "request" or request.INFO.api_key not in routes.NOT_RETRIABLE_APIS
 
 
-def send_fitting(link: Link, request: Request[R], version: int | None) -> Pending[R]:
+def send_at_best_version(connection: BrokerConnection, request: Request[R], version: int | None) -> Future[R]:
     """Send a request at a version, or at the highest one that both sides have and that can carry the request.
 
     A request whose topics have names only is not sent at a version that has topic ids instead. A field that is set and
     that the newest version lacks leads to an older version. Raises ``UnsupportedVersionError``, ``EncodeError``.
     """
     if version is not None:
-        return link.send(request, version)
-    highest = link.version_of(type(request))
-    lowest = link.versions_of(type(request)).lowest
-    limit = routes.names_topics_only_until(request)
+        return connection.send(request, version)
+    highest = connection.highest_version(type(request))
+    lowest = connection.version_range(type(request)).lowest
+    limit = routes.max_version_with_topic_names(request)
     first = highest if limit is None else max(lowest, min(highest, limit))
     refusal: UnsupportedFieldError | None = None
     for each in range(first, lowest - 1, -1):
         try:
-            return link.send(request, each)
+            return connection.send(request, each)
         except UnsupportedFieldError as error:
             refusal = refusal or error
     assert refusal is not None
@@ -337,8 +357,8 @@ def _first(wanted: Collection[int], codes: Iterable[int]) -> int:
     return next((code for code in codes if code in wanted), 0)
 
 
-def _code(answer: Response, items: Items, failed: Collection[Item]) -> int:
-    return next(code for item, code in routes.answered(answer, items) if item in failed)
+def _code(answer: Response, items: ItemPaths, failed: Collection[Item]) -> int:
+    return next(code for item, code in routes.iter_item_errors(answer, items) if item in failed)
 
 
 def _api(request: Request[Any]) -> str:

@@ -16,7 +16,7 @@ from attrs import define
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.dns import is_unknown_host
 from kafka_msgs.client.network import Address, Endpoint, Network, connection_failure, is_loopback
-from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until, wait_for
+from kafka_msgs.client.waiting import Flow, Future, Wait, sleep_until, wait_for
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError
 
 __all__ = ["Attempt", "Dialer"]
@@ -37,7 +37,7 @@ log: Final = logging.getLogger("kafka_msgs.client.connection")
 class Attempt(Protocol):
     """A connection that is being made to one IP address."""
 
-    opening: Pending[None]
+    opening: Future[None]
     """Done when the connection is made, or when it has failed."""
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class _Record:
     failures: int = 0
     not_before: float = 0.0
     versions_question: int = 4
-    resolving: Pending[Sequence[Endpoint]] | None = None
+    resolving: Future[Sequence[Endpoint]] | None = None
 
 
 class Dialer:
@@ -74,7 +74,7 @@ class Dialer:
         self._warned = False
         self._failing_since: float | None = None
 
-    def dial(self, address: Address, start: Callable[[Endpoint], A], deadline: float) -> Steps[A]:
+    def dial(self, address: Address, start: Callable[[Endpoint], A], deadline: float) -> Flow[A]:
         """Return the first connection to an address. ``start`` begins one to an IP address.
 
         Raises ``ConnectionFailedError`` and ``DeadlineError``.
@@ -155,7 +155,7 @@ class Dialer:
             self._records.clear()
         return self._records.setdefault(address, _Record())
 
-    def _resolve(self, address: Address, record: _Record, deadline: float) -> Steps[Sequence[Endpoint]]:
+    def _resolve(self, address: Address, record: _Record, deadline: float) -> Flow[Sequence[Endpoint]]:
         """Resolve a host name. Callers share one look-up, so that slow DNS holds one thread per name."""
         if self._config.proxy is not None:
             return [(yield from self._through_proxy(self._config.proxy, address, deadline))]
@@ -179,7 +179,7 @@ class Dialer:
             raise ConnectionFailedError(address=str(address), step="resolve", reason="the host name has no address")
         return endpoints
 
-    def _through_proxy(self, url: str, address: Address, deadline: float) -> Steps[Endpoint]:
+    def _through_proxy(self, url: str, address: Address, deadline: float) -> Flow[Endpoint]:
         """Connect through a proxy, which resolves the name. A socket that comes too late is closed."""
         from kafka_msgs.client.proxy import connect_through
 
@@ -192,7 +192,7 @@ class Dialer:
             raise connection_failure(address, "connect", error) from None
         finally:
             if not connecting.done:
-                connecting.on_done(lambda: _close(connecting))
+                connecting.add_done_callback(lambda: _close(connecting))
         return endpoint
 
     def _is_of_user(self, address: Address) -> bool:
@@ -214,7 +214,7 @@ class _Race(Generic[A]):
         self._failure: Exception | None = None
         self.winner: Endpoint | None = None
 
-    def run(self, deadline: float) -> Steps[A]:
+    def run(self, deadline: float) -> Flow[A]:
         """Return the first connection that is made. Raises the last failure if none is, and ``DeadlineError``."""
         made: A | None = None
         next_start = now = self._network.now()
@@ -267,6 +267,6 @@ class _Race(Generic[A]):
         return None
 
 
-def _close(connecting: Pending[Endpoint]) -> None:
+def _close(connecting: Future[Endpoint]) -> None:
     if connecting.error is None and (connected := connecting.result().connected) is not None:
         connected.close()

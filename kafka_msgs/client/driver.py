@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from kafka_msgs.client.dns import resolve_host
 from kafka_msgs.client.network import Address, Endpoint, NetworkEvents
-from kafka_msgs.client.schedule import Schedule, Task
-from kafka_msgs.client.waiting import Pending, Steps
+from kafka_msgs.client.schedule import Scheduler, Task
+from kafka_msgs.client.waiting import Flow, Future
 
-__all__ = ["Driver", "WaitingDriver"]
+__all__ = ["BlockingDriver", "Driver"]
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class Driver(ABC):
 
     def __init__(self, failure: type[Exception] = Exception) -> None:
         self._failure = failure
-        self._schedule = Schedule(self._on_ready, failure)
+        self._schedule = Scheduler(self._on_ready, failure)
         self._background: set[Task[Any]] = set()
         self.events = NetworkEvents()
 
@@ -41,68 +41,68 @@ class Driver(ABC):
         """Return the time in seconds of a clock that goes on while the machine is suspended."""
         return self.monotonic()
 
-    def spawn(self, steps: Steps[T]) -> Task[T]:
+    def spawn(self, flow: Flow[T]) -> Task[T]:
         """Run a piece of logic by itself: up to its first wait now, and on whenever the driver lets logic go on."""
-        task = self._start(steps)
+        task = self._start(flow)
         if not task.done:
             self._background.add(task)
-            task.on_done(lambda: self._background.discard(task))
+            task.add_done_callback(lambda: self._background.discard(task))
         return task
 
-    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def run_callback(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function of the user now, and return its result."""
         try:
             value = function(*arguments)
         except Exception as error:
-            return Pending.failed(error)
+            return Future.failed(error)
         return self._result(value)
 
-    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function that blocks. Drivers with a way to resume from another thread run it in a helper thread."""
         try:
-            return Pending.of(function(*arguments))
+            return Future.resolved(function(*arguments))
         except Exception as error:
-            return Pending.failed(error)
+            return Future.failed(error)
 
-    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+    def resolve(self, address: Address) -> Future[Sequence[Endpoint]]:
         """Resolve a host name."""
         return self.offload(resolve_host, address)
 
-    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function of the user in the thread that polls, and return its result."""
-        return self.perform(function, *arguments)
+        return self.run_callback(function, *arguments)
 
     def post(self, function: Callable[[], object]) -> None:
         """Call a function in the thread of the logic, soon. Here it is the thread of the caller."""
         function()
 
     @property
-    def running(self) -> int:
+    def task_count(self) -> int:
         """How many pieces of logic run by themselves."""
         return len(self._background)
 
-    def _start(self, steps: Steps[T]) -> Task[T]:
-        return self._schedule.start(steps)
+    def _start(self, flow: Flow[T]) -> Task[T]:
+        return self._schedule.spawn(flow)
 
     def _renew_schedule(self) -> None:
         """Begin with another schedule: an exception may have interrupted this one. All of its pieces have ended."""
-        self._schedule = Schedule(self._on_ready, self._failure)
+        self._schedule = Scheduler(self._on_ready, self._failure)
 
     def _stop_background(self, error: Exception | None = None) -> None:
         """End every piece of logic that runs by itself."""
         for task in tuple(self._background):
             task.cancel(error)
 
-    def _result(self, value: Any) -> Pending[Any]:
+    def _result(self, value: Any) -> Future[Any]:
         """Return the result of a function of the user."""
-        return Pending.of(value)
+        return Future.resolved(value)
 
     @abstractmethod
     def _on_ready(self) -> None:
         """A piece of logic can go on."""
 
 
-class WaitingDriver(Driver):
+class BlockingDriver(Driver):
     """A driver that waits for all of its connections at once. Logic goes on while ``run`` runs, in turns.
 
     The rule of time: no deadline is reached before the driver has looked for input after it, and found no more. So
@@ -118,12 +118,12 @@ class WaitingDriver(Driver):
         """Return the time in seconds of the driver's clock; for logic that runs, that of the turn."""
         return self.monotonic() if self._turn_time is None else self._turn_time
 
-    def run(self, steps: Steps[T]) -> T:
+    def run(self, flow: Flow[T]) -> T:
         """Run a piece of logic to its end and return its value. Raises what it raises."""
         outer, self._turn_time = self._turn_time, self.monotonic()
         task = None
         try:
-            task = self._start(steps)
+            task = self._start(flow)
             self._foreground.append(task)
             while not task.done:
                 self._advance()
@@ -143,7 +143,7 @@ class WaitingDriver(Driver):
 
     def _look(self) -> None:
         """Wait for input or the next deadline. What is there by then is read before the deadline counts as reached."""
-        deadline = self._schedule.next_moment
+        deadline = self._schedule.next_deadline
         self._wait(deadline)
         after = self.monotonic()
         if deadline is not None and deadline <= after:

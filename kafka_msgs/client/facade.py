@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.client import Client
-from kafka_msgs.client.servers import CLIENT, Keywords, check_keywords, settings_of
-from kafka_msgs.client.waiting import Steps, sleep_until
+from kafka_msgs.client.servers import CLIENT, Keywords, check_keywords, load_config
+from kafka_msgs.client.waiting import Flow, sleep_until
 from kafka_msgs.errors import KafkaMsgsError
 
 __all__ = ["AsyncFacade", "BlockingFacade"]
@@ -47,14 +47,14 @@ class _Facade(Generic[C]):
             check_keywords(options, keywords, keywords.names)
             self.client = servers
             return keywords.config and keywords.config(**options)
-        config, found = settings_of(servers, options, keywords)
+        config, found = load_config(servers, options, keywords)
         own_config = keywords.config and keywords.config(**found)
         self.client = self._client_class(config, **own)
         self.client._has_owner = True
         self._owns_client = True
         return own_config
 
-    def _closing(self) -> Steps[None] | None:
+    def _closing(self) -> Flow[None] | None:
         """Return the logic that ends what a program forgot to close."""
         return None
 
@@ -62,10 +62,10 @@ class _Facade(Generic[C]):
         client = getattr(self, "client", None)
         if client is None or self._ended or not client.network.is_started:
             return
-        steps = self._closing()
-        if self._owns_client or steps is not None:
+        flow = self._closing()
+        if self._owns_client or flow is not None:
             warn(f"unclosed {type(self).__name__}", ResourceWarning, stacklevel=2, source=self)
-            client.network.dispose(steps, ends=self._owns_client)
+            client.network.dispose(flow, ends=self._owns_client)
 
 
 class AsyncFacade(_Facade[AsyncClient]):
@@ -74,8 +74,8 @@ class AsyncFacade(_Facade[AsyncClient]):
     _client_class = AsyncClient
     _exclusive: ClassVar[AbstractContextManager[None]] = nullcontext()
 
-    async def _run(self, steps: Steps[T]) -> T:
-        return await self.client.run(steps)
+    async def _run(self, flow: Flow[T]) -> T:
+        return await self.client.run(flow)
 
     def _do(self, function: Callable[[], T]) -> T:
         """Call a function where logic runs."""
@@ -85,19 +85,19 @@ class AsyncFacade(_Facade[AsyncClient]):
         """Let the logic of the network go on once."""
         await self.client.run(sleep_until(self.client.network.now()))
 
-    async def _run_last(self, steps: Steps[None]) -> None:
+    async def _run_last(self, flow: Flow[None]) -> None:
         """Run the logic that ends the facade, then close its own client."""
         self._ended = True
         try:
-            await self.client.run(steps)
+            await self.client.run(flow)
         finally:
             if self._owns_client:
                 await self.client.close()
 
-    async def _run_last_quietly(self, steps: Steps[None]) -> None:
+    async def _run_last_quietly(self, flow: Flow[None]) -> None:
         """Do the same after an exception, which must not be replaced."""
         try:
-            await self._run_last(steps)
+            await self._run_last(flow)
         except KafkaMsgsError as error:
             _LOG.warning("%s was not closed in order: %s", type(self).__name__, error)
 
@@ -111,8 +111,8 @@ class BlockingFacade(_Facade[Client]):
     def __init__(self) -> None:
         self._exclusive = _OneThread(type(self).__name__)
 
-    def _run(self, steps: Steps[T]) -> T:
-        return self.client.run(steps)
+    def _run(self, flow: Flow[T]) -> T:
+        return self.client.run(flow)
 
     def _do(self, function: Callable[[], T]) -> T:
         """Call a function where logic runs."""
@@ -122,22 +122,22 @@ class BlockingFacade(_Facade[Client]):
         """Let the logic of the network go on once, where no thread does that."""
         self.client.network.turn()
 
-    def _run_last(self, steps: Steps[None]) -> None:
+    def _run_last(self, flow: Flow[None]) -> None:
         """Run the logic that ends the facade, then close its own client. In a child process it does nothing."""
         self._ended = True
         if self.client.network.is_forked:
-            steps.close()
+            flow.close()
             return
         try:
-            self.client.run(steps)
+            self.client.run(flow)
         finally:
             if self._owns_client:
                 self.client.close()
 
-    def _run_last_quietly(self, steps: Steps[None]) -> None:
+    def _run_last_quietly(self, flow: Flow[None]) -> None:
         """Do the same after an exception, which must not be replaced."""
         try:
-            self._run_last(steps)
+            self._run_last(flow)
         except KafkaMsgsError as error:
             _LOG.warning("%s was not closed in order: %s", type(self).__name__, error)
 
@@ -163,6 +163,6 @@ class _OneThread(AbstractContextManager[None]):
             self._inside.clear()
 
 
-def _calling(function: Callable[[], T]) -> Steps[T]:
+def _calling(function: Callable[[], T]) -> Flow[T]:
     yield from ()
     return function()

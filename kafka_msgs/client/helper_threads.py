@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kafka_msgs.client.waiting import Pending
+from kafka_msgs.client.waiting import Future
 from kafka_msgs.errors import ClientBrokenError
 
 __all__ = ["call_in_thread"]
@@ -18,9 +18,9 @@ __all__ = ["call_in_thread"]
 
 def call_in_thread(
     function: Callable[..., Any], arguments: tuple[Any, ...], post: Callable[[Callable[[], object]], object]
-) -> Pending[Any]:
+) -> Future[Any]:
     """Call a function in a thread of its own, and return its result. ``post`` runs a function where logic runs."""
-    pending: Pending[Any] = Pending()
+    pending: Future[Any] = Future()
 
     def work() -> None:
         try:

@@ -21,7 +21,7 @@ from typing import Any, Final, Generic, TypeVar
 from kafka_msgs.client.blocking import BlockingNetwork
 from kafka_msgs.client.helper_threads import call_in_thread
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Pending, Steps, Wait
+from kafka_msgs.client.waiting import Flow, Future, Wait
 from kafka_msgs.errors import ClientBrokenError, ClientClosedError, KafkaMsgsError
 
 __all__ = ["IOThread"]
@@ -38,17 +38,17 @@ _started: Final[set[IOThread]] = set()
 class _Call(Generic[T]):
     """A piece of logic that another thread waits for, and functions of the user that this thread runs meanwhile."""
 
-    __slots__ = ("done", "error", "functions", "futures", "lock", "steps", "task")
+    __slots__ = ("done", "error", "flow", "functions", "futures", "lock", "task")
 
-    def __init__(self, steps: Steps[T]) -> None:
-        self.steps = steps
+    def __init__(self, flow: Flow[T]) -> None:
+        self.flow = flow
         self.task: Task[T] | None = None
         self.done = False
         self.error: Exception | None = None
         self.lock = threading.Lock()
         self.lock.acquire()
-        self.functions: deque[tuple[Callable[..., Any], tuple[Any, ...], Pending[Any]]] = deque()
-        self.futures: list[Pending[Any]] = []
+        self.functions: deque[tuple[Callable[..., Any], tuple[Any, ...], Future[Any]]] = deque()
+        self.futures: list[Future[Any]] = []
         """The results of all functions that were given to the waiting thread."""
 
     def wake(self) -> None:
@@ -95,14 +95,14 @@ class IOThread(BlockingNetwork):
         time = self._turn_time
         return time if time is not None and threading.get_ident() == self._ident else self.monotonic()
 
-    def run(self, steps: Steps[T]) -> T:
+    def run(self, flow: Flow[T]) -> T:
         """Let the I/O thread run a piece of logic, and wait for its value. Raises what it raises.
 
         Functions of the user that logic calls with ``perform_in_poll`` run in this thread meanwhile. An exception that
         interrupts the wait cancels the piece.
         """
-        self._check_caller(steps)
-        call = _Call(steps)
+        self._check_caller(flow)
+        call = _Call(flow)
         try:
             self.post(lambda: self._begin(call), call)
             while not call.done:
@@ -148,14 +148,14 @@ class IOThread(BlockingNetwork):
         """Whether the thread runs."""
         return self._thread is not None and self._end is None and not (self._closed or self._forked)
 
-    def dispose(self, steps: Steps[None] | None, *, ends: bool) -> None:
+    def dispose(self, flow: Flow[None] | None, *, ends: bool) -> None:
         """End what a program forgot to close, without waiting for it."""
-        self._post_quietly(lambda: self.spawn(self._disposing(steps, ends)))
+        self._post_quietly(lambda: self.spawn(self._disposing(flow, ends)))
 
-    def _disposing(self, steps: Steps[None] | None, ends: bool) -> Steps[None]:
+    def _disposing(self, flow: Flow[None] | None, ends: bool) -> Flow[None]:
         try:
-            if steps is not None:
-                yield from steps
+            if flow is not None:
+                yield from flow
         except KafkaMsgsError as error:
             _LOG.warning("a client that was not closed could not be closed in order: %s", error)
         finally:
@@ -164,13 +164,13 @@ class IOThread(BlockingNetwork):
     def turn(self) -> None:
         """Nothing to do: the thread does it."""
 
-    def _check_caller(self, steps: Steps[Any]) -> None:
+    def _check_caller(self, flow: Flow[Any]) -> None:
         try:
             self._check_usable()
             if self.in_io_thread:
                 raise RuntimeError("a blocking method was called in the I/O thread of its own client")
         except BaseException:
-            steps.close()
+            flow.close()
             raise
 
     def _check_usable(self) -> None:
@@ -205,9 +205,9 @@ class IOThread(BlockingNetwork):
 
     # Called by the I/O thread
 
-    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function of the user in the thread that waits in ``run``, and return its result."""
-        future: Pending[Any] = Pending()
+        future: Future[Any] = Future()
         if not self._calls:
             future.fail(ClientClosedError())
             return future
@@ -217,11 +217,11 @@ class IOThread(BlockingNetwork):
         call.wake()
         return future
 
-    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def run_callback(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function of the user in a helper thread, because it may block, and return its result."""
         return self.offload(function, *arguments)
 
-    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function that blocks in a helper thread, and return its result."""
         return call_in_thread(function, arguments, self._post_quietly)
 
@@ -231,11 +231,11 @@ class IOThread(BlockingNetwork):
 
     def _begin(self, call: _Call[T]) -> None:
         self._calls.append(call)
-        task = call.task = self._start(call.steps)
+        task = call.task = self._start(call.flow)
         if task.done:
             self._ended(call)
         else:
-            task.on_done(lambda: self._ended(call))
+            task.add_done_callback(lambda: self._ended(call))
 
     def _ended(self, call: _Call[Any]) -> None:
         self._forget_call(call)
@@ -326,7 +326,7 @@ class IOThread(BlockingNetwork):
         while self._inbox:
             call = self._inbox.popleft()[1]
             if call is not None:
-                call.steps.close()
+                call.flow.close()
                 call.finish(error)
 
     # The ends of processes
@@ -348,8 +348,8 @@ class IOThread(BlockingNetwork):
         finally:
             self.close()
 
-    def _close_users(self, deadline: float) -> Steps[None]:
-        for task in [self.spawn(steps) for steps in self.events.exit(deadline)]:
+    def _close_users(self, deadline: float) -> Flow[None]:
+        for task in [self.spawn(flow) for flow in self.events.exit(deadline)]:
             if not task.done:
                 yield Wait((task,), deadline)
             task.cancel()

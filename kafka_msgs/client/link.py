@@ -18,7 +18,7 @@ from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.dial import Dialer
 from kafka_msgs.client.hooks import NO_HOOKS, HookCaller
 from kafka_msgs.client.network import Address, Endpoint, Network, Transport
-from kafka_msgs.client.waiting import Pending, Steps, Wait
+from kafka_msgs.client.waiting import Flow, Future, Wait
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import (
@@ -33,18 +33,18 @@ from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
 from kafka_msgs.versions import NONE, VersionRange
 from kafka_msgs.wire.connection import ClientConnection
-from kafka_msgs.wire.events import ConnectionClosed, NeedData, ResponseReceived, TokenReceived, Unanswered
+from kafka_msgs.wire.events import ConnectionClosed, NeedData, NoResponse, ResponseReceived, TokenReceived
 
 if TYPE_CHECKING:
     from kafka_msgs.client.auth import Credentials
 
-__all__ = ["Link"]
+__all__ = ["BrokerConnection"]
 
 R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 
 _SOFTWARE: Final = "kafka-msgs"
-RENEW_AT: Final = 0.85
+REAUTHENTICATION_SHARE: Final = 0.85
 """The share of a session's lifetime after which the client authenticates again (KIP-368)."""
 _OLDEST: Final = 0
 _SIZE_LENGTH: Final = 4
@@ -62,31 +62,31 @@ class _Timing:
         self.left: float | None = None
 
 
-class Link:
-    """A connection to one broker. It is made by ``Link.open``."""
+class BrokerConnection:
+    """A connection to one broker. It is made by ``BrokerConnection.open``."""
 
-    def __init__(self, address: Address, config: ClientConfig, node: int | None) -> None:
+    def __init__(self, address: Address, config: ClientConfig, broker_id: int | None) -> None:
         self.address = address
-        self.node = node
+        self.broker_id = broker_id
         self.alive = True
         self.ready = False
         """Whether the connection has been made ready for requests."""
-        self.broken: Exception | None = None
+        self.failure: Exception | None = None
         self.api_versions: ApiVersionsResponse | None = None
-        self.renew_at: float | None = None
+        self.reauthenticate_at: float | None = None
         """When to authenticate again (KIP-368), in seconds of the network's clock. None is for never."""
-        self.quiet_until: float = 0.0
+        self.throttled_until: float = 0.0
         """Until when the broker asks for no more requests (KIP-219), in seconds of the network's clock."""
         self._versions: dict[type[Request[Any]], VersionRange] = {}
         self._offered: dict[int, VersionRange] = {}
         self._connection = ClientConnection(client_id=config.client_id, max_frame_size=config.max_frame_size)
-        self.opening: Pending[None] = Pending()
+        self.opening: Future[None] = Future()
         """Done when the connection is made, or when it has failed."""
         self._transport: Transport | None = None
         self._limit = config.max_in_flight
         self._request_timeout = config.request_timeout
-        self._queue: deque[Pending[None]] = deque()
-        self._abandoned: deque[tuple[Pending[Any], float]] = deque()
+        self._queue: deque[Future[None]] = deque()
+        self._timed_out_requests: deque[tuple[Future[Any], float]] = deque()
         """The requests that nobody waits for any more, and until when the broker should have answered them."""
         self._step = "connect"
         self._opening_since = 0.0
@@ -104,23 +104,23 @@ class Link:
         address: Address,
         config: ClientConfig,
         *,
-        node: int | None,
+        broker_id: int | None,
         deadline: float,
         dialer: Dialer | None = None,
         hooks: HookCaller = NO_HOOKS,
-    ) -> Steps[Link]:
+    ) -> Flow[BrokerConnection]:
         """Connect, agree on versions, and authenticate. Raises ``ConnectionFailedError`` and ``AuthenticationError``.
 
         If the caller goes away, the connection is closed.
         """
         dialer = dialer or Dialer(network, config, Random())
-        link: Link | None = None
+        connection: BrokerConnection | None = None
         try:
-            start = partial(cls._start, network, config, node, hooks)
-            link = yield from dialer.dial(address, start, deadline)
-            yield from link._make_ready(network, config, dialer, deadline)
+            start = partial(cls._start, network, config, broker_id, hooks)
+            connection = yield from dialer.dial(address, start, deadline)
+            yield from connection._make_ready(network, config, dialer, deadline)
         except DeadlineError as error:
-            step = "connect" if link is None else link._step
+            step = "connect" if connection is None else connection._step
             failure = ConnectionFailedError(address=str(address), step=step, reason=_overdue(error))
             dialer.failed(address, failure)
             raise failure from error
@@ -128,24 +128,24 @@ class Link:
             dialer.failed(address, error)
             raise
         finally:
-            if link is not None and not link.ready:
-                link.close()
+            if connection is not None and not connection.ready:
+                connection.close()
         dialer.succeeded(address)
-        return link
+        return connection
 
     @classmethod
     def _start(
-        cls, network: Network, config: ClientConfig, node: int | None, hooks: HookCaller, endpoint: Endpoint
-    ) -> Link:
+        cls, network: Network, config: ClientConfig, broker_id: int | None, hooks: HookCaller, endpoint: Endpoint
+    ) -> BrokerConnection:
         """Begin a connection to one IP address."""
-        link = cls(endpoint.address, config, node)
-        link.hooks = hooks
-        link.clock = network.monotonic
-        link.moved_at = link._opening_since = link.clock()
-        link._transport = network.connect(endpoint, link, config.tls)
-        return link
+        connection = cls(endpoint.address, config, broker_id)
+        connection.hooks = hooks
+        connection.clock = network.monotonic
+        connection.moved_at = connection._opening_since = connection.clock()
+        connection._transport = network.connect(endpoint, connection, config.tls)
+        return connection
 
-    def ask(
+    def call(
         self,
         request: Request[R],
         version: int | None = None,
@@ -153,22 +153,22 @@ class Link:
         deadline: float | None,
         limit: float | None = None,
         options: CodecOptions = DEFAULT_OPTIONS,
-    ) -> Steps[R]:
+    ) -> Flow[R]:
         """Send a request when there is room for it, and wait for its answer.
 
         At ``deadline`` the caller gives up, and the connection goes on. At ``limit``, if that is earlier, the broker is
         given up: the connection is closed. Raises what ``send`` raises, ``DeadlineError`` and
         ``ConnectionFailedError``.
         """
-        pending = yield from self.in_turn(lambda: self.send(request, version, options=options), deadline)
+        pending = yield from self.send_when_ready(lambda: self.send(request, version, options=options), deadline)
         if not pending.done:
             yield from self.wait_for(pending, request, deadline=deadline, limit=limit)
         return pending.result()
 
     def wait_for(
-        self, pending: Pending[R], request: Request[R], *, deadline: float | None, limit: float | None
-    ) -> Steps[None]:
-        """Wait for the answer to a request. See ``ask``."""
+        self, pending: Future[R], request: Request[R], *, deadline: float | None, limit: float | None
+    ) -> Flow[None]:
+        """Wait for the answer to a request. See ``call``."""
         gives_up = limit is not None and (deadline is None or limit < deadline)
         yield Wait((pending,), limit if gives_up else deadline)
         while gives_up and not pending.done and self.moved_at + self._request_timeout > self.clock():
@@ -180,29 +180,29 @@ class Link:
         name = request.INFO.name
         if not gives_up:
             if limit is not None:
-                self._abandoned.append((pending, limit))
+                self._timed_out_requests.append((pending, limit))
             raise DeadlineError(waiting_for=f"the answer to {name} from {self.address}")
         self.close()
         reason = f"no answer to {name} within {self._request_timeout:g} s"
         raise ConnectionFailedError(address=str(self.address), step="request", reason=reason)
 
-    def check(self, now: float) -> None:
+    def close_if_overdue(self, now: float) -> None:
         """Close the connection if the broker should have answered a request by now that nobody waits for any more."""
-        while self._abandoned and self._abandoned[0][0].done:
-            self._abandoned.popleft()
-        if self._abandoned and self._abandoned[0][1] <= now:
+        while self._timed_out_requests and self._timed_out_requests[0][0].done:
+            self._timed_out_requests.popleft()
+        if self._timed_out_requests and self._timed_out_requests[0][1] <= now:
             self.close()
 
-    def in_turn(self, send: Callable[[], Pending[T]], deadline: float | None) -> Steps[Pending[T]]:
+    def send_when_ready(self, send: Callable[[], Future[T]], deadline: float | None) -> Flow[Future[T]]:
         """Call a function that sends one request, when there is room for it; return the answer, which comes later.
 
         Those who wait are served in order. Raises ``DeadlineError``.
         """
-        if not self.full:
+        if not self.is_full:
             return send()
         turn = self._turn()
         try:
-            while self.full:
+            while self.is_full:
                 turn = self._turn() if turn.done else turn
                 yield Wait((turn,), deadline)
                 if not turn.done:
@@ -213,44 +213,44 @@ class Link:
 
     def send(
         self, request: Request[R], version: int | None = None, *, options: CodecOptions = DEFAULT_OPTIONS
-    ) -> Pending[R]:
+    ) -> Future[R]:
         """Send a request and return its answer, which comes later. Nothing waits.
 
         A Produce request with acks=0 is answered at once, with the default response. Raises
         ``UnsupportedVersionError``, ``EncodeError``, and ``RequestLimitError`` if the link is full; then nothing was
         sent.
         """
-        pending: Pending[R] = Pending()
+        pending: Future[R] = Future()
         if not self.alive or self._transport is None:
             pending.fail(self._failure())
             return pending
-        if self.full:
+        if self.is_full:
             raise RequestLimitError(address=str(self.address), limit=self._limit)
         if version is None:
-            version = self.version_of(type(request))
+            version = self.highest_version(type(request))
         timing = _Timing(self.clock())
-        data = self._connection.send(request, version, tag=(pending, type(request), timing), options=options)
+        data = self._connection.send(request, version, opaque=(pending, type(request), timing), options=options)
         self._unsent.append(timing)
         self._transport.write(data)
         if self.hooks.has("request_sent"):
             api = request.INFO.name.removesuffix("Request")
-            self.hooks.call("request_sent", str(self.address), self.node, api, version, len(data))
+            self.hooks.call("request_sent", str(self.address), self.broker_id, api, version, len(data))
         if not self._connection.in_flight:
             self._pull()
         return pending
 
-    def send_token(self, token: bytes) -> Pending[bytes]:
+    def send_token(self, token: bytes) -> Future[bytes]:
         """Send a SASL token without a header (after SaslHandshake version 0), and return the answer, which comes
         later.
         """
-        pending: Pending[bytes] = Pending()
+        pending: Future[bytes] = Future()
         if not self.alive or self._transport is None:
             pending.fail(self._failure())
             return pending
-        self._transport.write(self._connection.send_token(token, tag=(pending, None, None)))
+        self._transport.write(self._connection.send_token(token, opaque=(pending, None, None)))
         return pending
 
-    def authenticate(self, credentials: Credentials, network: Network, deadline: float) -> Steps[float | None]:
+    def authenticate(self, credentials: Credentials, network: Network, deadline: float) -> Flow[float | None]:
         """Prove who the client is; return how many seconds the session lasts. See ``auth.authenticate``.
 
         Only clients that have credentials load the code for it.
@@ -259,12 +259,12 @@ class Link:
 
         return authenticate(self, credentials, network, deadline)
 
-    def version_of(self, cls: type[Request[Any]]) -> int:
+    def highest_version(self, cls: type[Request[Any]]) -> int:
         """Return the highest version of a request that the broker and the library have.
 
         Raises ``UnsupportedVersionError``, which names the versions of both.
         """
-        both = self.versions_of(cls)
+        both = self.version_range(cls)
         if both.empty:
             offered = self._offered.get(cls.INFO.api_key, NONE)
             raise UnsupportedVersionError(
@@ -272,7 +272,7 @@ class Link:
             )
         return both.highest
 
-    def versions_of(self, cls: type[Request[Any]]) -> VersionRange:
+    def version_range(self, cls: type[Request[Any]]) -> VersionRange:
         """Return the versions of a request that the broker and the library have. The range may be empty."""
         both = self._versions.get(cls)
         if both is None:
@@ -286,7 +286,7 @@ class Link:
         return self._connection.in_flight
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether as many requests wait for their answers as may wait."""
         return self.alive and self._connection.in_flight >= self._limit
 
@@ -300,9 +300,9 @@ class Link:
     @property
     def bytes_wanted(self) -> int:
         """How many bytes of the response that is being read are missing."""
-        return self._connection.bytes_missing
+        return self._connection.bytes_needed
 
-    def opened(self) -> None:
+    def connection_made(self) -> None:
         """Called by the network."""
         self._step = "negotiate"
         self.opening.resolve(None)
@@ -314,36 +314,36 @@ class Link:
             each.left = now
         self._unsent.clear()
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         """Called by the network."""
         self.moved_at = self.clock()
         self._connection.receive_data(data)
         self._pull()
 
-    def closed(self, error: Exception | None) -> None:
+    def connection_lost(self, error: Exception | None) -> None:
         """Called by the network."""
         self._end(error)
 
-    def _make_ready(self, network: Network, config: ClientConfig, dialer: Dialer, deadline: float) -> Steps[None]:
+    def _make_ready(self, network: Network, config: ClientConfig, dialer: Dialer, deadline: float) -> Flow[None]:
         self.learn_versions((yield from self._ask_versions(dialer, deadline)))
         if config.credentials is not None:
             dialer.warn_of_credentials(self.address)
             self._step = "authenticate"
             lifetime = yield from self.authenticate(config.credentials, network, deadline)
-            self.renew_at = None if lifetime is None else network.now() + lifetime * RENEW_AT
+            self.reauthenticate_at = None if lifetime is None else network.now() + lifetime * REAUTHENTICATION_SHARE
         self._step = "request"
         self.ready = True
         log.debug("%s: connected", self.address)
-        self.hooks.call("connected", str(self.address), self.node, self.clock() - self._opening_since)
+        self.hooks.call("connected", str(self.address), self.broker_id, self.clock() - self._opening_since)
 
-    def _ask_versions(self, dialer: Dialer, deadline: float) -> Steps[ApiVersionsResponse]:
+    def _ask_versions(self, dialer: Dialer, deadline: float) -> Flow[ApiVersionsResponse]:
         """Ask for the versions of the broker; if it does not know the version of the question, ask in an older one."""
         from kafka_msgs import __version__
 
         request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
         version = dialer.versions_question(self.address)
         try:
-            answer = yield from self.ask(request, version, deadline=deadline)
+            answer = yield from self.call(request, version, deadline=deadline)
         except ConnectionFailedError as error:
             if error.retriable:
                 dialer.step_down(self.address)
@@ -351,7 +351,7 @@ class Link:
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             offered = (each.max_version for each in answer.api_keys if each.api_key == ApiKey.API_VERSIONS)
             version = min(version, next(offered, _OLDEST))
-            answer = yield from self.ask(request, version, deadline=deadline)
+            answer = yield from self.call(request, version, deadline=deadline)
         if answer.error_code:
             code = ErrorCode(answer.error_code)
             reason = f"ApiVersions: {code.name}"
@@ -380,52 +380,54 @@ class Link:
             if isinstance(event, ResponseReceived):
                 if self.hooks.has("response_received"):
                     self._report(event)
-                event.tag[0].resolve_with(event.message)
+                event.opaque[0].resolve_lazily(event.message)
                 if self._queue:
-                    self._give_turn()
+                    self._grant_next_slot()
             elif isinstance(event, NeedData):
                 return
             elif isinstance(event, TokenReceived):
-                event.tag[0].resolve(event.token)
-            elif isinstance(event, Unanswered):
+                event.opaque[0].resolve(event.token)
+            elif isinstance(event, NoResponse):
                 self._unanswered(event)
             elif isinstance(event, ConnectionClosed):
                 return
 
     def _report(self, event: ResponseReceived) -> None:
         """Call the hooks for a response."""
-        _, cls, timing = event.tag
+        _, cls, timing = event.opaque
         left = timing.begin if timing.left is None else timing.left
         api, queued, waited = cls.INFO.name.removesuffix("Request"), left - timing.begin, self.clock() - left
         size = len(event.payload) + _SIZE_LENGTH
-        self.hooks.call("response_received", str(self.address), self.node, api, event.version, size, queued, waited)
+        self.hooks.call(
+            "response_received", str(self.address), self.broker_id, api, event.version, size, queued, waited
+        )
 
-    def _turn(self) -> Pending[None]:
+    def _turn(self) -> Future[None]:
         """Return what is done when it is somebody's turn to send, or when the connection ends; the first one first.
 
         Somebody else may have been faster, so look again whether the link is full. ``_leave`` ends the waiting.
         """
-        turn: Pending[None] = Pending()
+        turn: Future[None] = Future()
         self._queue.append(turn)
         return turn
 
-    def _leave(self, turn: Pending[None]) -> None:
+    def _leave(self, turn: Future[None]) -> None:
         """Take a turn out of the queue. One that was given goes on to the next who waits."""
         if turn.done:
-            self._give_turn()
+            self._grant_next_slot()
         turn.resolve(None)
 
-    def _give_turn(self) -> None:
+    def _grant_next_slot(self) -> None:
         """Give the turn to the first who waits for it; to all of them after the end of the connection."""
-        while self._queue and not self.full:
+        while self._queue and not self.is_full:
             turn = self._queue.popleft()
             if not turn.done:
                 turn.resolve(None)
                 if self.alive:
                     return
 
-    def _unanswered(self, event: Unanswered) -> None:
-        pending, cls, _ = event.tag
+    def _unanswered(self, event: NoResponse) -> None:
+        pending, cls, _ = event.opaque
         if event.expected and cls is not None:
             pending.resolve(cls.response_class()())
         else:
@@ -447,19 +449,19 @@ class Link:
         if not self.alive:
             return
         self.alive = False
-        self.broken = error
+        self.failure = error
         if self.ready:
             log.debug("%s: the connection ended: %s", self.address, error or "closed")
-            self.hooks.call("disconnected", str(self.address), self.node, error)
+            self.hooks.call("disconnected", str(self.address), self.broker_id, error)
         self.opening.fail(self._failure())
         for each in self._connection.close():
-            each.tag[0].fail(self._failure())
-        self._give_turn()
+            each.opaque[0].fail(self._failure())
+        self._grant_next_slot()
 
     def _failure(self) -> Exception:
         """Return the error of a request that cannot be answered any more."""
-        if isinstance(self.broken, ConnectionFailedError):
-            broken = self.broken
+        if isinstance(self.failure, ConnectionFailedError):
+            broken = self.failure
             step, reason = broken.step, broken.reason
             if step == "request" and not self.ready:
                 step = self._step

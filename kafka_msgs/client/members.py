@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from attrs import frozen
 
-__all__ = ["GroupMember"]
+__all__ = ["ConsumerGroupMetadata"]
 
 
 @frozen
-class GroupMember:
+class ConsumerGroupMetadata:
     """The consumer whose offsets are committed. Without a member id the group is not asked whether it is a member."""
 
     group_id: str

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Pending, Steps
+from kafka_msgs.client.waiting import Flow, Future
 from kafka_msgs.errors import ConnectionFailedError, OptionError
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ __all__ = [
     "Network",
     "NetworkEvents",
     "NetworkUser",
-    "Stream",
     "Transport",
+    "TransportReceiver",
     "boot_time",
     "connection_failure",
+    "describe_error",
     "is_loopback",
-    "reason_of",
 ]
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Endpoint(NamedTuple):
         return str(self.sockaddr[0] if self.sockaddr else self.address)
 
 
-class Stream(Protocol):
+class TransportReceiver(Protocol):
     """The logic's end of a connection. The network calls it."""
 
     @property
@@ -88,11 +88,11 @@ class Stream(Protocol):
         """How many bytes the logic needs to go on, if it knows: a hint for the size of the next read."""
         ...
 
-    def opened(self) -> None:
+    def connection_made(self) -> None:
         """The connection is made; with TLS, the handshake is complete and the host name is verified."""
         ...
 
-    def received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         """Bytes have arrived. They are never empty."""
         ...
 
@@ -100,7 +100,7 @@ class Stream(Protocol):
         """Everything that was written has been handed to the system."""
         ...
 
-    def closed(self, error: Exception | None) -> None:
+    def connection_lost(self, error: Exception | None) -> None:
         """The connection ended, or could not be made. ``error`` is None if the other side closed it."""
         ...
 
@@ -128,7 +128,7 @@ class NetworkUser(Protocol):
         """The process is a child: everything here belongs to its parent. Nothing may wait or lock."""
         ...
 
-    def on_exit(self, deadline: float) -> Steps[None]:
+    def on_exit(self, deadline: float) -> Flow[None]:
         """Return the logic to run at the exit of the process."""
         ...
 
@@ -157,7 +157,7 @@ class NetworkEvents:
         for user in tuple(self._users):
             user.on_fork()
 
-    def exit(self, deadline: float) -> list[Steps[None]]:
+    def exit(self, deadline: float) -> list[Flow[None]]:
         """Return the logic to run at the exit of the process."""
         return [user.on_exit(deadline) for user in tuple(self._users)]
 
@@ -182,15 +182,15 @@ class Network(Protocol):
         """Return the seconds of a clock that goes on while the machine is suspended."""
         ...
 
-    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+    def resolve(self, address: Address) -> Future[Sequence[Endpoint]]:
         """Resolve a host name, without holding up anything. The result may be an ``OSError``."""
         ...
 
-    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> Transport:
+    def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> Transport:
         """Begin to make a connection, and return at once. The stream hears when it is opened or has failed."""
         ...
 
-    def offload(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def offload(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function that blocks, and return its result. Where possible, it runs in a helper thread."""
         ...
 
@@ -198,18 +198,18 @@ class Network(Protocol):
         """Call a function in the thread of the logic, soon. Any thread may call this."""
         ...
 
-    def spawn(self, steps: Steps[T]) -> Task[T]:
+    def spawn(self, flow: Flow[T]) -> Task[T]:
         """Run a piece of logic by itself. The blocking driver advances it whenever it waits for something."""
         ...
 
-    def perform(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def run_callback(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function of the user, and return its result.
 
         The driver of asyncio awaits the result if it is awaitable. An exception of the function becomes the error.
         """
         ...
 
-    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call a function of the user in the thread that polls, and return its result."""
         ...
 
@@ -234,14 +234,14 @@ def connection_failure(address: Address, step: str, error: Exception) -> Connect
     """
     name = getattr(error, "reason", None)
     final = isinstance(name, str) and not _PASSING_TLS.search(name)
-    return ConnectionFailedError(address=str(address), step=step, reason=reason_of(error), retriable=not final)
+    return ConnectionFailedError(address=str(address), step=step, reason=describe_error(error), retriable=not final)
 
 
 _PASSING_TLS = re.compile("EOF|SYSCALL|RESET|INTERNAL_ERROR|CLOSE_NOTIFY")
 """Names of OpenSSL's reasons for the end of a connection, and for errors inside of a broker."""
 
 
-def reason_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return why a connection failed, in words: what the system, or the library for TLS, says."""
     verified = getattr(error, "verify_message", "")
     library = getattr(error, "reason", None)

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, quote_plus, urlencode, urlsplit
 
 from attrs import define, field
 
-from kafka_msgs.client.network import is_loopback, reason_of
+from kafka_msgs.client.network import describe_error, is_loopback
 from kafka_msgs.errors import AuthenticationError, ConnectionFailedError, OptionError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class ClientCredentials:
             response = connection.getresponse()
             content = response.read(_MAX_SIZE + 1)
         except (OSError, HTTPException) as error:
-            reason = f"the token endpoint: {reason_of(error)}"
+            reason = f"the token endpoint: {describe_error(error)}"
             raise ConnectionFailedError(address=self._address, step="authenticate", reason=reason) from None
         finally:
             connection.close()

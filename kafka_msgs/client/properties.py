@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from kafka_msgs.client.auth import Credentials, OAuthBearer, Plain, Scram
+from kafka_msgs.client.auth import Credentials, OAuthBearerCredentials, PlainCredentials, ScramCredentials
 from kafka_msgs.client.property_parsing import parse_settings
 from kafka_msgs.errors import OptionError
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["settings_of", "tls_of"]
+__all__ = ["parse_client_properties", "parse_tls"]
 
 _SECURITY: Final = "security.protocol"
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -35,12 +35,12 @@ _HOUR: Final = 3600
 _OPTION: Final = re.compile(r"""\s*([\w.\-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;"']+)""")
 
 
-def settings_of(properties: Mapping[str, str]) -> dict[str, Any]:
+def parse_client_properties(properties: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings of a ``ClientConfig`` in properties by Kafka's names. Raises ``OptionError``."""
     settings = parse_settings(properties, "client")
     if not settings.get("client_id", "set"):
         del settings["client_id"]
-    context = tls_of(properties)
+    context = parse_tls(properties)
     if context is not None:
         settings["tls"] = context
     if _protocol(properties).startswith("SASL"):
@@ -48,7 +48,7 @@ def settings_of(properties: Mapping[str, str]) -> dict[str, Any]:
     return settings
 
 
-def tls_of(properties: Mapping[str, str]) -> ssl.SSLContext | None:
+def parse_tls(properties: Mapping[str, str]) -> ssl.SSLContext | None:
     """Return the context of encrypted connections, or None for plain ones. Raises ``OptionError`` for a wrong value."""
     return _tls(properties) if _protocol(properties).endswith("SSL") else None
 
@@ -61,12 +61,12 @@ def _protocol(properties: Mapping[str, str]) -> str:
 
 
 def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
-    from kafka_msgs.client.tls import context_of_texts
+    from kafka_msgs.client.tls import tls_context_from_pem
 
     if not _is_true(properties, "enable.ssl.certificate.verification"):
         raise _refusal("enable.ssl.certificate.verification", "false", "certificates are always verified")
     algorithm = properties.get("ssl.endpoint.identification.algorithm", "https").strip().lower()
-    return context_of_texts(
+    return tls_context_from_pem(
         authorities=_pem(properties, "ssl.truststore.certificates", "ssl.truststore", "ssl.ca.location"),
         certificate=_pem(properties, "ssl.keystore.certificate.chain", "ssl.keystore", "ssl.certificate.location"),
         key=_pem(properties, "ssl.keystore.key", None, "ssl.key.location"),
@@ -102,7 +102,7 @@ def _pem(properties: Mapping[str, str], inline: str, store: str | None, file: st
 def _credentials(properties: Mapping[str, str]) -> Credentials:
     mechanism = properties.get(_MECHANISM, "GSSAPI").strip()
     if mechanism == "OAUTHBEARER":
-        return OAuthBearer(_token(properties), _extensions(properties))
+        return OAuthBearerCredentials(_token(properties), _extensions(properties))
     if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
         reason = "expected PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
         raise _refusal(_MECHANISM, mechanism, reason)
@@ -110,8 +110,8 @@ def _credentials(properties: Mapping[str, str]) -> Credentials:
     if "username" not in options or "password" not in options:
         raise _refusal(_JAAS, None, "username and password are missing")
     if mechanism == "PLAIN":
-        return Plain(options["username"], options["password"])
-    return Scram(options["username"], options["password"], mechanism)
+        return PlainCredentials(options["username"], options["password"])
+    return ScramCredentials(options["username"], options["password"], mechanism)
 
 
 def _user(properties: Mapping[str, str]) -> Mapping[str, str]:

@@ -21,19 +21,19 @@ from kafka_msgs.message import Request, Response
 from kafka_msgs.schema import Struct, fields
 
 __all__ = [
-    "ANY",
+    "ANY_BROKER",
     "CONTROLLER",
-    "EACH",
+    "EVERY_BROKER",
     "ROUTES",
+    "BrokerRoute",
     "CoordinatorKind",
-    "Coordinators",
+    "CoordinatorRoute",
     "Item",
-    "Items",
-    "Leaders",
-    "Plain",
+    "ItemPaths",
+    "LeaderRoute",
     "Route",
-    "merge",
-    "names_topics_only_until",
+    "max_version_with_topic_names",
+    "merge_responses",
     "route_of",
 ]
 
@@ -55,7 +55,7 @@ class CoordinatorKind(IntEnum):
 
 
 @frozen
-class Plain:
+class BrokerRoute:
     """A route to one broker of a kind: any broker, the controller, or each broker."""
 
     name: str
@@ -64,7 +64,7 @@ class Plain:
 
 
 @frozen
-class Items:
+class ItemPaths:
     """Where a request names its items, and where the response answers each of them.
 
     A path is an attribute of the message. If ``partitions`` is given, the elements at the path are topics, and the
@@ -80,7 +80,7 @@ class Items:
 
 
 @frozen
-class Coordinators:
+class CoordinatorRoute:
     """A route to the coordinators of groups or transactions.
 
     ``one`` is the attribute that names a single key. ``many`` says where several keys are named. It comes first if the
@@ -89,17 +89,17 @@ class Coordinators:
 
     kind: CoordinatorKind
     one: str = ""
-    many: Items | None = None
+    many: ItemPaths | None = None
     retriable: frozenset[int] = frozenset(
         {E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE, E.NOT_COORDINATOR}
     )
 
 
 @frozen
-class Leaders:
+class LeaderRoute:
     """A route to the leaders of partitions."""
 
-    many: Items
+    many: ItemPaths
     retriable: frozenset[int] = frozenset(
         {
             E.LEADER_NOT_AVAILABLE, E.NOT_LEADER_OR_FOLLOWER, E.REPLICA_NOT_AVAILABLE, E.KAFKA_STORAGE_ERROR,
@@ -108,33 +108,35 @@ class Leaders:
     )  # fmt: skip
 
 
-Route: TypeAlias = Plain | Coordinators | Leaders
+Route: TypeAlias = BrokerRoute | CoordinatorRoute | LeaderRoute
 
-ANY: Final = Plain("any")
-CONTROLLER: Final = Plain("controller", frozenset({E.NOT_CONTROLLER}))
-EACH: Final = Plain("each", frozenset({E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE}))
+ANY_BROKER: Final = BrokerRoute("any")
+CONTROLLER: Final = BrokerRoute("controller", frozenset({E.NOT_CONTROLLER}))
+EVERY_BROKER: Final = BrokerRoute("each", frozenset({E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE}))
 
-_GROUP: Final = Coordinators(CoordinatorKind.GROUP, one="group_id")
-_TRANSACTION: Final = Coordinators(CoordinatorKind.TRANSACTION, one="transactional_id")
-_GROUP_IDS: Final = Coordinators(CoordinatorKind.GROUP, many=Items("group_ids", "groups", "group_id"))
+_GROUP: Final = CoordinatorRoute(CoordinatorKind.GROUP, one="group_id")
+_TRANSACTION: Final = CoordinatorRoute(CoordinatorKind.TRANSACTION, one="transactional_id")
+_GROUP_IDS: Final = CoordinatorRoute(CoordinatorKind.GROUP, many=ItemPaths("group_ids", "groups", "group_id"))
 
 ROUTES: Final[Mapping[int, Route]] = {
-    ApiKey.PRODUCE: Leaders(Items("topic_data", "responses", "", "partition_data", "partition_responses")),
-    ApiKey.FETCH: Leaders(Items("topics", "responses", "", "partitions", "partitions")),
-    ApiKey.LIST_OFFSETS: Leaders(Items("topics", "topics", "", "partitions", "partitions")),
-    ApiKey.DELETE_RECORDS: Leaders(Items("topics", "topics", "", "partitions", "partitions")),
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: Leaders(Items("topics", "topics", "", "partitions", "partitions")),
-    ApiKey.DESCRIBE_PRODUCERS: Leaders(Items("topics", "topics", "", "partition_indexes", "partitions")),
-    ApiKey.SHARE_FETCH: Leaders(Items("topics", "responses", "", "partitions", "partitions")),
-    ApiKey.SHARE_ACKNOWLEDGE: Leaders(Items("topics", "responses", "", "partitions", "partitions")),
+    ApiKey.PRODUCE: LeaderRoute(ItemPaths("topic_data", "responses", "", "partition_data", "partition_responses")),
+    ApiKey.FETCH: LeaderRoute(ItemPaths("topics", "responses", "", "partitions", "partitions")),
+    ApiKey.LIST_OFFSETS: LeaderRoute(ItemPaths("topics", "topics", "", "partitions", "partitions")),
+    ApiKey.DELETE_RECORDS: LeaderRoute(ItemPaths("topics", "topics", "", "partitions", "partitions")),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: LeaderRoute(ItemPaths("topics", "topics", "", "partitions", "partitions")),
+    ApiKey.DESCRIBE_PRODUCERS: LeaderRoute(ItemPaths("topics", "topics", "", "partition_indexes", "partitions")),
+    ApiKey.SHARE_FETCH: LeaderRoute(ItemPaths("topics", "responses", "", "partitions", "partitions")),
+    ApiKey.SHARE_ACKNOWLEDGE: LeaderRoute(ItemPaths("topics", "responses", "", "partitions", "partitions")),
     ApiKey.OFFSET_COMMIT: _GROUP,
-    ApiKey.OFFSET_FETCH: Coordinators(CoordinatorKind.GROUP, "group_id", Items("groups", "groups", "group_id")),
+    ApiKey.OFFSET_FETCH: CoordinatorRoute(CoordinatorKind.GROUP, "group_id", ItemPaths("groups", "groups", "group_id")),
     ApiKey.JOIN_GROUP: _GROUP,
     ApiKey.HEARTBEAT: _GROUP,
     ApiKey.LEAVE_GROUP: _GROUP,
     ApiKey.SYNC_GROUP: _GROUP,
-    ApiKey.DESCRIBE_GROUPS: Coordinators(CoordinatorKind.GROUP, many=Items("groups", "groups", "group_id")),
-    ApiKey.DELETE_GROUPS: Coordinators(CoordinatorKind.GROUP, many=Items("groups_names", "results", "group_id")),
+    ApiKey.DESCRIBE_GROUPS: CoordinatorRoute(CoordinatorKind.GROUP, many=ItemPaths("groups", "groups", "group_id")),
+    ApiKey.DELETE_GROUPS: CoordinatorRoute(
+        CoordinatorKind.GROUP, many=ItemPaths("groups_names", "results", "group_id")
+    ),
     ApiKey.OFFSET_DELETE: _GROUP,
     ApiKey.TXN_OFFSET_COMMIT: _GROUP,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _GROUP,
@@ -144,25 +146,25 @@ ROUTES: Final[Mapping[int, Route]] = {
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: _GROUP,
     ApiKey.SHARE_GROUP_HEARTBEAT: _GROUP,
     ApiKey.SHARE_GROUP_DESCRIBE: _GROUP_IDS,
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Coordinators(
-        CoordinatorKind.GROUP, many=Items("groups", "groups", "group_id")
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: CoordinatorRoute(
+        CoordinatorKind.GROUP, many=ItemPaths("groups", "groups", "group_id")
     ),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _GROUP,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _GROUP,
     ApiKey.INIT_PRODUCER_ID: _TRANSACTION,
-    ApiKey.ADD_PARTITIONS_TO_TXN: Coordinators(
+    ApiKey.ADD_PARTITIONS_TO_TXN: CoordinatorRoute(
         CoordinatorKind.TRANSACTION,
         "v3_and_below_transactional_id",
-        Items("transactions", "results_by_transaction", "transactional_id"),
+        ItemPaths("transactions", "results_by_transaction", "transactional_id"),
     ),
     ApiKey.ADD_OFFSETS_TO_TXN: _TRANSACTION,
     ApiKey.END_TXN: _TRANSACTION,
-    ApiKey.DESCRIBE_TRANSACTIONS: Coordinators(
-        CoordinatorKind.TRANSACTION, many=Items("transactional_ids", "transaction_states", "transactional_id")
+    ApiKey.DESCRIBE_TRANSACTIONS: CoordinatorRoute(
+        CoordinatorKind.TRANSACTION, many=ItemPaths("transactional_ids", "transaction_states", "transactional_id")
     ),
-    ApiKey.LIST_GROUPS: EACH,
-    ApiKey.LIST_TRANSACTIONS: EACH,
-    ApiKey.DESCRIBE_LOG_DIRS: EACH,
+    ApiKey.LIST_GROUPS: EVERY_BROKER,
+    ApiKey.LIST_TRANSACTIONS: EVERY_BROKER,
+    ApiKey.DESCRIBE_LOG_DIRS: EVERY_BROKER,
     ApiKey.CREATE_TOPICS: CONTROLLER,
     ApiKey.DELETE_TOPICS: CONTROLLER,
     ApiKey.CREATE_PARTITIONS: CONTROLLER,
@@ -180,9 +182,9 @@ ROUTES: Final[Mapping[int, Route]] = {
     ApiKey.ADD_RAFT_VOTER: CONTROLLER,
     ApiKey.REMOVE_RAFT_VOTER: CONTROLLER,
 }
-"""The routes of all apis that not every broker can answer. ``ANY`` is the route of all other apis."""
+"""The routes of all apis that not every broker can answer. ``ANY_BROKER`` is the route of all other apis."""
 
-NOT_REPEATED: Final = frozenset({ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.CREATE_DELEGATION_TOKEN})
+NOT_RETRIABLE_APIS: Final = frozenset({ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.CREATE_DELEGATION_TOKEN})
 """Requests that are not sent again after a connection ended before the answer: the broker may have done the work."""
 
 _NAMES_UNTIL: Final[Mapping[int, int]] = {
@@ -201,10 +203,10 @@ _IDENTITIES: Final = (*_TOPIC_NAMES, "node_id")
 
 def route_of(request: Request[Any]) -> Route:
     """Return the route of a request."""
-    return ROUTES.get(request.INFO.api_key, ANY)
+    return ROUTES.get(request.INFO.api_key, ANY_BROKER)
 
 
-def names_topics_only_until(request: Request[Any]) -> int | None:
+def max_version_with_topic_names(request: Request[Any]) -> int | None:
     """Return the highest version that can carry a request whose topics have names and no ids. None is for no limit."""
     limit = _NAMES_UNTIL.get(request.INFO.api_key)
     if limit is None or not any(_named_only(topic) for topic in _topics(request)):
@@ -212,25 +214,25 @@ def names_topics_only_until(request: Request[Any]) -> int | None:
     return limit
 
 
-def items_of(request: Request[Any], items: Items) -> list[Item]:
+def items_of(request: Request[Any], items: ItemPaths) -> list[Item]:
     """Return the items that a request is about, in order."""
     return [item for element in getattr(request, items.request) or () for item in _items_of(element, items)]
 
 
-def only(request: Request[R], items: Items, keep: Collection[Item]) -> Request[R]:
+def keep_items(request: Request[R], items: ItemPaths, keep: Collection[Item]) -> Request[R]:
     """Return a request about some of its items."""
     kept: Request[R] = _filtered(request, items.request, items, items.partitions, keep)
     return kept
 
 
-def without(response: R, items: Items, drop: Collection[Item]) -> R:
+def drop_items(response: R, items: ItemPaths, drop: Collection[Item]) -> R:
     """Return a response without the answers about some items."""
-    kept = {item for item, _ in answered(response, items)}.difference(drop)
+    kept = {item for item, _ in iter_item_errors(response, items)}.difference(drop)
     rest: R = _filtered(response, items.response, items, items.answered_partitions, kept)
     return rest
 
 
-def answered(response: Response, items: Items) -> Iterator[tuple[Item, int]]:
+def iter_item_errors(response: Response, items: ItemPaths) -> Iterator[tuple[Item, int]]:
     """Yield each item of a response and its error code."""
     for element in getattr(response, items.response) or ():
         if not items.partitions:
@@ -241,7 +243,7 @@ def answered(response: Response, items: Items) -> Iterator[tuple[Item, int]]:
             yield (topic, _partition(partition)), partition.error_code
 
 
-def split(request: Request[R], items: Items, place_of: Callable[[Item], int]) -> dict[int, Request[R]]:
+def split_request(request: Request[R], items: ItemPaths, place_of: Callable[[Item], int]) -> dict[int, Request[R]]:
     """Return the request for each broker, in one pass over the items. ``place_of`` gives the broker of an item."""
     places: dict[int, list[Any]] = {}
     for element in getattr(request, items.request) or ():
@@ -252,7 +254,7 @@ def split(request: Request[R], items: Items, place_of: Callable[[Item], int]) ->
     return {place: attrs.evolve(request, **{items.request: tuple(parts)}) for place, parts in places.items()}
 
 
-def _parts(element: Any, items: Items, place_of: Callable[[Item], int]) -> Iterator[tuple[int, Any]]:
+def _parts(element: Any, items: ItemPaths, place_of: Callable[[Item], int]) -> Iterator[tuple[int, Any]]:
     """Yield the brokers of one element of a request, and the part of the element for each of them."""
     if not items.partitions:
         yield place_of(_name(element, items)), element
@@ -278,7 +280,7 @@ def error_codes(response: object) -> Iterator[int]:
                 yield from error_codes(getattr(response, field.attribute))
 
 
-def merge(responses: Sequence[R]) -> R:
+def merge_responses(responses: Sequence[R]) -> R:
     """Return the answers of several brokers as one response.
 
     Arrays are joined; two elements that name the same topic or node become one. The longest throttle time (ms) and the
@@ -320,19 +322,19 @@ def _identity(element: object) -> Hashable:
     return ("element", *named) if named else None
 
 
-def _items_of(element: Any, items: Items) -> Iterable[Item]:
+def _items_of(element: Any, items: ItemPaths) -> Iterable[Item]:
     if not items.partitions:
         return (_name(element, items),)
     topic = _topic(element)
     return [(topic, _partition(each)) for each in getattr(element, items.partitions)]
 
 
-def _name(element: Any, items: Items) -> Any:
+def _name(element: Any, items: ItemPaths) -> Any:
     """Return the name of a group or a transaction: an attribute of the element, or the element itself."""
     return getattr(element, items.key) if items.key and isinstance(element, Struct) else element
 
 
-def _filtered(message: Any, path: str, items: Items, partitions: str, keep: Collection[Item]) -> Any:
+def _filtered(message: Any, path: str, items: ItemPaths, partitions: str, keep: Collection[Item]) -> Any:
     """Return a message whose array at ``path`` has only what is about the items of ``keep``."""
     elements: list[Any] = []
     for element in getattr(message, path) or ():

@@ -1,6 +1,7 @@
 """Pieces of logic that run side by side: what each of them waits for, and which can go on. No clock, and no waiting.
 
-All drivers have a ``Schedule``, and ``gather`` has one. What happens costs the pieces that wait for it, not all pieces.
+All drivers have a ``Scheduler``, and ``gather`` has one. What happens costs the pieces that wait for it, not all
+pieces.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Final, TypeVar
 
-from kafka_msgs.client.waiting import Pending, Steps, Wait, any_done
+from kafka_msgs.client.waiting import Flow, Future, Wait, any_done
 from kafka_msgs.errors import DeadlineError
 
-__all__ = ["Schedule", "Task", "gather"]
+__all__ = ["Scheduler", "Task", "gather"]
 
 T = TypeVar("T")
 
@@ -22,16 +23,16 @@ _NOTHING: Final = Wait((), None)
 _FEW_ALARMS: Final = 64
 
 
-class Task(Pending[T]):
-    """A piece of logic that runs by itself, and its value, which comes when it ends. ``Schedule.start`` makes it."""
+class Task(Future[T]):
+    """A piece of logic that runs by itself, and its value, which comes when it ends. ``Scheduler.spawn`` makes it."""
 
-    __slots__ = ("_schedule", "alarm", "cancelled", "is_ready", "steps", "wait")
+    __slots__ = ("_schedule", "cancelled", "flow", "is_ready", "timer_id", "wait")
 
-    def __init__(self, steps: Steps[T], schedule: Schedule) -> None:
+    def __init__(self, flow: Flow[T], schedule: Scheduler) -> None:
         super().__init__()
-        self.steps = steps
+        self.flow = flow
         self.wait = _NOTHING
-        self.alarm = 0
+        self.timer_id = 0
         """The number of the alarm that is set for it, or 0."""
         self.is_ready = False
         self.cancelled = False
@@ -49,11 +50,11 @@ class Task(Pending[T]):
             self.fail(error or DeadlineError(waiting_for="work that was cancelled"))
 
 
-class Schedule:
+class Scheduler:
     """Pieces of logic. ``on_ready`` is called when one of them can go on: ``advance`` lets it.
 
     An exception of the class ``failure`` becomes the result of its piece. Any other one closes the piece, and leaves
-    ``start`` and ``advance``.
+    ``spawn`` and ``advance``.
     """
 
     def __init__(self, on_ready: Callable[[], object], failure: type[Exception] = Exception) -> None:
@@ -65,9 +66,9 @@ class Schedule:
         """The tasks by the numbers of their alarms. An alarm that is not here is not set any more."""
         self._numbers = count(1)
 
-    def start(self, steps: Steps[T]) -> Task[T]:
+    def spawn(self, flow: Flow[T]) -> Task[T]:
         """Begin a piece of logic: it runs up to its first wait now."""
-        task = Task(steps, self)
+        task = Task(flow, self)
         self._go_on(task, None)
         return task
 
@@ -89,7 +90,7 @@ class Schedule:
                 self._go_on(task, now)
 
     @property
-    def next_moment(self) -> float | None:
+    def next_deadline(self) -> float | None:
         """The first moment at which a piece goes on in any case, or None."""
         alarms = self._alarms
         while alarms and alarms[0][1] not in self._set:
@@ -106,12 +107,12 @@ class Schedule:
     def drop(self, task: Task[Any]) -> None:
         """Close a piece of logic. If it is running, it is closed when it waits next. For tasks."""
         self._stop_waiting(task)
-        if not task.steps.gi_running:  # type: ignore[attr-defined]
-            task.steps.close()
+        if not task.flow.gi_running:  # type: ignore[attr-defined]
+            task.flow.close()
 
     def _go_on(self, task: Task[T], now: float | None) -> None:
         try:
-            wait = next(task.steps) if now is None else task.steps.send(now)
+            wait = next(task.flow) if now is None else task.flow.send(now)
         except StopIteration as stop:
             task.resolve(stop.value)
         except self._failure as error:
@@ -121,7 +122,7 @@ class Schedule:
             raise
         else:
             if task.done:
-                task.steps.close()
+                task.flow.close()
             else:
                 self._wait(task, wait)
 
@@ -132,40 +133,40 @@ class Schedule:
             return
         task.wait = wait
         for each in pending:
-            each.on_done(task.wake)
+            each.add_done_callback(task.wake)
         if deadline is not None:
-            task.alarm = next(self._numbers)
-            self._set[task.alarm] = task
-            heappush(self._alarms, (deadline, task.alarm))
+            task.timer_id = next(self._numbers)
+            self._set[task.timer_id] = task
+            heappush(self._alarms, (deadline, task.timer_id))
             if len(self._alarms) > _FEW_ALARMS + 2 * len(self._set):
                 self._alarms = [each for each in self._alarms if each[1] in self._set]
                 heapify(self._alarms)
 
     def _stop_waiting(self, task: Task[Any]) -> None:
         task.is_ready = False
-        if task.alarm:
-            del self._set[task.alarm]
-            task.alarm = 0
+        if task.timer_id:
+            del self._set[task.timer_id]
+            task.timer_id = 0
         wait, task.wait = task.wait, _NOTHING
-        for each in wait.pending:
-            each.forget(task.wake)
+        for each in wait.futures:
+            each.remove_done_callback(task.wake)
 
 
-def gather(steps: Sequence[Steps[T]]) -> Steps[list[T | Exception]]:
+def gather(flow: Sequence[Flow[T]]) -> Flow[list[T | Exception]]:
     """Run pieces of logic at the same time; return their values in order.
 
     A piece that raises gives its exception as its value. If the caller goes away, all pieces are closed.
     """
-    woken: Pending[None] = Pending()
-    schedule = Schedule(lambda: woken.resolve(None))
+    woken: Future[None] = Future()
+    schedule = Scheduler(lambda: woken.resolve(None))
     tasks: list[Task[T]] = []
     try:
-        tasks += map(schedule.start, steps)
+        tasks += map(schedule.spawn, flow)
         for task in tasks:
             while not task.done:
-                now = yield Wait((woken,), schedule.next_moment)
+                now = yield Wait((woken,), schedule.next_deadline)
                 schedule.advance(now)
-                woken = Pending()
+                woken = Future()
     finally:
         for task in tasks:
             task.cancel()

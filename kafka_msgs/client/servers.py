@@ -23,8 +23,8 @@ __all__ = [
     "Keywords",
     "Servers",
     "check_keywords",
+    "load_config",
     "load_properties",
-    "settings_of",
 ]
 
 Servers: TypeAlias = "str | Sequence[str] | ClientConfig | Mapping[str, object] | Path"
@@ -53,7 +53,7 @@ CLIENT: Final = Keywords("client", None, lambda _: {})
 """Clients without settings of their own: ``Client``, ``Admin`` and their asyncio forms."""
 
 
-def settings_of(
+def load_config(
     servers: Servers, settings: Mapping[str, Any], keywords: Keywords = CLIENT
 ) -> tuple[ClientConfig, dict[str, Any]]:
     """Return the configuration of the client, and the other settings. Keywords go before properties.

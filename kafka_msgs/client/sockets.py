@@ -13,7 +13,7 @@ import socket
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kafka_msgs.client.network import Endpoint, Stream, connection_failure
+from kafka_msgs.client.network import Endpoint, TransportReceiver, connection_failure
 from kafka_msgs.errors import ConnectionFailedError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _LARGEST_WRITE: Final = 1 << 18
 _UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
 
 
-class Watcher(Protocol):
+class Poller(Protocol):
     """What a transport needs of its driver. See ``BlockingNetwork``."""
 
     def watch(self, descriptor: int, transport: SocketTransport, events: int) -> None: ...
@@ -38,7 +38,7 @@ class Watcher(Protocol):
 class SocketTransport:
     """One connection over TCP."""
 
-    def __init__(self, watcher: Watcher, endpoint: Endpoint, stream: Stream) -> None:
+    def __init__(self, watcher: Poller, endpoint: Endpoint, stream: TransportReceiver) -> None:
         self._watcher = watcher
         self._endpoint = endpoint
         self._stream = stream
@@ -126,7 +126,7 @@ class SocketTransport:
 
     def _carry(self) -> None:
         """The socket is connected: say so."""
-        self._stream.opened()
+        self._stream.connection_made()
         self._flush_later()
 
     def _read(self) -> None:
@@ -144,7 +144,7 @@ class SocketTransport:
             self._closed()
 
     def _arrived(self, data: bytes) -> None:
-        self._stream.received(data)
+        self._stream.data_received(data)
 
     def _send(self, sock: socket.socket) -> None:
         try:
@@ -174,13 +174,13 @@ class SocketTransport:
     def _end(self, error: Exception | None) -> None:
         """Close the socket, and tell the stream why."""
         self.close()
-        self._stream.closed(error)
+        self._stream.connection_lost(error)
 
 
 class TlsTransport(SocketTransport):
     """One connection over TCP with TLS."""
 
-    def __init__(self, watcher: Watcher, endpoint: Endpoint, stream: Stream, context: ssl.SSLContext) -> None:
+    def __init__(self, watcher: Poller, endpoint: Endpoint, stream: TransportReceiver, context: ssl.SSLContext) -> None:
         super().__init__(watcher, endpoint, stream)
         import ssl
 
@@ -227,12 +227,12 @@ class TlsTransport(SocketTransport):
         else:
             self._secure = True
             self._collect()
-            self._stream.opened()
+            self._stream.connection_made()
 
     def _decrypt(self) -> None:
         try:
             while data := self._tls.read(_LARGEST_WRITE):
-                self._stream.received(data)
+                self._stream.data_received(data)
                 if self._socket is None:
                     return
             self._end(None)

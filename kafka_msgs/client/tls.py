@@ -29,7 +29,7 @@ def tls_context(
     trusted. ``certificate`` is a file with the client's own certificates, and with its key unless ``key`` is the file
     of the key. ``password`` opens the key. All files are in PEM. Raises ``OptionError`` for a file that cannot be used.
     """
-    return context_of_texts(
+    return tls_context_from_pem(
         authorities=_text("authorities", authorities),
         certificate=_text("certificate", certificate),
         key=_text("key", key),
@@ -49,7 +49,7 @@ def server_tls_context(*, certificate: PathLike, key: PathLike | None = None) ->
     return context
 
 
-def context_of_texts(
+def tls_context_from_pem(
     *,
     authorities: str | None = None,
     certificate: str | None = None,

@@ -1,6 +1,6 @@
 """Logic that waits, without input and output: values that are not there yet, and generators that wait for them.
 
-A piece of logic is a generator (``Steps``). It yields a ``Wait`` where it cannot go on: it goes on when one of the
+A piece of logic is a generator (``Flow``). It yields a ``Wait`` where it cannot go on: it goes on when one of the
 pending values is there, or when the time is reached. It then looks itself at what is there. So one body of logic serves
 programs that block and programs on asyncio. A driver (``BlockingNetwork.run``, ``AsyncNetwork.run``) does the waiting,
 and sends the time into the generator when it goes on; ``schedule`` says which generators can go on. This module has no
@@ -14,12 +14,12 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from kafka_msgs.errors import DeadlineError
 
-__all__ = ["Pending", "Steps", "Wait", "any_done", "sleep_until", "wait_for"]
+__all__ = ["Flow", "Future", "Wait", "any_done", "sleep_until", "wait_for"]
 
 T = TypeVar("T")
 
 
-class Pending(Generic[T]):
+class Future(Generic[T]):
     """A value that is not there yet. It becomes a value once, or an error once; what comes later is ignored."""
 
     __slots__ = ("_error", "_make", "_value", "done", "wakers")
@@ -31,14 +31,14 @@ class Pending(Generic[T]):
         self._make: Callable[[], T] | None = None
 
     @classmethod
-    def of(cls, value: T) -> Pending[T]:
+    def resolved(cls, value: T) -> Future[T]:
         """Return a pending value that is there already."""
         pending = cls()
         pending.resolve(value)
         return pending
 
     @classmethod
-    def failed(cls, error: Exception) -> Pending[T]:
+    def failed(cls, error: Exception) -> Future[T]:
         """Return a pending value that has failed already."""
         pending = cls()
         pending.fail(error)
@@ -56,7 +56,7 @@ class Pending(Generic[T]):
             self._error = error
             self._finish()
 
-    def resolve_with(self, make: Callable[[], T]) -> None:
+    def resolve_lazily(self, make: Callable[[], T]) -> None:
         """Give what makes the value, and wake up those that wait for it.
 
         The value is made when somebody takes it. So values that wait to be taken are small, and those that nobody takes
@@ -78,15 +78,15 @@ class Pending(Generic[T]):
             raise self._error
         return self._value
 
-    def on_done(self, wake: Callable[[], object]) -> None:
+    def add_done_callback(self, wake: Callable[[], object]) -> None:
         """Call a function when the value is there. It must not be there yet."""
         if self.wakers is None:
             self.wakers = [wake]
         else:
             self.wakers.append(wake)
 
-    def forget(self, wake: Callable[[], object]) -> None:
-        """Do not call a function that was given to ``on_done``."""
+    def remove_done_callback(self, wake: Callable[[], object]) -> None:
+        """Do not call a function that was given to ``add_done_callback``."""
         if self.wakers is not None:
             self.wakers.remove(wake)
 
@@ -108,22 +108,22 @@ class Wait(NamedTuple):
     ``deadline`` is in seconds of the network's clock. None means no limit.
     """
 
-    pending: Sequence[Pending[Any]]
+    futures: Sequence[Future[Any]]
     deadline: float | None
 
 
-Steps: TypeAlias = Generator[Wait, float, T]
+Flow: TypeAlias = Generator[Wait, float, T]
 """A piece of logic that ends with a value of this type. What is sent into it is the time: seconds of the network's
 clock.
 """
 
 
-def any_done(pending: Sequence[Pending[Any]]) -> bool:
+def any_done(pending: Sequence[Future[Any]]) -> bool:
     """Whether one of the pending values is there."""
     return any([each.done for each in pending])
 
 
-def wait_for(pending: Pending[T], deadline: float | None, waiting_for: str = "an answer") -> Steps[T]:
+def wait_for(pending: Future[T], deadline: float | None, waiting_for: str = "an answer") -> Flow[T]:
     """Wait for one value and return it. Raises its error, or ``DeadlineError`` if the deadline comes first."""
     if not pending.done:
         yield Wait((pending,), deadline)
@@ -132,6 +132,6 @@ def wait_for(pending: Pending[T], deadline: float | None, waiting_for: str = "an
     return pending.result()
 
 
-def sleep_until(moment: float) -> Steps[None]:
+def sleep_until(moment: float) -> Flow[None]:
     """Wait until the network's clock shows ``moment`` (seconds)."""
     yield Wait((), moment)

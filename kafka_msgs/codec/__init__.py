@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from kafka_msgs.codec.options import DEFAULT_BUDGET, DEFAULT_OPTIONS, Buffer, CodecOptions, DecodeBudget
-from kafka_msgs.schema import Described
+from kafka_msgs.schema import MessageStruct
 
 if TYPE_CHECKING:
     from kafka_msgs.codec.codec import Codec
@@ -24,7 +24,7 @@ __all__ = [
     "codec_for",
 ]
 
-M = TypeVar("M", bound=Described)
+M = TypeVar("M", bound=MessageStruct)
 
 
 def codec_for(cls: type[M], version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Codec[M]:

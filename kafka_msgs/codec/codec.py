@@ -10,11 +10,11 @@ from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.explain import Executor
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.plan import Plan
-from kafka_msgs.schema import Described
+from kafka_msgs.schema import MessageStruct
 
 __all__ = ["Codec"]
 
-M = TypeVar("M", bound=Described)
+M = TypeVar("M", bound=MessageStruct)
 
 if TYPE_CHECKING:
     from typing import Protocol

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Plan, StructPlan, Value
+from kafka_msgs.codec.plan import Plan, StructPlan, WireValue
 from kafka_msgs.codec.source import MalformedError, Source
 from kafka_msgs.primitives import read_uvarint, uuid_from_bytes
 
@@ -55,7 +55,7 @@ def decode_source(plan: Plan, options: CodecOptions, counted: bool, traced: bool
     return emitter.source
 
 
-def twin(cls: type[Any]) -> type[Any]:
+def mutable_twin(cls: type[Any]) -> type[Any]:
     """Return a class of the same memory layout whose attributes can be assigned."""
     if cls not in _twins:
         plain = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
@@ -77,7 +77,7 @@ def unpackers(code: str, compact: bool) -> tuple[Any, ...]:
 def build(source: Source, plan: StructPlan, values: dict[str, str]) -> str:
     """Emit the making of one object from the expressions of its fields; return its variable."""
     result = source.name("o")
-    source.line(f"{result} = {source.constant(f'_{plan.cls.__name__}', twin(plan.cls))}()")
+    source.line(f"{result} = {source.constant(f'_{plan.cls.__name__}', mutable_twin(plan.cls))}()")
     absent = {absent.attribute: literal(source, absent.attribute, absent.default) for absent in plan.absent}
     for attribute, value in ({"unknown_tagged_fields": "()"} | absent | values).items():
         source.line(f"{result}.{attribute} = {value}")
@@ -129,7 +129,7 @@ class _Emitter:
             if code == "16s":
                 line(f"{name} = uuid({name})")
 
-    def length(self, value: Value, stem: str) -> str:
+    def length(self, value: WireValue, stem: str) -> str:
         """Read a length and return its variable: the plain length, or length + 1 when compact."""
         code = "B" if value.compact else "h" if value.op is Op.STRING else "i"
         name = self.fixed(code, stem)
@@ -220,7 +220,7 @@ class _Emitter:
 
     # Values
 
-    def value(self, value: Value, stem: str) -> str:
+    def value(self, value: WireValue, stem: str) -> str:
         if value.op in FIXED:
             return self.fixed(FIXED[value.op][0], stem)
         if value.op is Op.STRUCT:
@@ -238,7 +238,7 @@ class _Emitter:
             self.content(value, length, result)
         return result
 
-    def reject_bad_length(self, value: Value, length: str) -> None:
+    def reject_bad_length(self, value: WireValue, length: str) -> None:
         lowest = (0 if value.compact else -1) + (not value.nullable)
         tests = [f"{length} < {lowest}"] if lowest or not value.compact else []
         if value.op is Op.STRING and value.compact:
@@ -247,11 +247,11 @@ class _Emitter:
             with self.source.block(f"if {' or '.join(tests)}:"):
                 self.source.line("raise MalformedError")
 
-    def checks_itself(self, value: Value) -> bool:
+    def checks_itself(self, value: WireValue) -> bool:
         """Whether the table of ``fixed_array``, which has no entry for null, makes the check of the length."""
         return value.op is Op.ARRAY and value.compact and value.item.op in _TABLED
 
-    def nullable_struct(self, value: Value, stem: str) -> str:
+    def nullable_struct(self, value: WireValue, stem: str) -> str:
         marker = self.fixed("B" if value.compact else "b", "marker")
         self.flush()
         if value.compact:
@@ -264,7 +264,7 @@ class _Emitter:
             self.source.line(f"{result} = {self.struct(value.inner)}")
         return result
 
-    def content(self, value: Value, length: str, result: str) -> None:
+    def content(self, value: WireValue, length: str, result: str) -> None:
         """Emit what follows a length that is neither null nor negative."""
         if value.op is Op.ARRAY:
             self.array(value, length, result)
@@ -281,7 +281,7 @@ class _Emitter:
             self.source.line(f"{result} = {buffer}[pos:{stop}]")
         self.source.line(f"pos = {stop}")
 
-    def array(self, value: Value, length: str, result: str) -> None:
+    def array(self, value: WireValue, length: str, result: str) -> None:
         if value.item.op in _TABLED:
             self.fixed_array(value, length, result)
             return
@@ -297,7 +297,7 @@ class _Emitter:
         else:
             self.loop(value.item, length, result)
 
-    def loop(self, item: Value, length: str, result: str) -> None:
+    def loop(self, item: WireValue, length: str, result: str) -> None:
         with self.source.block(f"if {length}:"):
             items, add = self.source.name("items"), self.source.name("add")
             self.source.line(f"{items} = []")
@@ -315,7 +315,7 @@ class _Emitter:
         with self.source.block("else:"):
             self.source.line(f"{result} = ()")
 
-    def fixed_array(self, value: Value, length: str, result: str) -> None:
+    def fixed_array(self, value: WireValue, length: str, result: str) -> None:
         """Read all elements by one ``unpack_from``, which refuses a count that the buffer cannot hold."""
         code, size = FIXED[value.item.op]
         table = self.source.constant(f"unpack_{code.replace('?', 't')}", unpackers(code, value.compact))

@@ -16,10 +16,18 @@ from operator import index
 from struct import Struct as PackedStruct
 from typing import Any
 
-from kafka_msgs.codec.exact import exact_bytes, exact_items, exact_struct, faster_differs, holds, is_set, uuid_bytes
+from kafka_msgs.codec.exact import (
+    compile_differs,
+    exact_bytes,
+    exact_items,
+    exact_struct,
+    is_any_of,
+    is_set,
+    uuid_bytes,
+)
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
+from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan, WireValue
 from kafka_msgs.codec.source import MalformedError, Source
 from kafka_msgs.primitives import write_uvarint
 
@@ -87,7 +95,7 @@ class _Emitter:
         if not extra:
             self.run = []
 
-    def length(self, value: Value, length: str) -> None:
+    def length(self, value: WireValue, length: str) -> None:
         """Write a length; ``length`` names the variable holding it."""
         if not value.compact:
             self.fixed("h" if value.op is Op.STRING else "i", length)
@@ -147,7 +155,7 @@ class _Emitter:
         with self.source.block(f"if {test}:"):
             self.source.line("raise MalformedError")
 
-    def differs(self, field: Step | Absent, item: str) -> str:
+    def differs(self, field: Step | AbsentField, item: str) -> str:
         """The test of whether a field's value, in a variable, is not the default, as ``exact.differs`` defines it."""
         default = field.default
         if default is None:
@@ -156,7 +164,7 @@ class _Emitter:
             return f"{item} is not {default!r}"
         if field.value.op is Op.ARRAY:
             return f"{item} is not EMPTY and is_set({item})"
-        slowly = f"{self.source.constant(f'differs_{field.attribute}', faster_differs(field))}({item})"
+        slowly = f"{self.source.constant(f'differs_{field.attribute}', compile_differs(field))}({item})"
         if field.value.op in (Op.STRUCT, Op.UUID):
             return f"{item} is not {self.source.constant(f'default_{field.attribute}', default)} and {slowly}"
         if type(default) in (int, str, bytes):
@@ -165,7 +173,7 @@ class _Emitter:
 
     # Values
 
-    def value(self, value: Value, expression: str, stem: str) -> None:
+    def value(self, value: WireValue, expression: str, stem: str) -> None:
         if value.op in FIXED:
             self.fixed_value(value.op, expression, stem)
             return
@@ -191,7 +199,7 @@ class _Emitter:
         self.source.line(f"{name} = {expression}")
         return name
 
-    def null(self, value: Value) -> None:
+    def null(self, value: WireValue) -> None:
         if value.compact:
             self.fixed("b", "0")
         else:
@@ -209,7 +217,7 @@ class _Emitter:
             expression = f"uuid_bytes({item})"
         self.fixed(code, expression)
 
-    def content(self, value: Value, item: str) -> None:
+    def content(self, value: WireValue, item: str) -> None:
         """Write a value that is not null and not of fixed size."""
         if value.op is Op.STRUCT:
             self.struct(value.inner, item)
@@ -218,7 +226,7 @@ class _Emitter:
         else:
             self.sized(value, item)
 
-    def sized(self, value: Value, item: str) -> None:
+    def sized(self, value: WireValue, item: str) -> None:
         raw, length = self.source.name("raw"), self.source.name("n")
         if value.op is Op.STRING:
             errors = self.options.utf8_errors
@@ -230,7 +238,7 @@ class _Emitter:
         self.length(value, length)
         self.source.line(f"{self.put}({raw})")
 
-    def array(self, value: Value, item: str) -> None:
+    def array(self, value: WireValue, item: str) -> None:
         length = self.source.name("n")
         self.array_guard(item)
         self.source.line(f"{length} = len({item})")
@@ -383,10 +391,10 @@ def unknown_tags(parts: list[bytes], unknown: Any, declared: frozenset[int]) -> 
     """Return a tag section: the known fields' ``parts``, then the unknown ones, which always have higher numbers."""
     previous = -1
     for pair in exact_items(unknown):
-        if not holds(pair, tuple):
+        if not is_any_of(pair, tuple):
             raise MalformedError
         tag, raw = exact_items(pair)
-        if not holds(tag, int):
+        if not is_any_of(tag, int):
             raise MalformedError
         tag = index(tag)
         if not previous < tag <= MAX_TAG or tag in declared:

@@ -16,19 +16,19 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafka_msgs.codec.ops import Op
-from kafka_msgs.codec.plan import Absent, Step, StructPlan, Value
+from kafka_msgs.codec.plan import AbsentField, Step, StructPlan, WireValue
 from kafka_msgs.schema import attribute_names
 
 __all__ = [
     "NotExactError",
-    "differs",
+    "compile_differs",
+    "differs_from_default",
     "exact_bytes",
     "exact_items",
     "exact_struct",
-    "faster_differs",
-    "holds",
+    "is_any_of",
     "is_set",
-    "leaf_differs",
+    "leaf_differs_from_default",
     "uuid_bytes",
 ]
 
@@ -44,7 +44,7 @@ class NotExactError(ValueError):
     """A value that does not have content of the required type."""
 
 
-def holds(value: Any, *kinds: type[Any]) -> bool:
+def is_any_of(value: Any, *kinds: type[Any]) -> bool:
     """Whether a value has one of these types. ``isinstance`` would also trust its ``__class__``."""
     return issubclass(type(value), kinds)
 
@@ -53,9 +53,9 @@ def exact_items(value: Any) -> tuple[Any, ...]:
     """Return the elements of a tuple or a list; raises ``NotExactError``."""
     if type(value) is tuple:
         return value
-    if holds(value, tuple):
+    if is_any_of(value, tuple):
         return tuple.__getitem__(value, _EVERYTHING)
-    if holds(value, list):
+    if is_any_of(value, list):
         return tuple(list.__getitem__(value, _EVERYTHING))
     raise NotExactError
 
@@ -64,9 +64,9 @@ def exact_bytes(value: Any) -> bytes:
     """Return the content of bytes, of a bytearray or of a memoryview; raises ``NotExactError``."""
     if type(value) is bytes:
         return value
-    if holds(value, bytes):
+    if is_any_of(value, bytes):
         return bytes.__getitem__(value, _EVERYTHING)
-    if holds(value, bytearray, memoryview):
+    if is_any_of(value, bytearray, memoryview):
         return bytes(memoryview(value))
     raise NotExactError
 
@@ -75,7 +75,7 @@ def exact_struct(cls: type[Any], value: Any) -> Any:
     """Return an instance of exactly a class with the fields of an instance; raises ``NotExactError``."""
     if type(value) is cls:
         return value
-    if not holds(value, cls):
+    if not is_any_of(value, cls):
         raise NotExactError
     made = object.__new__(cls)
     for name in attribute_names(cls):
@@ -86,7 +86,7 @@ def exact_struct(cls: type[Any], value: Any) -> Any:
 
 def uuid_bytes(value: Any) -> bytes:
     """Return the 16 bytes of a UUID; raises ``NotExactError``."""
-    if not holds(value, UUID):
+    if not is_any_of(value, UUID):
         raise NotExactError
     try:
         return int.to_bytes(_uuid_number(value), 16, "big")
@@ -96,12 +96,12 @@ def uuid_bytes(value: Any) -> bytes:
 
 def is_set(items: Any) -> bool:
     """Whether a field whose default is an empty array holds anything else."""
-    if holds(items, tuple):
+    if is_any_of(items, tuple):
         return tuple.__len__(items) > 0
-    return not holds(items, list) or list.__len__(items) > 0
+    return not is_any_of(items, list) or list.__len__(items) > 0
 
 
-def differs(value: Value, default: Any, item: Any) -> bool:
+def differs_from_default(value: WireValue, default: Any, item: Any) -> bool:
     """Whether a value is not the default of its field, as Kafka compares (-0.0 is 0.0; NaN never equals; [] is ()).
 
     A value that the field cannot hold is not its default. ``__eq__`` of a message class is never called. So a struct
@@ -113,10 +113,10 @@ def differs(value: Value, default: Any, item: Any) -> bool:
         return item is not default and _struct_differs(value.inner, item)
     if value.op is Op.ARRAY:
         return is_set(item)
-    return leaf_differs(value.op, default, item)
+    return leaf_differs_from_default(value.op, default, item)
 
 
-def leaf_differs(op: int, default: Any, item: Any) -> bool:
+def leaf_differs_from_default(op: int, default: Any, item: Any) -> bool:
     """Whether a value that is not an array or a struct is not the default of its field; neither is None."""
     try:
         return bool(_content(_OPS[op], item) != _content(_OPS[op], default))
@@ -127,7 +127,7 @@ def leaf_differs(op: int, default: Any, item: Any) -> bool:
 def _content(op: Op, item: Any) -> Any:
     """Return the content of a value that is not an array or a struct, as an object of a built-in type."""
     if op is Op.STRING:
-        if not holds(item, str):
+        if not is_any_of(item, str):
             raise NotExactError
         return str.__str__(item)
     if op in (Op.BYTES, Op.RECORDS):
@@ -145,22 +145,22 @@ def _content(op: Op, item: Any) -> Any:
 
 def _struct_differs(plan: StructPlan, item: Any) -> bool:
     """Whether a field of a struct differs from its default. Only a struct with all defaults can be a default."""
-    if not holds(item, plan.cls):
+    if not is_any_of(item, plan.cls):
         return True
     item = exact_struct(plan.cls, item)
-    fields: tuple[Step | Absent, ...] = (*plan.steps, *plan.tagged, *plan.absent)
+    fields: tuple[Step | AbsentField, ...] = (*plan.steps, *plan.tagged, *plan.absent)
     return is_set(item.unknown_tagged_fields) or any(
-        differs(each.value, each.default, getattr(item, each.attribute)) for each in fields
+        differs_from_default(each.value, each.default, getattr(item, each.attribute)) for each in fields
     )
 
 
-def faster_differs(field: Step | Absent) -> Callable[[Any], bool]:
-    """Return ``differs`` of one field, in a form that is fast for many calls.
+def compile_differs(field: Step | AbsentField) -> Callable[[Any], bool]:
+    """Return ``differs_from_default`` of one field, in a form that is fast for many calls.
 
     First the values of a struct are compared as a whole, if they have exactly the types of the defaults. Then only
     numbers and text are compared.
     """
-    slowly = partial(differs, field.value, field.default)
+    slowly = partial(differs_from_default, field.value, field.default)
     if field.value.op is not Op.STRUCT or field.default is None:
         return slowly
     cls, names = field.value.inner.cls, attribute_names(field.value.inner.cls)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka_msgs._backend import BACKENDS, backend, implementation
-from kafka_msgs.codec.explain import Executor, Functions, PartFunctions, guarded
+from kafka_msgs._backend import BACKENDS, backend, backend_module
+from kafka_msgs.codec.explain import CodecFunctions, Executor, PartFunctions, with_explained_errors
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan
 
 __all__ = ["EXECUTORS", "part_functions"]
 
 
-def _reference(plan: Plan, options: CodecOptions) -> Functions:
+def _reference(plan: Plan, options: CodecOptions) -> CodecFunctions:
     from kafka_msgs.codec import reference
 
     def encode(message: Any) -> bytes:
@@ -21,22 +21,22 @@ def _reference(plan: Plan, options: CodecOptions) -> Functions:
     def decode_at(data: bytes, offset: int) -> tuple[Any, int]:
         return reference.decode(plan, data, offset, options)
 
-    return guarded(plan, options, encode, decode_at)
+    return with_explained_errors(plan, options, encode, decode_at)
 
 
-def _python(plan: Plan, options: CodecOptions) -> Functions:
-    functions: Functions = implementation("kafka_msgs.codec", "python").functions(plan, options)
+def _python(plan: Plan, options: CodecOptions) -> CodecFunctions:
+    functions: CodecFunctions = backend_module("kafka_msgs.codec", "python").functions(plan, options)
     return functions
 
 
-def _native(plan: Plan, options: CodecOptions) -> Functions:
-    functions: Functions = implementation("kafka_msgs.codec", "c").functions(plan, options)
+def _native(plan: Plan, options: CodecOptions) -> CodecFunctions:
+    functions: CodecFunctions = backend_module("kafka_msgs.codec", "c").functions(plan, options)
     return functions
 
 
 def part_functions(plan: Plan, options: CodecOptions, executor: str | None = None) -> PartFunctions:
     """Return the functions of a part of a plan, by default those of the backend in use."""
-    functions: PartFunctions = implementation("kafka_msgs.codec", executor or backend()).part_functions(plan, options)
+    functions: PartFunctions = backend_module("kafka_msgs.codec", executor or backend()).part_functions(plan, options)
     return functions
 
 

@@ -6,9 +6,9 @@ input costs nothing extra, and refused input a constant. Without a location, or 
 processes the whole input. If it finds no error either, one of the two has a bug. That is an ``InternalError``.
 The reference is imported at the first error: most programs meet none.
 
-This module owns ``Functions``, the functions that an executor makes of a plan. ``guarded`` adds the errors to the
-functions of an executor in Python. The C core calls ``encode_failure``, ``decode_failure`` and ``trailing_data``
-itself.
+This module owns ``CodecFunctions``, the functions that an executor makes of a plan. ``with_explained_errors`` adds the
+errors to the functions of an executor in Python. The C core calls ``encode_failure``, ``decode_failure`` and
+``trailing_data`` itself.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from kafka_msgs.codec.options import Buffer, CodecOptions, as_bytes
+from kafka_msgs.codec.options import Buffer, CodecOptions, buffer_bytes
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.errors import DecodeError, EncodeError, InternalError, TrailingDataError
 
 __all__ = [
+    "CodecFunctions",
     "Edit",
     "Executor",
-    "Functions",
     "Locator",
     "PartFunctions",
-    "checked",
+    "checked_buffer",
     "decode_failure",
     "edit_failure",
     "encode_failure",
-    "guarded",
     "trailing_data",
+    "with_explained_errors",
 ]
 
 
-class Functions(NamedTuple):
+class CodecFunctions(NamedTuple):
     """The functions of a codec. ``Codec`` describes them."""
 
     encode: Callable[[Any], bytes]
@@ -54,7 +54,7 @@ class PartFunctions(NamedTuple):
 Edit: TypeAlias = Callable[[Any], Any]
 """Gets the value of a field, and returns the value to write. The same object means: no change."""
 
-Executor = Callable[[Plan, CodecOptions], Functions]
+Executor = Callable[[Plan, CodecOptions], CodecFunctions]
 """An executor makes the functions of one plan."""
 
 
@@ -109,7 +109,7 @@ def edit_failure(
 
     _forget_frames(failure)
     try:
-        reference.RefusedEdit(plan, data, offset, options, at, value).patched()
+        reference.EditErrorFinder(plan, data, offset, options, at, value).patched()
     except EncodeError as error:
         _forget_frames(error)
         return error
@@ -140,21 +140,21 @@ def _forget_frames(failure: Exception) -> None:
     failure.__traceback__ = failure.__context__ = None
 
 
-def checked(buffer: Buffer, offset: int) -> bytes:
+def checked_buffer(buffer: Buffer, offset: int) -> bytes:
     """Return the bytes of a buffer; raises ``ValueError`` for an offset outside it."""
-    data = as_bytes(buffer)
+    data = buffer_bytes(buffer)
     if not 0 <= offset <= len(data):
         raise ValueError(f"offset {offset} is outside a buffer of {len(data)} bytes")
     return data
 
 
-def guarded(
+def with_explained_errors(
     plan: Plan,
     options: CodecOptions,
     encode: Callable[[Any], bytes],
     decode_at: Callable[[bytes, int], tuple[Any, int]],
     locate: Locator = lambda data, offset: None,
-) -> Functions:
+) -> CodecFunctions:
     """Return functions that explain the failures of ``encode(message)`` and ``decode_at(data, offset)``."""
 
     def explained_encode(message: Any) -> bytes:
@@ -166,7 +166,7 @@ def guarded(
             raise encode_failure(plan, options, message, failure) from None
 
     def read(buffer: Buffer, offset: int = 0) -> tuple[Any, int]:
-        data = checked(buffer, offset)
+        data = checked_buffer(buffer, offset)
         try:
             return decode_at(data, offset)
         except (MemoryError, RecursionError):
@@ -176,10 +176,10 @@ def guarded(
             raise decode_failure(plan, options, data, offset, failure, locate(data, offset)) from None
 
     def decode(data: Buffer, offset: int = 0) -> Any:
-        buffer = as_bytes(data)
+        buffer = buffer_bytes(data)
         message, end = read(buffer, offset)
         if end != len(buffer):
             raise trailing_data(plan, end, len(buffer))
         return message
 
-    return Functions(explained_encode, decode, read)
+    return CodecFunctions(explained_encode, decode, read)

@@ -20,13 +20,13 @@ from typing import Any, Final, Literal, NoReturn, TypeVar, get_args
 from uuid import UUID
 
 from kafka_msgs.codec import CodecOptions, codec_for
-from kafka_msgs.codec.exact import differs
+from kafka_msgs.codec.exact import differs_from_default
 from kafka_msgs.codec.ops import Op
-from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.plan import Plan, Step, StructPlan, WireValue
 from kafka_msgs.errors import JsonFormError, OptionError, shown
 from kafka_msgs.primitive_types import Kind
 from kafka_msgs.primitives import uuid_from_bytes
-from kafka_msgs.schema import Described
+from kafka_msgs.schema import MessageStruct
 
 __all__ = ["RecordsForm", "from_json", "to_json"]
 
@@ -34,13 +34,13 @@ RecordsForm = Literal["base64", "empty", "size"]
 """How records are shown: their bytes, an empty string (Kafka's converters), or only ``<field>SizeInBytes``."""
 
 _RECORDS_FORMS: Final[tuple[RecordsForm, ...]] = get_args(RecordsForm)
-M = TypeVar("M", bound=Described)
+M = TypeVar("M", bound=MessageStruct)
 
 _ANY_TEXT = CodecOptions(utf8_errors="surrogateescape")
 """Accepts every message that can be decoded, with any options."""
 
 
-def to_json(message: Described, version: int, records: RecordsForm = "base64") -> dict[str, Any]:
+def to_json(message: MessageStruct, version: int, records: RecordsForm = "base64") -> dict[str, Any]:
     """Return the JSON form of a message at a version, as objects that ``json.dumps`` accepts.
 
     Raises ``UnsupportedVersionError``, ``EncodeError`` for a message that the version cannot carry, and ``OptionError``
@@ -77,7 +77,7 @@ class _Writer:
         for step in plan.steps:
             self.field(step, getattr(item, step.attribute), result)
         for step in plan.tagged:
-            if differs(step.value, step.default, getattr(item, step.attribute)):
+            if differs_from_default(step.value, step.default, getattr(item, step.attribute)):
                 self.field(step, getattr(item, step.attribute), result)
         return result
 
@@ -87,7 +87,7 @@ class _Writer:
         else:
             result[step.json_name] = self.value(step.value, item)
 
-    def value(self, value: Value, item: Any) -> Any:
+    def value(self, value: WireValue, item: Any) -> Any:
         if item is None:
             return None
         if value.op is Op.ARRAY:
@@ -127,7 +127,7 @@ class _Reader:
         other = next(key for key in obj if key not in known)
         self.fail(f"{path}.{other}", f"not a field of this version, which has {', '.join(known) or 'none'}")
 
-    def value(self, value: Value, obj: Any, path: str) -> Any:
+    def value(self, value: WireValue, obj: Any, path: str) -> Any:
         if obj is None:
             if not value.nullable:
                 self.fail(path, "null, which this version does not allow")

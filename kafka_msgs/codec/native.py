@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka_msgs._core import extension
 from kafka_msgs.codec.explain import (
-    Functions,
+    CodecFunctions,
     PartFunctions,
     decode_failure,
     edit_failure,
@@ -21,17 +21,17 @@ from kafka_msgs.codec.explain import (
 )
 from kafka_msgs.codec.ops import LengthFlag, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
+from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan, WireValue
 
 __all__ = ["functions", "part_functions"]
 
 _UNLIMITED = 2**63 - 1
 
 
-def functions(plan: Plan, options: CodecOptions) -> Functions:
+def functions(plan: Plan, options: CodecOptions) -> CodecFunctions:
     """Return the functions of a plan."""
     core = _core(plan, options, partial(encode_failure, plan, options))
-    return Functions(core.encode, core.decode, core.read)
+    return CodecFunctions(core.encode, core.decode, core.read)
 
 
 def part_functions(plan: Plan, options: CodecOptions) -> PartFunctions:
@@ -79,7 +79,7 @@ class _Lowering:
             tuple(plan.inactive_tags),
         )
 
-    def step(self, cls: type[Any], step: Step | Absent) -> tuple[Any, ...]:
+    def step(self, cls: type[Any], step: Step | AbsentField) -> tuple[Any, ...]:
         value = step.value
         item = value.item if value.op is Op.ARRAY else value
         nested = self.numbers[item.inner] if item.op is Op.STRUCT else -1
@@ -94,7 +94,7 @@ class _Lowering:
             nested,
             (step.tag if isinstance(step, Step) else None) or 0,
             step.default,
-            isinstance(step, Absent) and step.ignorable,
+            isinstance(step, AbsentField) and step.ignorable,
             getattr(cls, step.attribute),
             -edit if each else edit,
         )
@@ -103,7 +103,7 @@ class _Lowering:
 def _innermost_first(plan: StructPlan, seen: set[StructPlan]) -> Iterator[StructPlan]:
     """Yield a struct behind all that it contains, each once."""
     seen.add(plan)
-    fields: tuple[Step | Absent, ...] = (*plan.steps, *plan.tagged, *plan.absent)
+    fields: tuple[Step | AbsentField, ...] = (*plan.steps, *plan.tagged, *plan.absent)
     for each in fields:
         item = each.value.element or each.value
         if item.struct is not None and item.struct not in seen:
@@ -111,7 +111,7 @@ def _innermost_first(plan: StructPlan, seen: set[StructPlan]) -> Iterator[Struct
     yield plan
 
 
-def _flags(value: Value) -> int:
+def _flags(value: WireValue) -> int:
     return (
         LengthFlag.COMPACT * value.compact
         | LengthFlag.NULLABLE * value.nullable

@@ -6,15 +6,15 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from kafka_msgs.option_checks import choice, flag, instance, whole
+from kafka_msgs.option_checks import int_range, is_bool, is_instance, one_of
 
-__all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "Buffer", "CodecOptions", "DecodeBudget", "as_bytes"]
+__all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "Buffer", "CodecOptions", "DecodeBudget", "buffer_bytes"]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Input of decoding. ``bytes`` is read in place. The other types are copied once."""
 
 
-def as_bytes(buffer: Buffer) -> bytes:
+def buffer_bytes(buffer: Buffer) -> bytes:
     """Return the bytes of any buffer, without a copy of ``bytes``. Raises ``TypeError`` for other objects."""
     return buffer if isinstance(buffer, bytes) else bytes(memoryview(buffer))
 
@@ -29,9 +29,9 @@ class DecodeBudget:
     be. Raises ``OptionError`` for a value that is not a whole number from 0.
     """
 
-    elements: int = field(default=4_000_000, validator=whole())
-    bytes: int = field(default=256 * 1024 * 1024, validator=whole())
-    depth: int = field(default=64, validator=whole())
+    elements: int = field(default=4_000_000, validator=int_range())
+    bytes: int = field(default=256 * 1024 * 1024, validator=int_range())
+    depth: int = field(default=64, validator=int_range())
 
 
 DEFAULT_BUDGET: Final = DecodeBudget()
@@ -49,10 +49,10 @@ class CodecOptions:
     Raises ``OptionError``.
     """
 
-    budget: DecodeBudget = field(default=DEFAULT_BUDGET, validator=instance(DecodeBudget))
-    memoryview_records: bool = field(default=False, validator=flag())
+    budget: DecodeBudget = field(default=DEFAULT_BUDGET, validator=is_instance(DecodeBudget))
+    memoryview_records: bool = field(default=False, validator=is_bool())
     utf8_errors: Literal["strict", "surrogateescape", "replace"] = field(
-        default="strict", validator=choice("strict", "surrogateescape", "replace")
+        default="strict", validator=one_of("strict", "surrogateescape", "replace")
     )
 
 

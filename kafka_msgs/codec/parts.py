@@ -15,15 +15,15 @@ from typing import Any, Generic, TypeVar
 
 from kafka_msgs.codec import codec_for
 from kafka_msgs.codec.executors import part_functions
-from kafka_msgs.codec.explain import Edit, PartFunctions, checked
+from kafka_msgs.codec.explain import Edit, PartFunctions, checked_buffer
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.plan import Plan, compile_plan
-from kafka_msgs.codec.selection import select
-from kafka_msgs.schema import Described
+from kafka_msgs.codec.selection import select_fields
+from kafka_msgs.schema import MessageStruct
 
 __all__ = ["Edit", "Patch", "Peek"]
 
-M = TypeVar("M", bound=Described)
+M = TypeVar("M", bound=MessageStruct)
 
 
 class Peek(Generic[M]):
@@ -85,7 +85,7 @@ def _part(cls: type[Any], version: int, paths: tuple[str, ...], options: CodecOp
         found = cls._codecs.get((version, options, paths))
     if found is None:
         plan = compile_plan(cls, version)
-        part = plan if paths == ("",) else select(plan, paths)
+        part = plan if paths == ("",) else select_fields(plan, paths)
         functions = _whole(cls, version, options) if part is plan else part_functions(part, options)
         found = cls._codecs.setdefault((plan.version, options, paths), (part, functions))
     return found
@@ -96,7 +96,7 @@ def _whole(cls: type[Any], version: int, options: CodecOptions) -> PartFunctions
     codec = codec_for(cls, version, options)
 
     def patch(buffer: Buffer, offset: int, edits: tuple[Edit, ...]) -> bytes:
-        data = checked(buffer, offset)
+        data = checked_buffer(buffer, offset)
         old, end = codec.read(data, offset)
         new = edits[0](old)
         return data if new is old else b"".join((data[:offset], codec.encode(new), data[end:]))

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
-from kafka_msgs.codec.plan import Step, StructPlan, Value
+from kafka_msgs.codec.plan import Step, StructPlan, WireValue
 from kafka_msgs.primitives import read_uvarint
 
-__all__ = ["FAILURES", "Pass", "passers"]
+__all__ = ["FAILURES", "Skipper", "compile_skippers"]
 
-Pass: TypeAlias = Callable[[memoryview, int, int, list[int]], int]
+Skipper: TypeAlias = Callable[[memoryview, int, int, list[int]], int]
 """Gets data, a position, the end, and in a list the elements that the budget has left; returns the next position."""
 
 FAILURES: Final = (IndexError, ValueError, struct.error)
@@ -25,7 +25,7 @@ FAILURES: Final = (IndexError, ValueError, struct.error)
 _UNPACK: Final = {2: struct.Struct(">h").unpack_from, 4: struct.Struct(">i").unpack_from}
 
 
-def passers(plan: StructPlan) -> dict[int, Pass]:
+def compile_skippers(plan: StructPlan) -> dict[int, Skipper]:
     """Return the functions of a part of a plan, by the ``id`` of the skipped step."""
     return {id(step): _passer(step.value) for step in _skipped(plan)}
 
@@ -43,7 +43,7 @@ def _skipped(plan: StructPlan) -> Iterator[Step]:
             yield from _skipped(value.inner)
 
 
-def _passer(value: Value) -> Pass:
+def _passer(value: WireValue) -> Skipper:
     if value.op in FIXED:
         return _fixed(FIXED[value.op][1])
     if value.op is Op.ARRAY:
@@ -53,7 +53,7 @@ def _passer(value: Value) -> Pass:
     return _sized(value)
 
 
-def _fixed(size: int) -> Pass:
+def _fixed(size: int) -> Skipper:
     return lambda data, pos, end, left: _within(pos + size, end)
 
 
@@ -63,7 +63,7 @@ def _within(pos: int, end: int) -> int:
     return pos
 
 
-def _length(value: Value) -> Callable[[memoryview, int], tuple[int, int]]:
+def _length(value: WireValue) -> Callable[[memoryview, int], tuple[int, int]]:
     """Return a function that reads a length: -1 for a null. It refuses a null that is not allowed."""
     size = value.op.length_size
     unpack = _UNPACK[size]
@@ -84,7 +84,7 @@ def _length(value: Value) -> Callable[[memoryview, int], tuple[int, int]]:
     return compact if value.compact else classic
 
 
-def _sized(value: Value) -> Pass:
+def _sized(value: WireValue) -> Skipper:
     read, limit = _length(value), MAX_STRING if value.op is Op.STRING else MAX_LENGTH
 
     def pass_sized(data: memoryview, pos: int, end: int, left: list[int]) -> int:
@@ -98,7 +98,7 @@ def _sized(value: Value) -> Pass:
     return pass_sized
 
 
-def _array(value: Value) -> Pass:
+def _array(value: WireValue) -> Skipper:
     read, least, item = _length(value), value.item.min_size, _passer(value.item)
     size = FIXED[value.item.op][1] if value.item.op in FIXED else 0
 
@@ -118,7 +118,7 @@ def _array(value: Value) -> Pass:
     return pass_array
 
 
-def _nullable_struct(value: Value) -> Pass:
+def _nullable_struct(value: WireValue) -> Skipper:
     inner = _struct(value.inner)
 
     def pass_nullable_struct(data: memoryview, pos: int, end: int, left: list[int]) -> int:
@@ -132,9 +132,9 @@ def _nullable_struct(value: Value) -> Pass:
     return pass_nullable_struct
 
 
-def _struct(plan: StructPlan) -> Pass:
+def _struct(plan: StructPlan) -> Skipper:
     """Return the function of a struct: adjacent fields of fixed size are passed over at once."""
-    parts: list[tuple[int, Pass]] = []
+    parts: list[tuple[int, Skipper]] = []
     run = 0
     for step in plan.steps:
         if step.value.op in FIXED:
@@ -153,7 +153,7 @@ def _struct(plan: StructPlan) -> Pass:
     return pass_struct
 
 
-def _tags(plan: StructPlan) -> Pass:
+def _tags(plan: StructPlan) -> Skipper:
     def pass_tags(data: memoryview, pos: int, end: int, left: list[int]) -> int:
         count, pos = read_uvarint(data, pos)
         previous = -1

@@ -14,14 +14,14 @@ from typing import Any, Self, dataclass_transform
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, Op
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.primitive_types import PRIMITIVES
-from kafka_msgs.schema import Described, FieldInfo, fields
-from kafka_msgs.versions import whole_number
+from kafka_msgs.schema import FieldInfo, MessageStruct, fields
+from kafka_msgs.versions import version_number
 
-__all__ = ["Absent", "Plan", "Step", "StructPlan", "Value", "compile_plan"]
+__all__ = ["AbsentField", "Plan", "Step", "StructPlan", "WireValue", "compile_plan"]
 
 
 @dataclass_transform(eq_default=False, frozen_default=True)
-class _Facts:
+class _PlanNode:
     """Base of the parts of a plan: made of the annotated attributes, and never changed.
 
     attrs would take longer to make these classes than they take to make a plan, and the first message of a process
@@ -31,12 +31,12 @@ class _Facts:
     def __init__(self, *values: Any, **named: Any) -> None:
         self.__dict__.update(zip(self.__annotations__, values, strict=False), **named)
 
-    def but(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> Self:
         """Return a copy with changes."""
         return type(self)(**{name: getattr(self, name) for name in self.__annotations__} | changes)
 
 
-class Value(_Facts):
+class WireValue(_PlanNode):
     """How one value is written.
 
     A ``compact`` length is an unsigned varint of the length plus 1, and 0 is null (KIP-482). Other lengths are int16 or
@@ -48,7 +48,7 @@ class Value(_Facts):
     compact: bool = False
     nullable: bool = False
     zero_copy: bool = False
-    element: Value | None = None
+    element: WireValue | None = None
     struct: StructPlan | None = None
 
     @property
@@ -76,7 +76,7 @@ class Value(_Facts):
         return self.struct
 
     @property
-    def item(self) -> Value:
+    def item(self) -> WireValue:
         """How one element of an array is written."""
         assert self.element is not None, "only arrays have elements"
         return self.element
@@ -92,7 +92,7 @@ class Value(_Facts):
         return " ".join(words)
 
 
-class Step(_Facts):
+class Step(_PlanNode):
     """One field on the wire. It is positional if ``tag`` is None. Otherwise it is in the tag section, unless
     default.
 
@@ -102,7 +102,7 @@ class Step(_Facts):
 
     attribute: str
     json_name: str
-    value: Value
+    value: WireValue
     default: Any
     tag: int | None = None
     skipped: bool = False
@@ -110,17 +110,17 @@ class Step(_Facts):
     each: bool = False
 
 
-class Absent(_Facts):
+class AbsentField(_PlanNode):
     """A field that this version does not have. Decoding gives ``default``. Another value fails, unless ignorable."""
 
     attribute: str
     json_name: str
-    value: Value
+    value: WireValue
     default: Any
     ignorable: bool
 
 
-class StructPlan(_Facts):
+class StructPlan(_PlanNode):
     """The steps of one struct at one version.
 
     ``tagged`` is in ascending order of tag. ``inactive_tags`` are numbers that the definition declares but that are not
@@ -132,7 +132,7 @@ class StructPlan(_Facts):
     flexible: bool
     steps: tuple[Step, ...]
     tagged: tuple[Step, ...]
-    absent: tuple[Absent, ...]
+    absent: tuple[AbsentField, ...]
     inactive_tags: frozenset[int]
     partial: bool = False
 
@@ -167,7 +167,7 @@ class StructPlan(_Facts):
         return self.inactive_tags | {step.tag for step in self.tagged if step.tag is not None}
 
 
-class Plan(_Facts):
+class Plan(_PlanNode):
     """A message at one version."""
 
     cls: type[Any]
@@ -202,13 +202,13 @@ def _lines(plan: StructPlan, indent: str) -> Iterator[str]:
         yield f"{indent}inactive tags: {', '.join(map(str, sorted(plan.inactive_tags)))}"
 
 
-def compile_plan(cls: type[Described], version: int) -> Plan:
+def compile_plan(cls: type[MessageStruct], version: int) -> Plan:
     """Resolve a message class at one version; raise ``UnsupportedVersionError`` when it has no such version.
 
     A version is a whole number; a bool is not one.
     """
     info = cls.INFO
-    number = whole_number(version)
+    number = version_number(version)
     if number is None or number not in info.versions:
         raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
     return Plan(cls, number, _Resolver(number, number in info.flexible).struct(cls))
@@ -237,7 +237,7 @@ class _Resolver:
             steps=tuple(self.step(info) for info in present if info not in tagged),
             tagged=tuple(sorted((self.step(info) for info in tagged), key=lambda step: step.tag or 0)),
             absent=tuple(
-                Absent(info.attribute, info.json_name, self.value(info, None), info.default, info.ignorable)
+                AbsentField(info.attribute, info.json_name, self.value(info, None), info.default, info.ignorable)
                 for info in fields(cls)
                 if self.version not in info.versions
             ),
@@ -250,19 +250,19 @@ class _Resolver:
         tag = info.tag if self.version in info.tagged else None
         return Step(info.attribute, info.json_name, self.value(info, tag), info.default, tag)
 
-    def value(self, info: FieldInfo, tag: int | None) -> Value:
+    def value(self, info: FieldInfo, tag: int | None) -> WireValue:
         compact = self.flexible and (info.flexible is None or self.version in info.flexible)
         nullable = self.version in info.nullable
         op = PRIMITIVES.get(info.element_type, Op.STRUCT)
         if info.is_array:
-            return Value(Op.ARRAY, compact, nullable, element=self.scalar(op, info, compact))
+            return WireValue(Op.ARRAY, compact, nullable, element=self.scalar(op, info, compact))
         if op is Op.STRUCT:
             # The marker of a nullable struct is an int8 among the positional fields and a varint in a tag.
-            return Value(op, tag is not None and nullable, nullable, struct=self.struct(info.struct or type(None)))
-        return Value(op, compact and op not in FIXED, nullable, info.zero_copy or op is Op.RECORDS)
+            return WireValue(op, tag is not None and nullable, nullable, struct=self.struct(info.struct or type(None)))
+        return WireValue(op, compact and op not in FIXED, nullable, info.zero_copy or op is Op.RECORDS)
 
-    def scalar(self, op: Op, info: FieldInfo, compact: bool) -> Value:
+    def scalar(self, op: Op, info: FieldInfo, compact: bool) -> WireValue:
         """An element of an array: never nullable, a struct without a marker."""
         if op is Op.STRUCT:
-            return Value(op, struct=self.struct(info.struct or type(None)))
-        return Value(op, compact and op not in FIXED)
+            return WireValue(op, struct=self.struct(info.struct or type(None)))
+        return WireValue(op, compact and op not in FIXED)

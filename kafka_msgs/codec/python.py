@@ -8,9 +8,9 @@ from typing import Any
 from kafka_msgs.codec import reference
 from kafka_msgs.codec.emit_decode import decode_source
 from kafka_msgs.codec.emit_encode import encode_source
-from kafka_msgs.codec.explain import Edit, Functions, Locator, PartFunctions, checked, guarded
+from kafka_msgs.codec.explain import CodecFunctions, Edit, Locator, PartFunctions, checked_buffer, with_explained_errors
 from kafka_msgs.codec.options import Buffer, CodecOptions, DecodeBudget
-from kafka_msgs.codec.passing import passers
+from kafka_msgs.codec.passing import compile_skippers
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.codec.source import MalformedError
 
@@ -22,23 +22,23 @@ _TRACED_FROM = 4096
 """
 
 
-def functions(plan: Plan, options: CodecOptions) -> Functions:
+def functions(plan: Plan, options: CodecOptions) -> CodecFunctions:
     """Return the functions of a plan, for encoding and decoding."""
     encode = encode_source(plan, options).build("encode", f"<kafka_msgs encode {plan.name} v{plan.version}>")
-    return guarded(plan, options, encode, _decode_at(plan, options), _locator(plan, options))
+    return with_explained_errors(plan, options, encode, _decode_at(plan, options), _locator(plan, options))
 
 
 def part_functions(plan: Plan, options: CodecOptions) -> PartFunctions:
     """Return the functions of a part of a plan: the reference interpreter, with faster ways to pass over fields."""
-    fast = passers(plan.root)
+    fast = compile_skippers(plan.root)
 
     def read(buffer: Buffer, offset: int = 0) -> tuple[Any, int]:
-        decoder = reference.Decoder(plan, checked(buffer, offset), offset, options)
+        decoder = reference.Decoder(plan, checked_buffer(buffer, offset), offset, options)
         decoder.passers = fast
         return decoder.message(), decoder.position
 
     def patch(buffer: Buffer, offset: int, edits: tuple[Edit, ...]) -> bytes:
-        patcher = reference.Patcher(plan, checked(buffer, offset), offset, options, edits)
+        patcher = reference.Patcher(plan, checked_buffer(buffer, offset), offset, options, edits)
         patcher.passers = fast
         return patcher.patched()
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
-from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan
+from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan
 from kafka_msgs.errors import OptionError, UnknownColumnError
-from kafka_msgs.schema import Described, FieldInfo, fields
+from kafka_msgs.schema import FieldInfo, MessageStruct, fields
 
-__all__ = ["check_paths", "select"]
+__all__ = ["check_paths", "select_fields"]
 
 ELEMENTS: Final = "[]"
 
@@ -22,7 +22,7 @@ _Tree: TypeAlias = "dict[str, _Tree | int]"
 """The paths below a field, by their next part, or the number of the path that ends here."""
 
 
-def select(plan: Plan, paths: Sequence[str]) -> Plan:
+def select_fields(plan: Plan, paths: Sequence[str]) -> Plan:
     """Return the part of a plan that reads the fields of ``paths``; an edit has the number of its path.
 
     The message ends behind the last chosen field if no chosen field is tagged: what follows need not be read. A path
@@ -31,10 +31,10 @@ def select(plan: Plan, paths: Sequence[str]) -> Plan:
     root = _part(plan.root, check_paths(plan.cls, plan.version, paths))
     if all(step.skipped for step in root.tagged):
         root = _shortened(root)
-    return plan.but(root=root)
+    return plan.replace(root=root)
 
 
-def check_paths(cls: type[Described], version: int, paths: Sequence[str]) -> _Tree:
+def check_paths(cls: type[MessageStruct], version: int, paths: Sequence[str]) -> _Tree:
     """Return the tree of paths of a message.
 
     Raises ``UnknownColumnError`` for a path that no version has, and ``OptionError`` for a path within another one.
@@ -49,7 +49,7 @@ def check_paths(cls: type[Described], version: int, paths: Sequence[str]) -> _Tr
     return tree
 
 
-def _check_path(cls: type[Described], version: int, path: str, parts: Sequence[str]) -> None:
+def _check_path(cls: type[MessageStruct], version: int, path: str, parts: Sequence[str]) -> None:
     known: dict[str, FieldInfo | None] = {field.attribute: field for field in fields(cls)}
     for part in parts:
         if part not in known:
@@ -80,7 +80,7 @@ def _overlap(path: str) -> OptionError:
 
 
 def _part(plan: StructPlan, tree: _Tree) -> StructPlan:
-    return plan.but(
+    return plan.replace(
         steps=tuple(_chosen(step, tree.get(step.attribute)) for step in plan.steps),
         tagged=tuple(_chosen(step, tree.get(step.attribute)) for step in plan.tagged),
         partial=True,
@@ -89,23 +89,23 @@ def _part(plan: StructPlan, tree: _Tree) -> StructPlan:
 
 def _chosen(step: Step, choice: _Tree | int | None) -> Step:
     if choice is None:
-        return step.but(skipped=True)
+        return step.replace(skipped=True)
     if isinstance(choice, int):
-        return step.but(edit=choice)
+        return step.replace(edit=choice)
     value, inner = step.value, choice.get(ELEMENTS, choice)
     if isinstance(inner, int):
-        return step.but(edit=inner, each=True)
+        return step.replace(edit=inner, each=True)
     if ELEMENTS in choice:
-        return step.but(value=value.but(element=value.item.but(struct=_part(value.item.inner, inner))))
-    return step.but(value=value.but(struct=_part(value.inner, inner)))
+        return step.replace(value=value.replace(element=value.item.replace(struct=_part(value.item.inner, inner))))
+    return step.replace(value=value.replace(struct=_part(value.inner, inner)))
 
 
 def _shortened(plan: StructPlan) -> StructPlan:
     """Return a struct without what follows its last chosen field: those fields have their defaults."""
     end = max((number for number, step in enumerate(plan.steps, 1) if not step.skipped), default=0)
     left_out = tuple(_absent(step) for step in plan.steps[end:] + plan.tagged)
-    return plan.but(flexible=False, steps=plan.steps[:end], tagged=(), absent=plan.absent + left_out)
+    return plan.replace(flexible=False, steps=plan.steps[:end], tagged=(), absent=plan.absent + left_out)
 
 
-def _absent(step: Step) -> Absent:
-    return Absent(step.attribute, step.json_name, step.value, step.default, ignorable=True)
+def _absent(step: Step) -> AbsentField:
+    return AbsentField(step.attribute, step.json_name, step.value, step.default, ignorable=True)

@@ -1,9 +1,9 @@
 """What the two implementations of columns, ``native`` and ``python``, have in common.
 
-Both have a function ``decoder(message, version, type, options)``, which returns a ``Decode``, a function
-``encoder(message, version, type, prefix)``, which returns an ``Encode`` or None, and ``RecordColumns(names, unread)``,
-which is a ``RecordBuffer`` with columns out of ``COLLECTED``. They only detect that a row is bad. ``decode`` and
-``encode`` find the error.
+Both have a function ``decoder(message, version, type, options)``, which returns a ``ColumnDecoder``, a function
+``encoder(message, version, type, prefix)``, which returns an ``ColumnEncoder`` or None, and ``RecordColumns(names,
+unread)``, which is a ``RecordBuffer`` with columns out of ``COLLECTED_TYPES``. They only detect that a row is bad.
+``decode`` and ``encode`` find the error.
 """
 
 from __future__ import annotations
@@ -14,19 +14,28 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import pyarrow as pa
 
 from kafka_msgs.columns.types import RECORD_SCHEMA
-from kafka_msgs.records.batch import Run
+from kafka_msgs.records.batch import BatchRun
 
-__all__ = ["BATCH_LEVEL", "COLLECTED", "MAX_ARRAY", "MAX_SEQUENCE", "Decode", "Encode", "Part", "RecordBuffer"]
+__all__ = [
+    "BATCH_COLUMNS",
+    "COLLECTED_TYPES",
+    "MAX_ARRAY",
+    "MAX_SEQUENCE",
+    "ColumnDecoder",
+    "ColumnEncoder",
+    "RecordBuffer",
+    "RowSlice",
+]
 
 MAX_ARRAY: Final = 2**31 - 1
 """How many bytes always fit into one array, whose offsets have 32 bits."""
 
-COLLECTED: Final = {field.name: field.type for field in RECORD_SCHEMA if field.name != "timestamp_ms"} | {
+COLLECTED_TYPES: Final = {field.name: field.type for field in RECORD_SCHEMA if field.name != "timestamp_ms"} | {
     "timestamp": pa.int64()
 }
 """The columns that are collected, and their types. A timestamp is a number."""
 
-BATCH_LEVEL: Final = frozenset(
+BATCH_COLUMNS: Final = frozenset(
     {
         "timestamp_type",
         "batch_offset",
@@ -47,18 +56,18 @@ MAX_SEQUENCE: Final = 2**31 - 1
 """The highest sequence number of a record. After it comes 0."""
 
 
-class Part(NamedTuple):
+class RowSlice(NamedTuple):
     """Some consecutive rows: their values, and the numbers (from 0, in this part) of rows that were refused."""
 
     values: pa.Array
-    bad: list[int]
+    bad_rows: list[int]
 
 
-Decode: TypeAlias = Callable[[pa.Array], list[Part]]
+ColumnDecoder: TypeAlias = Callable[[pa.Array], list[RowSlice]]
 """Decodes a binary or large binary array, or a slice of one. The parts follow each other without a gap."""
 
 
-Encode: TypeAlias = Callable[[pa.StructArray, "pa.Array | None"], Iterable[Part]]
+ColumnEncoder: TypeAlias = Callable[[pa.StructArray, "pa.Array | None"], Iterable[RowSlice]]
 """Encodes a struct array, or a slice of one, with the versions of its rows where they are not all the same. ``encode``
 encodes the refused rows one by one. None encodes all rows so.
 """
@@ -67,7 +76,7 @@ encodes the refused rows one by one. None encodes all rows so.
 class RecordBuffer(Protocol):
     """Collects the records of batches as columns.
 
-    An ``unread`` buffer has columns out of ``BATCH_LEVEL``, and as many rows as the headers count records: it reads
+    An ``unread`` buffer has columns out of ``BATCH_COLUMNS``, and as many rows as the headers count records: it reads
     records only where a batch is too small for what its header counts, and in compressed message sets.
     """
 
@@ -79,7 +88,7 @@ class RecordBuffer(Protocol):
     def size(self) -> int:
         """The approximate size of their content in bytes."""
 
-    def extend(self, run: Run, start: int, rows: int, size: int) -> int:
+    def extend(self, run: BatchRun, start: int, rows: int, size: int) -> int:
         """Add the batches of a run from the byte ``start`` of its data on, until there are ``rows`` or ``size``.
 
         Returns the byte at which a batch starts that is not added: the columns are full, or this implementation

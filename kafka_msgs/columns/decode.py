@@ -15,28 +15,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
-from kafka_msgs.codec.options import as_bytes
+from kafka_msgs.codec.options import buffer_bytes
 from kafka_msgs.columns import python
-from kafka_msgs.columns.common import MAX_ARRAY, Decode, Part
+from kafka_msgs.columns.common import MAX_ARRAY, ColumnDecoder, RowSlice
 from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError, OptionError
-from kafka_msgs.option_checks import check_choice, check_whole
-from kafka_msgs.schema import Described
+from kafka_msgs.option_checks import check_choice, check_int
+from kafka_msgs.schema import MessageStruct
 
 __all__ = [
     "Column",
     "DecodedColumn",
     "OnBadRow",
-    "all_bad",
     "binary_column",
     "check_on_error",
     "decode_column",
     "error_column",
     "error_entry",
     "error_texts",
+    "iter_bad_rows",
 ]
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Buffer | None]"
@@ -45,7 +45,7 @@ Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Buffer | None]"
 OnBadRow: TypeAlias = Literal["null", "raise"]
 """The handling of a bad row: null with an entry in the errors, or an exception."""
 
-_IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
+_IMPLEMENTATION: Final = backend_module("kafka_msgs.columns")
 
 
 @frozen
@@ -75,7 +75,7 @@ class DecodedColumn:
 
 def decode_column(
     column: Column,
-    message: type[Described],
+    message: type[MessageStruct],
     version: int | None = None,
     *,
     columns: Iterable[str] | None = None,
@@ -96,7 +96,7 @@ def decode_column(
     ``on_error``, for ``workers`` below 1, and for options that keep what is not UTF-8, since Arrow's strings cannot.
     """
     check_on_error("decode_column", on_error)
-    check_whole("decode_column", "workers", workers, 1)
+    check_int("decode_column", "workers", workers, 1)
     if options.utf8_errors == "surrogateescape":
         reason = "it is one of strict, replace: Arrow strings are UTF-8"
         raise OptionError(source="decode_column", option="utf8_errors", value=options.utf8_errors, reason=reason)
@@ -104,7 +104,9 @@ def decode_column(
     type_ = arrow_type(message, version, columns=columns)
     # Only CPython replaces bytes that are not UTF-8.
     used = _IMPLEMENTATION if options.utf8_errors == "strict" else python
-    work = _Work(used.decoder(message, version, type_, options), _Explainer(message, version, options, on_error))
+    work = _ArrayDecoder(
+        used.decoder(message, version, type_, options), _Explainer(message, version, options, on_error)
+    )
     if not isinstance(source, pa.ChunkedArray):
         return work.array(source)
     return _over_chunks(work, source, type_, workers)
@@ -121,7 +123,7 @@ def binary_column(column: Any) -> Any:
     for data in column:
         if data is not None and not isinstance(data, Buffer):
             raise ColumnTypeError(column="", expected="of bytes", found=f"of {type(data).__name__}")
-    return pa.array([None if data is None else as_bytes(data) for data in column], pa.binary())
+    return pa.array([None if data is None else buffer_bytes(data) for data in column], pa.binary())
 
 
 def check_on_error(source: str, on_error: object) -> None:
@@ -133,7 +135,7 @@ class _Explainer:
     """Finds the errors of single bad rows."""
 
     def __init__(
-        self, message: type[Described], version: int | None, options: CodecOptions, on_error: OnBadRow
+        self, message: type[MessageStruct], version: int | None, options: CodecOptions, on_error: OnBadRow
     ) -> None:
         self._decode = row_decoder(message, version, options)
         self._name = message.INFO.name
@@ -181,10 +183,10 @@ def error_texts(errors: pa.StructArray, message: str) -> pa.StringArray:
     return pa.array(texts, pa.string())
 
 
-class _Work:
+class _ArrayDecoder:
     """Decodes arrays one at a time, and finds the errors of bad rows."""
 
-    def __init__(self, decode: Decode, explainer: _Explainer) -> None:
+    def __init__(self, decode: ColumnDecoder, explainer: _Explainer) -> None:
         self._decode = decode
         self._explainer = explainer
 
@@ -200,13 +202,13 @@ class _Work:
         for parts in _groups(self._decode(array)):
             values = parts[0].values if len(parts) == 1 else pa.concat_arrays([part.values for part in parts])
             rows = array.slice(start, len(values))
-            yield DecodedColumn(values, self._explainer.errors(rows, all_bad(parts)))
+            yield DecodedColumn(values, self._explainer.errors(rows, iter_bad_rows(parts)))
             start += len(values)
 
 
-def _groups(parts: Iterable[Part]) -> Iterator[list[Part]]:
+def _groups(parts: Iterable[RowSlice]) -> Iterator[list[RowSlice]]:
     """Join parts that fit into one array."""
-    group: list[Part] = []
+    group: list[RowSlice] = []
     size = 0
     for part in parts:
         if group and size + part.values.nbytes > MAX_ARRAY:
@@ -217,15 +219,15 @@ def _groups(parts: Iterable[Part]) -> Iterator[list[Part]]:
     yield group
 
 
-def all_bad(parts: Iterable[Part]) -> Iterator[int]:
+def iter_bad_rows(parts: Iterable[RowSlice]) -> Iterator[int]:
     """Yield the numbers of refused rows, from 0 in the first part."""
     start = 0
     for part in parts:
-        yield from (start + number for number in part.bad)
+        yield from (start + number for number in part.bad_rows)
         start += len(part.values)
 
 
-def _over_chunks(work: _Work, source: pa.ChunkedArray, type_: pa.StructType, workers: int) -> DecodedColumn:
+def _over_chunks(work: _ArrayDecoder, source: pa.ChunkedArray, type_: pa.StructType, workers: int) -> DecodedColumn:
     chunks = source.chunks
     if workers > 1 and len(chunks) > 1:
         with ThreadPoolExecutor(min(workers, len(chunks))) as pool:

@@ -14,26 +14,26 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.codec import codec_for
-from kafka_msgs.columns.common import MAX_ARRAY, Encode
+from kafka_msgs.columns.common import MAX_ARRAY, ColumnEncoder
 from kafka_msgs.columns.decode import (
     DecodedColumn,
     OnBadRow,
-    all_bad,
     check_on_error,
     error_column,
     error_entry,
+    iter_bad_rows,
 )
 from kafka_msgs.columns.types import ERROR_TYPE, check_columns
-from kafka_msgs.columns.values import bounded_slices, structs
+from kafka_msgs.columns.values import bounded_slices, to_objects
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, EncodeError, UnsupportedVersionError
 from kafka_msgs.message import Message
 from kafka_msgs.prefixed import encode_versioned
 
 __all__ = ["encode_column"]
 
-_IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
+_IMPLEMENTATION: Final = backend_module("kafka_msgs.columns")
 
 
 def encode_column(
@@ -65,7 +65,7 @@ def encode_column(
     versions = _versions(version, len(column))
     if versions is None:
         codec_for(message, version)
-    work = _Work(column.type, message, None if versions is not None else version, prefix, on_error)
+    work = _ArrayEncoder(column.type, message, None if versions is not None else version, prefix, on_error)
     if not isinstance(column, pa.ChunkedArray):
         return work.array(column, versions)
     done = []
@@ -89,21 +89,21 @@ def _versions(version: Any, count: int) -> Any:
     return version.combine_chunks() if isinstance(version, pa.ChunkedArray) else version
 
 
-class _Work:
+class _ArrayEncoder:
     """Encodes arrays of one type, one at a time."""
 
     def __init__(
         self, type_: pa.StructType, message: type[Message], version: int | None, prefix: bool, on_error: OnBadRow
     ) -> None:
-        self._by_row = _ByRow(message, version, prefix, on_error)
-        self._encode: Encode | None = _IMPLEMENTATION.encoder(message, version, type_, prefix)
+        self._by_row = _RowEncoder(message, version, prefix, on_error)
+        self._encode: ColumnEncoder | None = _IMPLEMENTATION.encoder(message, version, type_, prefix)
 
     def array(self, array: pa.StructArray, versions: pa.Array | None) -> DecodedColumn:
         if self._encode is None:
             values, errors = self._by_row.encode(array, versions)
             return DecodedColumn(_joined(values, array), error_column(errors, len(array)))
         parts = list(self._encode(array, versions))
-        refused = list(all_bad(parts))
+        refused = list(iter_bad_rows(parts))
         values, errors = [part.values for part in parts], {}
         if refused:
             rows = pa.array(refused, pa.int32())
@@ -130,7 +130,7 @@ def _filled(values: pa.Array, rows: Iterable[int], rest: pa.Array) -> pa.Array:
     return pc.replace_with_mask(values, mask, rest)
 
 
-class _ByRow:
+class _RowEncoder:
     """Encodes rows as objects, or finds why they cannot be encoded."""
 
     def __init__(self, message: type[Message], version: int | None, prefix: bool, on_error: OnBadRow) -> None:
@@ -150,7 +150,7 @@ class _ByRow:
             at = repeat(self._version) if versions is None else versions.slice(start, len(piece)).to_pylist()
             values = [
                 None if row is None else self._row(row, version, number, errors)
-                for number, (row, version) in enumerate(zip(structs(piece, self._message), at, strict=False), start)
+                for number, (row, version) in enumerate(zip(to_objects(piece, self._message), at, strict=False), start)
             ]
             parts.append(pa.array(values, pa.binary()))
             start += len(piece)

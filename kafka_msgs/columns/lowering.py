@@ -16,12 +16,12 @@ from attrs import frozen
 
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.codec.ops import FIXED, SKIP, LengthFlag, Op
-from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value, compile_plan
+from kafka_msgs.codec.plan import Plan, Step, StructPlan, WireValue, compile_plan
 from kafka_msgs.columns.types import KAFKA_TYPE, UNKNOWN_TAGS
 from kafka_msgs.layouts import UUID_TEXT, ColumnKind
-from kafka_msgs.prefixed import prefix_of
+from kafka_msgs.prefixed import version_prefix
 from kafka_msgs.primitive_types import PRIMITIVES
-from kafka_msgs.schema import Described, FieldInfo, fields
+from kafka_msgs.schema import FieldInfo, MessageStruct, fields
 
 __all__ = ["Lowering", "inner_types"]
 
@@ -62,7 +62,7 @@ class Lowering:
         self.structs: list[_Spec] = []
         self.root = self.place(type_, uuid=False)
 
-    def program(self, cls: type[Described], version: int | None, options: CodecOptions) -> _Program:
+    def program(self, cls: type[MessageStruct], version: int | None, options: CodecOptions) -> _Program:
         """Describe the program of a message: one version, or all, with the number of each that ``decode_versioned``
         reads.
         """
@@ -172,10 +172,10 @@ class Lowering:
         return number
 
 
-def _plans(cls: type[Described], version: int | None) -> Iterator[tuple[int, Plan]]:
+def _plans(cls: type[MessageStruct], version: int | None) -> Iterator[tuple[int, Plan]]:
     """Yield each form that a row can have, with the number before it. One version has one form."""
     for each in cls.INFO.versions if version is None else (version,):
-        yield prefix_of(cls, each), compile_plan(cls, each)
+        yield version_prefix(cls, each), compile_plan(cls, each)
 
 
 def _shape(type_: pa.DataType, uuid: bool) -> tuple[int, int]:
@@ -216,5 +216,5 @@ def _number(column: _Column | None) -> int:
     return column.number if column else 0
 
 
-def _flags(value: Value) -> int:
+def _flags(value: WireValue) -> int:
     return LengthFlag.COMPACT * value.compact | LengthFlag.NULLABLE * value.nullable

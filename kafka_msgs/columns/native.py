@@ -16,24 +16,24 @@ from attrs import frozen
 
 from kafka_msgs._core import extension
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
-from kafka_msgs.columns.common import COLLECTED, MAX_ARRAY, MAX_SEQUENCE, Decode, Encode, Part
+from kafka_msgs.columns.common import COLLECTED_TYPES, MAX_ARRAY, MAX_SEQUENCE, ColumnDecoder, ColumnEncoder, RowSlice
 from kafka_msgs.columns.lowering import Lowering, inner_types
 from kafka_msgs.columns.types import arrow_type
-from kafka_msgs.columns.values import struct_array
+from kafka_msgs.columns.values import to_struct_array
 from kafka_msgs.errors import ColumnSizeError, KafkaMsgsError
 from kafka_msgs.layouts import (
     BATCH_HEADER,
     CODEC_MASK,
     CONTROL,
+    LENGTH_AND_OFFSET_STRUCT,
     LOG_APPEND_TIME,
     RECORD_COLUMNS,
-    SIZE_AND_OFFSET,
     TRANSACTIONAL,
 )
 from kafka_msgs.log.summary import CODEC_NAMES
-from kafka_msgs.prefixed import prefix_of
+from kafka_msgs.prefixed import version_prefix
 from kafka_msgs.primitive_types import Kind, Op
-from kafka_msgs.records.batch import Run
+from kafka_msgs.records.batch import BatchRun
 from kafka_msgs.records.compression import decompress
 from kafka_msgs.schema import fields
 
@@ -49,14 +49,14 @@ whether one value stands for all, offset, length, validity, offsets and data.
 """
 
 
-def decoder(cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions) -> Decode:
+def decoder(cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions) -> ColumnDecoder:
     """Return the function that decodes columns of a message to ``type_``, a type of ``arrow_type``.
 
     It runs without the GIL. It raises ``ColumnSizeError`` for a single row that needs more than one array.
     """
     program, layout = _program(cls, version, type_, options)
 
-    def decode(array: pa.Array) -> list[Part]:
+    def decode(array: pa.Array) -> list[RowSlice]:
         return list(_parts(program, array, layout))
 
     return decode
@@ -65,11 +65,11 @@ def decoder(cls: Any, version: int | None, type_: pa.StructType, options: CodecO
 @lru_cache(maxsize=128)
 def _program(
     cls: Any, version: int | None, type_: pa.StructType, options: CodecOptions
-) -> tuple[extension.ColumnProgram, _Layout]:
+) -> tuple[extension.ColumnProgram, _ArrayShape]:
     return extension.ColumnProgram(*Lowering(type_).program(cls, version, options), _allocate), _layout(type_)
 
 
-def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _Layout) -> Iterator[Part]:
+def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _ArrayShape) -> Iterator[RowSlice]:
     """Yield the rows of an array in parts, so that no part is too large."""
     source = (_leaf(array, False),)
     done = 0
@@ -84,7 +84,7 @@ def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _Layout) -
             return
 
 
-def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -> Encode | None:
+def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -> ColumnEncoder | None:
     """Return the function that encodes columns of a message, which have the type ``type_``.
 
     It runs without the GIL. There is none for types that only Python objects can have, and for keys of coordinators
@@ -94,9 +94,9 @@ def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -
     if not _is_plain(type_, whole) or (version is None and cls.INFO.kind == "coordinator-key"):
         return None
     program, _ = _program(cls, version, whole, DEFAULT_OPTIONS)
-    number = None if version is None else _leaf(pa.array([prefix_of(cls, version)], pa.int16()), True)
+    number = None if version is None else _leaf(pa.array([version_prefix(cls, version)], pa.int16()), True)
 
-    def encode(array: pa.StructArray, versions: pa.Array | None) -> Iterator[Part]:
+    def encode(array: pa.StructArray, versions: pa.Array | None) -> Iterator[RowSlice]:
         columns = tuple(_struct(array, cls, whole, False))
         numbers = number or _leaf(versions, False)
         done = 0
@@ -187,15 +187,15 @@ def _valid(array: pa.Array) -> pa.Buffer | None:
 @lru_cache(maxsize=512)
 def _defaults(cls: Any, type_: pa.StructType) -> pa.StructArray:
     """Return one row: a struct of which nothing was given."""
-    return struct_array([cls()], type_)
+    return to_struct_array([cls()], type_)
 
 
-def _part(array: pa.Array, first: int, made: pa.Array) -> Part:
+def _part(array: pa.Array, first: int, made: pa.Array) -> RowSlice:
     """Return what was made of rows of an array. Rows that became null, and were not, are those that were refused."""
     given = array.slice(first, len(made))
     if made.null_count == given.null_count:
-        return Part(made, [])
-    return Part(made, pc.indices_nonzero(pc.and_(given.is_valid(), made.is_null())).to_pylist())
+        return RowSlice(made, [])
+    return RowSlice(made, pc.indices_nonzero(pc.and_(given.is_valid(), made.is_null())).to_pylist())
 
 
 def _allocate(size: int) -> pa.ResizableBuffer:
@@ -204,20 +204,20 @@ def _allocate(size: int) -> pa.ResizableBuffer:
 
 
 @frozen
-class _Layout:
+class _ArrayShape:
     """The content of an array of a type: the arrays below it, or data."""
 
     type: pa.DataType
     leaf: bool
-    below: tuple[_Layout, ...]
+    below: tuple[_ArrayShape, ...]
 
 
-def _layout(type_: pa.DataType) -> _Layout:
+def _layout(type_: pa.DataType) -> _ArrayShape:
     below = tuple(_layout(inner) for _, inner, _ in inner_types(type_, False))
-    return _Layout(type_, not (below or pa.types.is_struct(type_)), below)
+    return _ArrayShape(type_, not (below or pa.types.is_struct(type_)), below)
 
 
-def _array(layout: _Layout, columns: Iterator[_Filled]) -> pa.Array:
+def _array(layout: _ArrayShape, columns: Iterator[_Filled]) -> pa.Array:
     """Return the array of the next column, with those below it."""
     length, nulls, valid, offsets, data, size = next(columns)
     buffers = [valid and _cut(valid, (length + 7) // 8)]
@@ -241,7 +241,7 @@ _BYTES: Final = _layout(pa.binary())
 
 _TYPES_BY_CODE: Final = {op.code: pa.type_for_alias(op.arrow) for op in Op if op.kind is Kind.INTEGER}
 _RECORD_TYPES: Final = {name: _TYPES_BY_CODE[code] for name, code in BATCH_HEADER.items()} | {
-    **{name: COLLECTED[name] for name in ("offset", "timestamp", "key", "value", "headers")},
+    **{name: COLLECTED_TYPES[name] for name in ("offset", "timestamp", "key", "value", "headers")},
     "position": pa.int64(),
 }
 """The types of the columns that the core makes, and of other fields of the batch header."""
@@ -265,11 +265,11 @@ def _sequence(first: pa.Array, offset: pa.Array, base_offset: pa.Array) -> pa.Ar
 
 
 _MADE: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., pa.Array]]]] = {
-    "raw_header_names": (("headers",), lambda headers: pa.nulls(len(headers), COLLECTED["raw_header_names"])),
+    "raw_header_names": (("headers",), lambda headers: pa.nulls(len(headers), COLLECTED_TYPES["raw_header_names"])),
     "timestamp_type": (("attributes",), lambda attributes: _has(LOG_APPEND_TIME)(attributes).cast(pa.int32())),
     "batch_offset": (("base_offset",), lambda base_offset: base_offset),
     "batch_position": (("position",), lambda position: position),
-    "batch_size": (("size",), lambda size: pc.add(size, pa.scalar(SIZE_AND_OFFSET, pa.int32()))),
+    "batch_size": (("size",), lambda size: pc.add(size, pa.scalar(LENGTH_AND_OFFSET_STRUCT, pa.int32()))),
     "partition_leader_epoch": (("leader_epoch",), lambda leader_epoch: leader_epoch),
     "sequence": (("base_sequence", "offset", "base_offset"), _sequence),
     "is_transactional": (("attributes",), _has(TRANSACTIONAL)),
@@ -301,10 +301,10 @@ class RecordColumns:
         """The approximate size of their content in bytes."""
         return self._core.size
 
-    def extend(self, run: Run, start: int, rows: int, size: int) -> int:
+    def extend(self, run: BatchRun, start: int, rows: int, size: int) -> int:
         """Do what ``RecordBuffer`` describes. The GIL is held only to get decompressed records, and memory."""
         options = run.options
-        unpack = _unpacker(options.max_decompressed)
+        unpack = _unpacker(options.max_decompressed_bytes)
         return self._core.append(run.data, start, run.end, run.shift, options.max_elements, rows, size, unpack)
 
     def finish(self) -> list[pa.Array]:

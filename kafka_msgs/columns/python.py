@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.codec import CodecOptions, codec_for
-from kafka_msgs.columns.common import COLLECTED, MAX_SEQUENCE, Decode, Part
-from kafka_msgs.columns.values import bounded_slices, struct_array
+from kafka_msgs.columns.common import COLLECTED_TYPES, MAX_SEQUENCE, ColumnDecoder, RowSlice
+from kafka_msgs.columns.values import bounded_slices, to_struct_array
 from kafka_msgs.errors import (
     CorruptRecordError,
     DecodeError,
@@ -23,9 +23,9 @@ from kafka_msgs.errors import (
 from kafka_msgs.layouts import HEADER_SIZE
 from kafka_msgs.log.summary import CODEC_NAMES
 from kafka_msgs.prefixed import decode_versioned
-from kafka_msgs.records import Batch, Compression, Header, Record, RecordBatch
-from kafka_msgs.records.batch import Run
-from kafka_msgs.schema import Described
+from kafka_msgs.records import Batch, CompressionType, Header, Record, RecordBatch
+from kafka_msgs.records.batch import BatchRun
+from kafka_msgs.schema import MessageStruct
 
 __all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "encoder", "row_decoder", "stated_offset"]
 
@@ -37,20 +37,22 @@ _SMALLEST_RECORD: Final = 7
 """A record has at least its length, its attributes, two deltas, two lengths and a count, of one byte each."""
 
 
-def row_decoder(cls: Any, version: int | None, options: CodecOptions) -> Callable[[bytes], Described]:
+def row_decoder(cls: Any, version: int | None, options: CodecOptions) -> Callable[[bytes], MessageStruct]:
     """Return the function that decodes the bytes of one row; it raises ``ROW_FAULTS``."""
     if version is None:
         return lambda data: decode_versioned(cls, data, options=options).message
-    decode: Callable[[bytes], Described] = codec_for(cls, version, options).decode
+    decode: Callable[[bytes], MessageStruct] = codec_for(cls, version, options).decode
     return decode
 
 
-def decoder(cls: type[Described], version: int | None, type_: pa.StructType, options: CodecOptions) -> Decode:
+def decoder(
+    cls: type[MessageStruct], version: int | None, type_: pa.StructType, options: CodecOptions
+) -> ColumnDecoder:
     """Return the function that decodes columns of a message; the version is None where each row has its prefix."""
     decode = row_decoder(cls, version, options)
 
-    def part(array: pa.Array) -> Part:
-        rows: list[Described | None] = []
+    def part(array: pa.Array) -> RowSlice:
+        rows: list[MessageStruct | None] = []
         bad = []
         for number, data in enumerate(array.to_pylist()):
             row = None
@@ -60,12 +62,12 @@ def decoder(cls: type[Described], version: int | None, type_: pa.StructType, opt
                 except ROW_FAULTS:
                     bad.append(number)
             rows.append(row)
-        return Part(struct_array(rows, type_), bad)
+        return RowSlice(to_struct_array(rows, type_), bad)
 
     return lambda array: [part(piece) for piece in bounded_slices(array)]
 
 
-def encoder(cls: type[Described], version: int | None, type_: pa.StructType, prefix: bool) -> None:
+def encoder(cls: type[MessageStruct], version: int | None, type_: pa.StructType, prefix: bool) -> None:
     """Return None: every row is encoded one by one."""
 
 
@@ -87,7 +89,7 @@ class RecordColumns:
         self._counts: list[int] = []
         self.rows = self.size = 0
 
-    def extend(self, run: Run, start: int, rows: int, size: int) -> int:
+    def extend(self, run: BatchRun, start: int, rows: int, size: int) -> int:
         """Do what ``RecordBuffer`` describes."""
         for batch in run.batches(start):
             if self.rows >= rows or self.size >= size:
@@ -124,19 +126,19 @@ class RecordColumns:
         values = [fact for fact, count in zip(facts, self._counts, strict=True) for _ in range(count)]
         if name == "sequence":
             values = [_sequence(first, record.offset) for first, record in zip(values, self._records, strict=True)]
-        return pa.array(values, COLLECTED[name])
+        return pa.array(values, COLLECTED_TYPES[name])
 
     def _column(self, name: str) -> pa.Array:
         make = _COLUMNS.get(name) or (lambda record: getattr(record, name))
-        return pa.array([make(record) for record in self._records], COLLECTED[name])
+        return pa.array([make(record) for record in self._records], COLLECTED_TYPES[name])
 
 
 def _count(batch: Batch) -> int:
     """Return the number of records of a batch; raises ``RecordError`` for one that cannot hold them."""
     if not isinstance(batch, RecordBatch):
-        return 1 if batch.codec == Compression.NONE else len(batch.records())
-    room, most = batch.size - HEADER_SIZE, batch.alone.options.max_elements
-    fits = batch.codec != Compression.NONE or batch.count * _SMALLEST_RECORD <= room
+        return 1 if batch.codec == CompressionType.NONE else len(batch.records())
+    room, most = batch.size - HEADER_SIZE, batch.detach.options.max_elements
+    fits = batch.codec != CompressionType.NONE or batch.count * _SMALLEST_RECORD <= room
     return batch.count if fits and 0 <= batch.count <= most else len(batch.offsets())
 
 

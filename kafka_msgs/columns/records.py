@@ -15,28 +15,28 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 from attrs import evolve
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.codec import Buffer
 from kafka_msgs.columns import python
-from kafka_msgs.columns.common import BATCH_LEVEL, RecordBuffer
+from kafka_msgs.columns.common import BATCH_COLUMNS, RecordBuffer
 from kafka_msgs.columns.types import record_schema
 from kafka_msgs.columns.values import timestamps
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log.runs import walk_runs
 from kafka_msgs.log.scan import FileScan
-from kafka_msgs.option_checks import check_whole
+from kafka_msgs.option_checks import check_int
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, Batch, BatchReader, ReadOptions, RecordBatch
-from kafka_msgs.records.batch import Run, errors_in_place
+from kafka_msgs.records.batch import BatchRun, yield_errors
 
-__all__ = ["BATCH_LEVEL", "Fault", "RecordSource", "read_record_table", "walk_batch_table", "walk_record_table"]
+__all__ = ["BATCH_COLUMNS", "Fault", "RecordSource", "read_record_table", "walk_batch_table", "walk_record_table"]
 
-RecordSource: TypeAlias = "str | os.PathLike[str] | Buffer | Batch | Iterable[Batch | Run | Fault]"
+RecordSource: TypeAlias = "str | os.PathLike[str] | Buffer | Batch | Iterable[Batch | BatchRun | Fault]"
 """The source of batches: a file, bytes, one batch, or an iterable of batches."""
 
 Fault: TypeAlias = RecordError | LogFileError
 """Damage of a batch, or bytes in a file that are not a batch."""
 
-_IMPLEMENTATION: Final = implementation("kafka_msgs.columns")
+_IMPLEMENTATION: Final = backend_module("kafka_msgs.columns")
 
 
 def read_record_table(
@@ -95,14 +95,14 @@ def walk_record_table(
     if columns is not None and not columns:
         raise ValueError("a table of records needs at least one column")
     for name, bound in (("max_rows", max_rows), ("max_bytes", max_bytes)):
-        check_whole("record_table", name, bound, 1)
+        check_int("record_table", name, bound, 1)
     return _Table(record_schema(columns), max_rows, max_bytes).run(_items(source, options))
 
 
 def walk_batch_table(
     source: RecordSource, options: ReadOptions = DEFAULT_READ_OPTIONS, *, columns: Sequence[str], max_rows: int = 65_536
 ) -> Iterator[Any]:
-    """Yield the rows of ``walk_record_table`` for columns out of ``BATCH_LEVEL``, without decoding a record.
+    """Yield the rows of ``walk_record_table`` for columns out of ``BATCH_COLUMNS``, without decoding a record.
 
     There are as many rows as the headers of batches count records. Checksums are compared as the options say, and
     damage is a ``Fault`` in its place. Records are looked at only where a batch is too small for what it counts, and in
@@ -120,7 +120,7 @@ def _raising(items: Iterator[Any]) -> Iterator[Any]:
 
 def _items(source: Any, options: ReadOptions) -> Iterator[Any]:
     """Return an iterator of runs, batches and faults. It may also raise a ``RecordError`` and then continue."""
-    options = evolve(options, views=True)
+    options = evolve(options, zero_copy=True)
     if isinstance(source, str | os.PathLike):
         return walk_runs(FileScan(Path(source), options))
     if isinstance(source, bytes | bytearray | memoryview):
@@ -144,16 +144,16 @@ class _Table:
 
     def run(self, items: Iterator[Any]) -> Iterator[Any]:
         """Yield the record batches of all batches, and each fault in its place."""
-        for item in errors_in_place(items):
+        for item in yield_errors(items):
             if isinstance(item, Fault):
                 yield from self._fault(item)
-            elif isinstance(item, Run | RecordBatch):
-                yield from self._extend(item if isinstance(item, Run) else item.alone)
+            elif isinstance(item, BatchRun | RecordBatch):
+                yield from self._extend(item if isinstance(item, BatchRun) else item.detach)
             else:
                 yield from self._append(item)
         yield from self._flush()
 
-    def _extend(self, run: Run) -> Iterator[Any]:
+    def _extend(self, run: BatchRun) -> Iterator[Any]:
         at = run.start
         while at < run.end:
             yield from self._flush_from(self._slow)

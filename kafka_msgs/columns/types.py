@@ -33,8 +33,8 @@ import pyarrow as pa
 
 from kafka_msgs.errors import ColumnTypeError, SchemaError, UnknownColumnError, UnsupportedVersionError
 from kafka_msgs.primitive_types import PRIMITIVES
-from kafka_msgs.schema import Described, FieldInfo, MessageInfo, Struct, fields
-from kafka_msgs.versions import VersionRange, whole_number
+from kafka_msgs.schema import FieldInfo, MessageInfo, MessageStruct, Struct, fields
+from kafka_msgs.versions import VersionRange, version_number
 
 __all__ = [
     "ERROR_TYPE",
@@ -95,7 +95,7 @@ RECORD_SCHEMA: Final = pa.schema(
 
 
 def arrow_type(
-    message: type[Described], version: int | None = None, *, columns: Iterable[str] | None = None
+    message: type[MessageStruct], version: int | None = None, *, columns: Iterable[str] | None = None
 ) -> pa.StructType:
     """Return the Arrow type of a message at one version. Without a version it has the fields of all versions.
 
@@ -141,13 +141,13 @@ def _chosen(columns: tuple[str, ...]) -> pa.Schema:
     return pa.schema([RECORD_SCHEMA.field(name) for name in columns])
 
 
-_WHOLE: WeakKeyDictionary[type[Described], dict[int | None, pa.StructType]] = WeakKeyDictionary()
+_WHOLE: WeakKeyDictionary[type[MessageStruct], dict[int | None, pa.StructType]] = WeakKeyDictionary()
 
 
-def _whole(message: type[Described], version: int | None) -> pa.StructType:
+def _whole(message: type[MessageStruct], version: int | None) -> pa.StructType:
     known = _WHOLE.setdefault(message, {})
     info = message.INFO
-    number = None if version is None else whole_number(version)
+    number = None if version is None else version_number(version)
     if version is not None and (number is None or number not in info.versions):
         raise UnsupportedVersionError(message=info.name, version=version, supported=info.versions)
     if number not in known:
@@ -156,7 +156,7 @@ def _whole(message: type[Described], version: int | None) -> pa.StructType:
     return known[number]
 
 
-def check_columns(type_: pa.StructType, message: type[Described]) -> None:
+def check_columns(type_: pa.StructType, message: type[MessageStruct]) -> None:
     """Refuse a struct type that has a field which ``message`` lacks, or a field of another shape.
 
     Columns may be missing, and may be in any order. Encoding finds values of a wrong type. Raises

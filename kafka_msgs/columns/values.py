@@ -18,7 +18,7 @@ from kafka_msgs.primitives import uuid_from_bytes
 from kafka_msgs.records import NO_TIMESTAMP
 from kafka_msgs.schema import FieldInfo, Struct, fields
 
-__all__ = ["bounded_slices", "struct_array", "structs", "timestamps"]
+__all__ = ["bounded_slices", "timestamps", "to_objects", "to_struct_array"]
 
 _ROWS: Final = 8192
 _BYTES: Final = 256 << 20
@@ -39,7 +39,7 @@ def timestamps(numbers: pa.Int64Array) -> pa.TimestampArray:
     return pc.if_else(pc.equal(numbers, NO_TIMESTAMP), None, numbers).cast(TIMESTAMP)
 
 
-def struct_array(rows: Sequence[Struct | None], type_: pa.StructType) -> pa.StructArray:
+def to_struct_array(rows: Sequence[Struct | None], type_: pa.StructType) -> pa.StructArray:
     """Return ``rows`` as an array of a struct type. Only the fields of the type are read."""
     children = [
         _column([None if row is None else getattr(row, field.name) for row in rows], field.type, _is_uuid(field))
@@ -50,7 +50,7 @@ def struct_array(rows: Sequence[Struct | None], type_: pa.StructType) -> pa.Stru
 
 def _column(values: Sequence[Any], type_: pa.DataType, uuid: bool) -> pa.Array:
     if pa.types.is_struct(type_):
-        return struct_array(values, type_)
+        return to_struct_array(values, type_)
     if pa.types.is_list(type_):
         offsets = pa.array([0, *accumulate(len(value or ()) for value in values)], pa.int32()).buffers()[1]
         elements = list(chain.from_iterable(value or () for value in values))
@@ -71,7 +71,7 @@ def _is_uuid(field: pa.Field) -> bool:
     return bool((field.metadata or {}).get(KAFKA_TYPE, b"").endswith(b"uuid"))
 
 
-def structs(array: pa.StructArray, cls: type[Struct]) -> list[Any]:
+def to_objects(array: pa.StructArray, cls: type[Struct]) -> list[Any]:
     """Return the rows of a struct array as objects of ``cls``. Fields without a column have their defaults."""
     infos = {info.attribute: info for info in fields(cls)}
     names = [field.name for field in array.type]
@@ -97,7 +97,7 @@ def _values(column: pa.Array, info: FieldInfo | None) -> list[Any]:
 
 def _scalars(column: pa.Array, info: FieldInfo) -> list[Any]:
     if info.struct is not None:
-        return structs(column, info.struct)
+        return to_objects(column, info.struct)
     values = _pylist(column)
     return [_uuid(text) for text in values] if info.element_type == "uuid" else values
 

@@ -6,7 +6,7 @@ names from here.
 """
 
 from kafka_msgs.errors.base import InternalError, KafkaMsgsError, MissingExtraError, shown
-from kafka_msgs.errors.broker import BrokerStartError, RefusedError, RefusedRecordsError
+from kafka_msgs.errors.broker import BrokerStartError, RefusedRecordsError, RequestRefusedError
 from kafka_msgs.errors.capture import CaptureError
 from kafka_msgs.errors.client import (
     AuthenticationError,
@@ -14,15 +14,15 @@ from kafka_msgs.errors.client import (
     ClientBrokenError,
     ClientClosedError,
     ClientError,
-    ClusterSizeError,
     CommitFailedError,
     ConnectionFailedError,
     DeadlineError,
     DeserializationError,
     FencedError,
     ForkedError,
-    PositionError,
+    OffsetPositionError,
     RequestLimitError,
+    TooManyBrokersError,
     UndeliveredError,
     UnknownTopicError,
     WakeupError,
@@ -46,7 +46,7 @@ from kafka_msgs.errors.codec import (
 from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError
 from kafka_msgs.errors.groups import AssignorError, GroupError
 from kafka_msgs.errors.jobs import ForkedProcessError, JobPathError, OptionError
-from kafka_msgs.errors.log import LogFileError, TierFormatError
+from kafka_msgs.errors.log import LogFileError, RemoteFormatError
 from kafka_msgs.errors.lookup import (
     UnknownColumnError,
     UnknownInternalTopicError,
@@ -87,7 +87,6 @@ __all__ = [
     "ClientBrokenError",
     "ClientClosedError",
     "ClientError",
-    "ClusterSizeError",
     "ColumnSizeError",
     "ColumnTypeError",
     "CommitFailedError",
@@ -118,9 +117,9 @@ __all__ = [
     "LogFileError",
     "MissingExtraError",
     "NoProgressError",
+    "OffsetPositionError",
     "OptionError",
     "PayloadError",
-    "PositionError",
     "ProducerClosedError",
     "ProducerFencedError",
     "ProtocolError",
@@ -128,15 +127,16 @@ __all__ = [
     "RecordError",
     "RecordWriteError",
     "RecordsPurgedError",
-    "RefusedError",
     "RefusedRecordsError",
     "RegisteredSchemaError",
     "RegistryError",
+    "RemoteFormatError",
     "RemoteProtocolError",
     "RequestLimitError",
+    "RequestRefusedError",
     "SchemaError",
     "TapError",
-    "TierFormatError",
+    "TooManyBrokersError",
     "TrailingDataError",
     "TransactionStateError",
     "TruncatedError",

@@ -7,11 +7,11 @@ from enum import IntEnum
 from kafka_msgs.errors.base import KafkaMsgsError
 from kafka_msgs.lazy_attrs import define
 
-__all__ = ["AnswerError"]
+__all__ = ["ApiError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
-class AnswerError(KafkaMsgsError):
+class ApiError(KafkaMsgsError):
     """What handles a request answers an error instead of a result.
 
     Attributes: ``error`` (the ``ErrorCode``) and ``message`` (the text that the answer carries, or None where the api

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from kafka_msgs.errors.answers import AnswerError
+from kafka_msgs.errors.answers import ApiError
 from kafka_msgs.errors.base import KafkaMsgsError
 from kafka_msgs.lazy_attrs import define
 
-__all__ = ["BrokerStartError", "RefusedError", "RefusedRecordsError"]
+__all__ = ["BrokerStartError", "RefusedRecordsError", "RequestRefusedError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
-class RefusedError(AnswerError):
+class RequestRefusedError(ApiError):
     """An embedded broker refuses a request, or a part of it, and answers with an error code."""
 
 
 @define(kw_only=True, slots=False, repr=False)
-class RefusedRecordsError(RefusedError):
+class RefusedRecordsError(RequestRefusedError):
     """An embedded broker refuses a batch because of some of its records (KIP-467).
 
     ``record_errors`` has the index of each of these records in the batch, and the reason.

@@ -13,15 +13,15 @@ __all__ = [
     "ClientBrokenError",
     "ClientClosedError",
     "ClientError",
-    "ClusterSizeError",
     "CommitFailedError",
     "ConnectionFailedError",
     "DeadlineError",
     "DeserializationError",
     "FencedError",
     "ForkedError",
-    "PositionError",
+    "OffsetPositionError",
     "RequestLimitError",
+    "TooManyBrokersError",
     "UndeliveredError",
     "UnknownTopicError",
     "WakeupError",
@@ -104,7 +104,7 @@ class BrokerError(ClientError):
 
 
 @define(kw_only=True, slots=False, repr=False)
-class ClusterSizeError(ClientError):
+class TooManyBrokersError(ClientError):
     """Metadata that name more brokers than the client may connect to.
 
     Attributes: ``brokers`` (how many there are) and ``limit`` (``ClientConfig.max_brokers``).
@@ -118,7 +118,7 @@ class ClusterSizeError(ClientError):
 
 
 @define(kw_only=True, slots=False, repr=False)
-class PositionError(ClientError):
+class OffsetPositionError(ClientError):
     """A position of a consumer that does not exist, or that is not known.
 
     Attributes: ``topic``, ``partition`` and ``reason``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_msgs.errors.answers import AnswerError
+from kafka_msgs.errors.answers import ApiError
 from kafka_msgs.errors.base import KafkaMsgsError
 from kafka_msgs.lazy_attrs import define
 
@@ -10,7 +10,7 @@ __all__ = ["AssignorError", "GroupError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
-class GroupError(AnswerError):
+class GroupError(ApiError):
     """An error that a group coordinator answers instead of a result."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_msgs.errors.base import KafkaMsgsError
 from kafka_msgs.lazy_attrs import define
 
-__all__ = ["LogFileError", "TierFormatError"]
+__all__ = ["LogFileError", "RemoteFormatError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -26,7 +26,7 @@ class LogFileError(KafkaMsgsError, ValueError):
 
 
 @define(kw_only=True, slots=False, repr=False)
-class TierFormatError(KafkaMsgsError, ValueError):
+class RemoteFormatError(KafkaMsgsError, ValueError):
     """A segment in remote storage that cannot be read as it is stored there.
 
     Attributes: ``file`` (its name, or that of its manifest) and ``reason``.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
-from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.filesystems.settings import FilesystemOptions
 
 __all__ = ["azure_arguments", "gcs_arguments", "is_known", "parameters_of", "s3_arguments"]
 
@@ -75,7 +75,7 @@ S3: Final[Mapping[str, Meaning]] = {
     "fs.s3a.endpoint.region": _text("region"),
     "fs.s3a.path.style.access": lambda value: {"force_virtual_addressing": not _flag(value)},
 }
-"""Settings of ``s3a``. One of a bucket has ``bucket.NAME.`` after ``fs.s3a.``. Of two that say the same, the later."""
+"""Settings of ``s3a``. One of a bucket has ``bucket.NAME`` after ``fs.s3a``. Of two that say the same, the later."""
 
 GCS: Final[Mapping[str, Meaning]] = {
     "google.cloud.auth.null.enable": lambda value: {"anonymous": _flag(value)},
@@ -112,19 +112,19 @@ def is_known(name: str) -> bool:
     return name in _NAMES or of_bucket or of_account or name.startswith(_FREE)
 
 
-def s3_arguments(given: Settings, bucket: str) -> Arguments:
+def s3_arguments(given: FilesystemOptions, bucket: str) -> Arguments:
     """Return the arguments for a bucket; its own settings have precedence. Raises ``ValueError``."""
     own = given.without_prefix(f"{_OF_BUCKET}{bucket}.")
     found = _arguments(S3, dict(given.items) | {f"fs.s3a.{name}": value for name, value in own.items()})
     return {name: value for name, value in found.items() if name not in _KEYS} if found.get("anonymous") else found
 
 
-def gcs_arguments(given: Settings) -> Arguments:
+def gcs_arguments(given: FilesystemOptions) -> Arguments:
     """Return the arguments for all buckets of Google's storage. Raises ``ValueError``."""
     return _arguments(GCS, dict(given.items))
 
 
-def azure_arguments(given: Settings, host: str) -> Arguments:
+def azure_arguments(given: FilesystemOptions, host: str) -> Arguments:
     """Return the arguments for the account of a host; its own settings have precedence. Raises ``ValueError``."""
     end = f".{host}"
     own = {name.removesuffix(end): value for name, value in given.items if name.endswith(end)}

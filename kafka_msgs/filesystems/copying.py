@@ -8,38 +8,38 @@ from typing import Final
 from pyarrow import fs
 
 from kafka_msgs.errors import JobPathError, OptionError
-from kafka_msgs.filesystems.files import resolved
-from kafka_msgs.filesystems.listing import listed
+from kafka_msgs.filesystems.files import resolve_path
+from kafka_msgs.filesystems.listing import list_directory
 from kafka_msgs.filesystems.opening import filesystem_of
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
 
-__all__ = ["check_empty", "copy_directory", "place_of"]
+__all__ = ["check_empty", "copy_directory", "resolve_uri"]
 
 _SOURCE: Final = "kafka-msgs"
 
 
-def check_empty(uri: str, settings: Settings = NO_SETTINGS) -> None:
+def check_empty(uri: str, fs_options: FilesystemOptions = NO_OPTIONS) -> None:
     """Raise ``JobPathError`` where something is under a URI, or where it cannot be looked at."""
-    filesystem, path = place_of(uri, settings)
+    filesystem, path = resolve_uri(uri, fs_options)
     try:
         named = filesystem.get_file_info(path)
-        inside = listed(filesystem, path) if not named.is_file else [named]
+        inside = list_directory(filesystem, path) if not named.is_file else [named]
     except OSError as error:
-        raise JobPathError(path=shown_uri(uri), reason=settings.hidden_in(str(error))) from None
+        raise JobPathError(path=mask_uri(uri), reason=fs_options.mask_secrets(str(error))) from None
     if inside:
-        raise JobPathError(path=shown_uri(uri), reason="it exists and is not empty; nothing is overwritten")
+        raise JobPathError(path=mask_uri(uri), reason="it exists and is not empty; nothing is overwritten")
 
 
-def copy_directory(directory: Path, uri: str, settings: Settings = NO_SETTINGS) -> None:
+def copy_directory(directory: Path, uri: str, fs_options: FilesystemOptions = NO_OPTIONS) -> None:
     """Copy what is in a directory to a URI. Raises ``JobPathError``, also where not all of it has arrived."""
-    filesystem, path = place_of(uri, settings)
+    filesystem, path = resolve_uri(uri, fs_options)
     try:
         fs.copy_files(str(directory), path, fs.LocalFileSystem(), filesystem)
         lost = _lost(directory, filesystem, path)
     except OSError as error:
-        raise JobPathError(path=shown_uri(uri), reason=settings.hidden_in(str(error))) from None
+        raise JobPathError(path=mask_uri(uri), reason=fs_options.mask_secrets(str(error))) from None
     if lost is not None:
-        raise JobPathError(path=f"{shown_uri(uri)}/{lost}", reason="it could not be written")
+        raise JobPathError(path=f"{mask_uri(uri)}/{lost}", reason="it could not be written")
 
 
 def _lost(directory: Path, filesystem: fs.FileSystem, path: str) -> str | None:
@@ -51,10 +51,10 @@ def _lost(directory: Path, filesystem: fs.FileSystem, path: str) -> str | None:
     )
 
 
-def place_of(uri: str, settings: Settings = NO_SETTINGS) -> tuple[fs.FileSystem, str]:
+def resolve_uri(uri: str, fs_options: FilesystemOptions = NO_OPTIONS) -> tuple[fs.FileSystem, str]:
     """Return the filesystem that a URI means, and the path on it. Raises ``JobPathError``."""
     try:
-        found = resolved(_SOURCE, uri, settings)
+        found = resolve_path(_SOURCE, uri, fs_options)
     except OptionError as error:
-        raise JobPathError(path=shown_uri(uri), reason=error.reason) from None
-    return filesystem_of(found.root, found.settings).filesystem, found.paths[0]
+        raise JobPathError(path=mask_uri(uri), reason=error.reason) from None
+    return filesystem_of(found.root, found.fs_options).filesystem, found.paths[0]

@@ -21,26 +21,26 @@ from attrs import field, frozen
 from pyarrow import BufferReader, NativeFile, fs
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.listing import has_wildcards, listed, matches_of
+from kafka_msgs.filesystems.listing import glob, has_wildcards, list_directory
 from kafka_msgs.filesystems.opening import URI, filesystem_of, settings_for
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
 
 __all__ = [
     "CAPTURES",
     "GONE",
     "SEGMENTS",
     "FileKind",
+    "FileSlice",
     "LogFile",
-    "Slice",
-    "described",
+    "file_from_uri",
     "is_remote",
     "is_there",
+    "list_siblings",
     "local_copy",
     "local_directory",
     "log_files",
-    "neighbours",
-    "opened",
-    "resolved",
+    "open_file",
+    "resolve_path",
 ]
 
 GONE: Final = "the file was deleted after the read was planned"
@@ -81,13 +81,13 @@ class LogFile:
     of the directory's name, ``base_offset`` that of the file's; None where the name has none.
     """
 
-    root: str = field(repr=shown_uri)
+    root: str = field(repr=mask_uri)
     path: str
     size: int
     topic: str | None
     partition: int | None
     base_offset: int | None
-    settings: Settings = NO_SETTINGS
+    fs_options: FilesystemOptions = NO_OPTIONS
     """What the filesystem is opened with."""
 
     @property
@@ -120,37 +120,37 @@ class LogFile:
         return SEGMENTS.pattern.fullmatch(PurePosixPath(self.path).name) is not None
 
     @property
-    def place(self) -> tuple[Any, ...]:
+    def topic_partition(self) -> tuple[Any, ...]:
         """The place of the file in the order of files: by topic, partition and offset."""
         return self.topic or "", -1 if self.partition is None else self.partition, self.base_offset or 0, self.path
 
-    def beside(self, name: str) -> LogFile:
+    def sibling(self, name: str) -> LogFile:
         """Return the file of that name in the same directory, of unknown size; it may not be there."""
-        return _log_file(self.root, f"{self.directory}/{name}", 0, self.settings)
+        return _log_file(self.root, f"{self.directory}/{name}", 0, self.fs_options)
 
-    def side(self, ending: str) -> LogFile | None:
+    def sibling_with_suffix(self, ending: str) -> LogFile | None:
         """Return the file of a segment with another ending, such as ``.index``; it may not be there. None: it is not.
 
         Raises ``OSError``.
         """
-        return self.beside(PurePosixPath(self.path).name.removesuffix(".log") + ending)
+        return self.sibling(PurePosixPath(self.path).name.removesuffix(".log") + ending)
 
 
 @frozen(kw_only=True)
-class Slice(LogFile):
+class FileSlice(LogFile):
     """A file that is a part of an object: ``size`` bytes of it, from byte ``begins`` on."""
 
     begins: int
 
 
 def log_files(
-    source: str, paths: Sequence[str], kind: FileKind = SEGMENTS, settings: Settings = NO_SETTINGS
+    source: str, paths: Sequence[str], kind: FileKind = SEGMENTS, fs_options: FilesystemOptions = NO_OPTIONS
 ) -> list[LogFile]:
     """Return the segments that ``paths`` mean, by topic, partition and offset, each once; or files of another kind.
 
     A path is a file, the directory of a partition, a log directory, or has wildcards (``*``, ``?``, ``[a-c]``,
     ``{a,b}``). It is a local path, a ``file:`` URI, or the URI of another filesystem, with that one's parameters
-    (``s3://bucket/logs?endpoint_override=...``) or ``settings``. What exists under the name as it is written is used
+    (``s3://bucket/logs?endpoint_override=...``) or ``fs_options``. What exists under the name as it is written is used
     as it is, whatever characters the name has.
 
     In a directory, and where there are wildcards, only files named as those of the kind count; a file that is named
@@ -160,13 +160,13 @@ def log_files(
     """
     found: dict[tuple[str, str], LogFile] = {}
     for path in paths:
-        files = list(_files_of(source, path, kind, settings))
+        files = list(_files_of(source, path, kind, fs_options))
         if not files:
             reason = f"there is no {kind.name}"
-            raise OptionError(source=source, option="path", value=shown_uri(path), reason=reason + _hint(path))
+            raise OptionError(source=source, option="path", value=mask_uri(path), reason=reason + _hint(path))
         found |= {(file.root, _real(file)): file for file in files}
     _refuse_copies(source, found.values())
-    return sorted(found.values(), key=lambda file: file.place)
+    return sorted(found.values(), key=lambda file: file.topic_partition)
 
 
 def _hint(path: str) -> str:
@@ -200,12 +200,12 @@ def local_directory(source: str, path: str) -> Path:
     """Return the directory that a path means on this machine, there or not. Raises ``OptionError`` for other paths."""
     if is_remote(path):
         reason = "it is written to a path that the driver and the executors both see, not to another filesystem"
-        raise OptionError(source=source, option="path", value=shown_uri(path), reason=reason)
-    found = [Path(each) for each in resolved(source, path, NO_SETTINGS).paths]
+        raise OptionError(source=source, option="path", value=mask_uri(path), reason=reason)
+    found = [Path(each) for each in resolve_path(source, path, NO_OPTIONS).paths]
     return next((each for each in found if each.exists()), found[-1])
 
 
-def described(uri: str, size: int) -> LogFile:
+def file_from_uri(uri: str, size: int) -> LogFile:
     """Return a file as its path tells it, wherever it is; its bytes come from elsewhere."""
     match = URI.fullmatch(uri)
     if match is None or match["scheme"] == "file":
@@ -214,11 +214,11 @@ def described(uri: str, size: int) -> LogFile:
     return _log_file(f"{match['scheme']}://{host}", host + match["rest"], size)
 
 
-def neighbours(file: LogFile) -> dict[str, LogFile]:
+def list_siblings(file: LogFile) -> dict[str, LogFile]:
     """Return all files in the directory of a file, by name."""
-    found = listed(_filesystem(file), file.directory)
+    found = list_directory(_filesystem(file), file.directory)
     files = (info for info in found if info.type == fs.FileType.File)
-    return {info.base_name: _log_file(file.root, info.path, info.size, file.settings) for info in files}
+    return {info.base_name: _log_file(file.root, info.path, info.size, file.fs_options) for info in files}
 
 
 @contextmanager
@@ -228,7 +228,7 @@ def local_copy(file: LogFile, start: int = 0, end: int | None = None) -> Iterato
     A file of this machine is given as it is, whole. Raises ``FileNotFoundError``, also for a file that is deleted while
     it is fetched, and ``OSError``.
     """
-    if not file.root and not isinstance(file, Slice):
+    if not file.root and not isinstance(file, FileSlice):
         yield Path(file.path), 0
         return
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-") as directory:
@@ -243,7 +243,7 @@ def local_copy(file: LogFile, start: int = 0, end: int | None = None) -> Iterato
 
 
 def _fetch(file: LogFile, copy: Path, start: int, end: int | None) -> None:
-    with opened(file) as data, copy.open("wb") as written:
+    with open_file(file) as data, copy.open("wb") as written:
         at, stop = start, data.size() if end is None else end
         while at < stop and (chunk := data.read_at(min(_CHUNK, stop - at), at)):
             written.write(chunk)
@@ -255,52 +255,52 @@ def is_there(file: LogFile) -> bool:
     return bool(_filesystem(file).get_file_info(file.path).type == fs.FileType.File)
 
 
-def opened(file: LogFile) -> NativeFile:
+def open_file(file: LogFile) -> NativeFile:
     """Return a file open for reading at any place; raises ``OSError``."""
     data = _filesystem(file).open_input_file(file.path)
-    if not isinstance(file, Slice):
+    if not isinstance(file, FileSlice):
         return data
     with data:
         return BufferReader(data.read_at(max(0, min(file.size, data.size() - file.begins)), file.begins))
 
 
 def _filesystem(file: LogFile) -> fs.FileSystem:
-    return filesystem_of(file.root, file.settings).filesystem
+    return filesystem_of(file.root, file.fs_options).filesystem
 
 
-class Resolved(NamedTuple):
+class ResolvedPath(NamedTuple):
     """What a path means: the root, its settings, and the paths on it that the text can mean, the likeliest first."""
 
     root: str
-    settings: Settings
+    fs_options: FilesystemOptions
     paths: list[str]
 
 
-def resolved(source: str, path: str, settings: Settings) -> Resolved:
+def resolve_path(source: str, path: str, fs_options: FilesystemOptions) -> ResolvedPath:
     """Return what a path means, there or not. Raises ``OptionError`` and ``MissingExtraError``."""
     if path.startswith("file:"):
         places = [str(Path(each).absolute()) for each in _decodings(_path_of_file_uri(source, path))]
-        return Resolved("", NO_SETTINGS, places)
+        return ResolvedPath("", NO_OPTIONS, places)
     match = URI.fullmatch(path)
     if match is None:
-        return Resolved("", NO_SETTINGS, [str(Path(path).absolute())])
+        return ResolvedPath("", NO_OPTIONS, [str(Path(path).absolute())])
     scheme, rest = match["scheme"].lower(), match["rest"]
     parameters = _PARAMETERS.search(rest)
     query = parameters[0] if parameters else ""
     root = f"{_SAME_AS.get(scheme, scheme)}://{match['authority']}{query}"
-    own = settings_for(_SAME_AS.get(scheme, scheme), settings)
+    own = settings_for(_SAME_AS.get(scheme, scheme), fs_options)
     start = _start(source, path, root, own)
     inner = rest.removesuffix(query).strip("/")
-    return Resolved(root, own, [f"{start.rstrip('/')}/{each}".rstrip("/") for each in _decodings(inner)])
+    return ResolvedPath(root, own, [f"{start.rstrip('/')}/{each}".rstrip("/") for each in _decodings(inner)])
 
 
-def _start(source: str, path: str, root: str, settings: Settings) -> str:
+def _start(source: str, path: str, root: str, fs_options: FilesystemOptions) -> str:
     """Return the path that a root means on its filesystem. Raises ``OptionError``, which does not show secrets."""
     try:
-        return filesystem_of(root, settings).start
+        return filesystem_of(root, fs_options).start
     except (OSError, TypeError, ValueError) as error:
-        reason = settings.hidden_in(str(error).replace(root, shown_uri(root)))
-    raise OptionError(source=source, option="path", value=shown_uri(path), reason=reason)
+        reason = fs_options.mask_secrets(str(error).replace(root, mask_uri(root)))
+    raise OptionError(source=source, option="path", value=mask_uri(path), reason=reason)
 
 
 def _path_of_file_uri(source: str, uri: str) -> str:
@@ -320,14 +320,14 @@ def _decodings(path: str) -> list[str]:
     return [path] if decoded == path else [path, decoded]
 
 
-def _files_of(source: str, path: str, kind: FileKind, settings: Settings) -> Iterator[LogFile]:
-    found = resolved(source, path, settings)
-    filesystem = filesystem_of(found.root, found.settings).filesystem
+def _files_of(source: str, path: str, kind: FileKind, fs_options: FilesystemOptions) -> Iterator[LogFile]:
+    found = resolve_path(source, path, fs_options)
+    filesystem = filesystem_of(found.root, found.fs_options).filesystem
     for candidate in found.paths:
         matches = _matching(source, filesystem, candidate)
         if matches:
             taken = _taken(filesystem, matches, kind)
-            yield from (_log_file(found.root, info.path, info.size, found.settings) for info in taken)
+            yield from (_log_file(found.root, info.path, info.size, found.fs_options) for info in taken)
             return
 
 
@@ -352,7 +352,7 @@ def _matching(source: str, filesystem: fs.FileSystem, path: str) -> list[tuple[f
         if named.type != fs.FileType.NotFound:
             found.append((named, False))
         elif has_wildcards(each):
-            found += [(info, True) for info in matches_of(filesystem, each.split("/"))]
+            found += [(info, True) for info in glob(filesystem, each.split("/"))]
     return found
 
 
@@ -373,14 +373,14 @@ def _expanded(source: str, path: str) -> list[str]:
 
 def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
     """Yield what lies in a directory, and in those in it that are named as partitions are."""
-    for info in listed(filesystem, path):
+    for info in list_directory(filesystem, path):
         if info.type == fs.FileType.File:
             yield info
         elif _PARTITION.fullmatch(info.base_name):
-            yield from (each for each in listed(filesystem, info.path) if each.type == fs.FileType.File)
+            yield from (each for each in list_directory(filesystem, info.path) if each.type == fs.FileType.File)
 
 
-def _log_file(root: str, path: str, size: int, settings: Settings = NO_SETTINGS) -> LogFile:
+def _log_file(root: str, path: str, size: int, fs_options: FilesystemOptions = NO_OPTIONS) -> LogFile:
     place = PurePosixPath(path)
     partition, offset = _PARTITION.fullmatch(place.parent.name), _OFFSET.fullmatch(place.name)
     return LogFile(
@@ -390,5 +390,5 @@ def _log_file(root: str, path: str, size: int, settings: Settings = NO_SETTINGS)
         topic=partition["topic"] if partition else None,
         partition=int(partition["number"]) if partition else None,
         base_offset=int(offset["offset"]) if offset else None,
-        settings=settings,
+        fs_options=fs_options,
     )

@@ -9,10 +9,12 @@ from typing import Final
 
 from pyarrow import fs
 
-__all__ = ["has_wildcards", "listed", "matches_of"]
+__all__ = ["glob", "has_wildcards", "list_directory"]
 
 _SET_ASIDE: Final = re.compile(r".+\.[^.]+-(?:delete|future|stray)")
-"""How a broker names the directory of a partition that it deletes, moves, or does not know (Kafka's ``LocalLog``)."""
+"""How a broker names the directory of a partition that it deletes, moves, or does not know (Kafka's
+``LocalLogBounds``).
+"""
 _WILD: Final = re.compile(r"[*?[]")
 _GOOGLE: Final = "gcs"
 """Arrow's name of a filesystem where a listing has no directory without an object of its own: all below is listed."""
@@ -23,13 +25,16 @@ def has_wildcards(text: str) -> bool:
     return _WILD.search(text) is not None
 
 
-def matches_of(filesystem: fs.FileSystem, parts: Sequence[str]) -> list[fs.FileInfo]:
+def glob(filesystem: fs.FileSystem, parts: Sequence[str]) -> list[fs.FileInfo]:
     """Return what matches the parts of a path, of which one or more have wildcards; raises ``OSError``."""
     steady = next(number for number, part in enumerate(parts) if _WILD.search(part))
     found: list[fs.FileInfo] = [filesystem.get_file_info("/".join(parts[:steady]) or "/")]
     for part in parts[steady:]:
         inside = [
-            each for info in found if info.type == fs.FileType.Directory for each in listed(filesystem, info.path)
+            each
+            for info in found
+            if info.type == fs.FileType.Directory
+            for each in list_directory(filesystem, info.path)
         ]
         found = [info for info in inside if _passes(info.base_name, part)]
     return found
@@ -42,7 +47,7 @@ def _passes(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern)
 
 
-def listed(filesystem: fs.FileSystem, path: str) -> list[fs.FileInfo]:
+def list_directory(filesystem: fs.FileSystem, path: str) -> list[fs.FileInfo]:
     """Return what is in a directory; nothing if there is none. Raises ``OSError``."""
     markers_only = filesystem.type_name == _GOOGLE
     chosen = fs.FileSelector(path, allow_not_found=True, recursive=markers_only)

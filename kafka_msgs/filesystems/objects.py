@@ -11,14 +11,14 @@ from attrs import evolve
 from pyarrow import fs
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.files import LogFile, resolved
+from kafka_msgs.filesystems.files import LogFile, resolve_path
 from kafka_msgs.filesystems.opening import filesystem_of
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
 
-__all__ = ["all_below", "directory_of", "present"]
+__all__ = ["directory_of", "list_recursively", "stat_files"]
 
 
-def present(files: Sequence[LogFile]) -> list[LogFile | None]:
+def stat_files(files: Sequence[LogFile]) -> list[LogFile | None]:
     """Return files with their sizes, each None if it is not there. They are on one filesystem. Raises ``OSError``."""
     if not files:
         return []
@@ -29,21 +29,21 @@ def present(files: Sequence[LogFile]) -> list[LogFile | None]:
     ]
 
 
-def directory_of(source: str, path: str, settings: Settings = NO_SETTINGS) -> LogFile:
+def directory_of(source: str, path: str, fs_options: FilesystemOptions = NO_OPTIONS) -> LogFile:
     """Return the directory that a path means, whose ``path`` others are below. Raises ``OptionError``."""
-    found = resolved(source, path, settings)
+    found = resolve_path(source, path, fs_options)
     for each in found.paths:
-        made = LogFile(found.root, each, 0, None, None, None, found.settings)
+        made = LogFile(found.root, each, 0, None, None, None, found.fs_options)
         if _filesystem(made).get_file_info(each).type == fs.FileType.Directory:
             return made
-    raise OptionError(source=source, option="path", value=shown_uri(path), reason="there is no directory")
+    raise OptionError(source=source, option="path", value=mask_uri(path), reason="there is no directory")
 
 
-def all_below(directory: LogFile) -> list[LogFile]:
+def list_recursively(directory: LogFile) -> list[LogFile]:
     """Return all files in a directory and in those below it. Raises ``OSError``."""
     found = _filesystem(directory).get_file_info(fs.FileSelector(directory.path, recursive=True))
     return [evolve(directory, path=info.path, size=info.size) for info in found if info.type == fs.FileType.File]
 
 
 def _filesystem(file: LogFile) -> fs.FileSystem:
-    return filesystem_of(file.root, file.settings).filesystem
+    return filesystem_of(file.root, file.fs_options).filesystem

@@ -50,7 +50,7 @@ _CLIENTS: Final[dict[tuple[int, _Address], Any]] = {}
 """The clients by process. Those of processes that this one was forked from stay: to delete one is to wait forever."""
 
 
-class _Exactly(FSSpecHandler):  # type: ignore[misc]
+class _UncachedHandler(FSSpecHandler):  # type: ignore[misc]
     """A filesystem of ``fsspec`` without what it keeps: listings, and bytes beside those that were asked for."""
 
     def __init__(self, address: _Address) -> None:
@@ -61,7 +61,7 @@ class _Exactly(FSSpecHandler):  # type: ignore[misc]
         """The filesystem, as this process may use it."""
         return self._address.client()
 
-    def __reduce__(self) -> tuple[type[_Exactly], tuple[_Address]]:
+    def __reduce__(self) -> tuple[type[_UncachedHandler], tuple[_Address]]:
         return type(self), (self._address,)
 
     def get_file_info(self, paths: list[str]) -> list[FileInfo]:
@@ -131,7 +131,7 @@ def _other_opened(root: str, settings: Iterable[tuple[str, str]], parameters: It
 
 def _for_arrow(address: _Address) -> FileSystem:
     address.client()
-    return PyFileSystem(_Exactly(address))
+    return PyFileSystem(_UncachedHandler(address))
 
 
 def _value(text: str) -> Any:

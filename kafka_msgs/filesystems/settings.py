@@ -11,7 +11,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-__all__ = ["NO_SETTINGS", "PREFIXES", "Settings", "shown_uri"]
+__all__ = ["NO_OPTIONS", "PREFIXES", "FilesystemOptions", "mask_uri"]
 
 PREFIXES: Final = ("fs.", "dfs.", "google.cloud.auth.", "storage.")
 """How the names of settings start. Those with ``storage.`` are arguments of a filesystem of ``fsspec``."""
@@ -34,22 +34,24 @@ _LEAST: Final = 3
 
 
 @frozen
-class Settings:
+class FilesystemOptions:
     """Settings by name. Their values are not shown."""
 
     items: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> Settings:
+    def from_mapping(cls, given: Mapping[str, str]) -> FilesystemOptions:
         """Return those of ``given`` that are settings of filesystems, by their names."""
         return cls(tuple(sorted((name, value) for name, value in given.items() if name.startswith(PREFIXES))))
 
     @classmethod
-    def of_spark(cls, conf: Mapping[str, str]) -> Settings:
-        """Return the settings of filesystems in a configuration of Spark, which has ``spark.hadoop.`` before names."""
-        return cls.of({name.removeprefix(_SPARK): value for name, value in conf.items() if name.startswith(_SPARK)})
+    def from_spark_conf(cls, conf: Mapping[str, str]) -> FilesystemOptions:
+        """Return the settings of filesystems in a configuration of Spark, which has ``spark.hadoop`` before names."""
+        return cls.from_mapping(
+            {name.removeprefix(_SPARK): value for name, value in conf.items() if name.startswith(_SPARK)}
+        )
 
-    def over(self, other: Settings) -> Settings:
+    def over(self, other: FilesystemOptions) -> FilesystemOptions:
         """Return these settings, and those of another source about which these say nothing."""
         mine = {name.lower() for name, _ in self.items}
         whose = [form for form in _CREDENTIALS if any(map(form.fullmatch, mine))]
@@ -59,21 +61,21 @@ class Settings:
             if not any(_says_more(name.lower(), each) for each in mine)
             and not any(form.fullmatch(name.lower()) for form in whose)
         }
-        return Settings.of(left | dict(self.items))
+        return FilesystemOptions.from_mapping(left | dict(self.items))
 
     def get(self, name: str) -> str | None:
         """Return the value of a setting, or None. Names do not depend on case."""
         return next((value for each, value in self.items if each.lower() == name.lower()), None)
 
-    def starting(self, *prefixes: str) -> Settings:
+    def starting(self, *prefixes: str) -> FilesystemOptions:
         """Return the settings whose names start with one of ``prefixes``."""
-        return Settings(tuple(each for each in self.items if each[0].startswith(prefixes)))
+        return FilesystemOptions(tuple(each for each in self.items if each[0].startswith(prefixes)))
 
     def without_prefix(self, prefix: str) -> dict[str, str]:
         """Return the settings whose names start with ``prefix``, by the rest of the name."""
         return {name.removeprefix(prefix): value for name, value in self.items if name.startswith(prefix)}
 
-    def hidden_in(self, text: str) -> str:
+    def mask_secrets(self, text: str) -> str:
         """Return a text with every secret of these settings replaced."""
         for value in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(value, _HIDDEN)
@@ -83,7 +85,7 @@ class Settings:
         return (value for name, value in self.items if _SECRET.search(name) and len(value) > _LEAST)
 
 
-NO_SETTINGS: Final = Settings()
+NO_OPTIONS: Final = FilesystemOptions()
 
 
 def _says_more(name: str, general: str) -> bool:
@@ -93,7 +95,7 @@ def _says_more(name: str, general: str) -> bool:
     return name == general or of_bucket or of_account
 
 
-def shown_uri(uri: str) -> str:
+def mask_uri(uri: str) -> str:
     """Return a path or URI as it may be shown: without passwords, and without the values of secret parameters."""
     return _PARAMETER.sub(_shown_parameter, _USER.sub(f"{_HIDDEN}@", uri)) if "://" in uri else uri
 

@@ -6,15 +6,20 @@ the extras of the same names, without a JVM. ``keyed`` finds rows by their keys.
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.lazy import lazy_module_attributes
 
 if TYPE_CHECKING:
-    from kafka_msgs.formats.named import FORMAT_NAMES, format_named
-    from kafka_msgs.formats.table_format import TableFormat, with_day
+    from kafka_msgs.formats.named import FORMAT_NAMES, get_format
+    from kafka_msgs.formats.table_format import TableFormat, add_day_column
 else:
-    __getattr__, __dir__ = lazy_attributes(
+    __getattr__, __dir__ = lazy_module_attributes(
         __name__,
-        {"FORMAT_NAMES": "named", "TableFormat": "table_format", "format_named": "named", "with_day": "table_format"},
+        {
+            "FORMAT_NAMES": "named",
+            "TableFormat": "table_format",
+            "get_format": "named",
+            "add_day_column": "table_format",
+        },
     )
 
-__all__ = ["FORMAT_NAMES", "TableFormat", "format_named", "with_day"]
+__all__ = ["FORMAT_NAMES", "TableFormat", "add_day_column", "get_format"]

@@ -8,9 +8,9 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from kafka_msgs.formats.keyed import check_keys, left_out
+from kafka_msgs.formats.keyed import anti_join, check_keys
 from kafka_msgs.formats.object_store import storage_options
-from kafka_msgs.formats.table_format import TableFormat, as_reader
+from kafka_msgs.formats.table_format import TableFormat, to_reader
 
 __all__ = ["DeltaFormat"]
 
@@ -23,27 +23,29 @@ class DeltaFormat(TableFormat):
     name = "delta"
     remote = True
 
-    def exists(self, place: str) -> bool:
+    def exists(self, location: str) -> bool:
         """Return whether there is a Delta table."""
-        return bool(DeltaTable.is_deltatable(place, self._options(place)))
+        return bool(DeltaTable.is_deltatable(location, self._options(location)))
 
-    def write(self, rows: pa.RecordBatchReader | pa.Table, place: str, partition_by: Sequence[str] = ()) -> None:
+    def write(self, rows: pa.RecordBatchReader | pa.Table, location: str, partition_by: Sequence[str] = ()) -> None:
         """Make the table, or give one that is there these rows."""
-        by = None if self.exists(place) else list(partition_by)
-        write_deltalake(place, as_reader(rows), mode="overwrite", partition_by=by, storage_options=self._options(place))
+        by = None if self.exists(location) else list(partition_by)
+        write_deltalake(
+            location, to_reader(rows), mode="overwrite", partition_by=by, storage_options=self._options(location)
+        )
 
-    def append(self, rows: pa.RecordBatchReader | pa.Table, place: str) -> None:
+    def append(self, rows: pa.RecordBatchReader | pa.Table, location: str) -> None:
         """Add rows to a table that is there."""
-        write_deltalake(self._table(place), as_reader(rows), mode="append")
+        write_deltalake(self._table(location), to_reader(rows), mode="append")
 
-    def merge(self, rows: pa.Table, place: str, keys: Sequence[str], gone: pa.Table | None = None) -> None:
+    def merge(self, rows: pa.Table, location: str, keys: Sequence[str], deleted_keys: pa.Table | None = None) -> None:
         """Merge as Delta does: only files with such keys are written anew."""
         check_keys(rows, keys)
         columns = {name: f"source.`{name}`" for name in rows.column_names}
         (
-            self._table(place)
+            self._table(location)
             .merge(
-                _source(rows, keys, gone),
+                _source(rows, keys, deleted_keys),
                 predicate=" AND ".join(f"target.`{name}` = source.`{name}`" for name in keys),
                 source_alias="source",
                 target_alias="target",
@@ -54,23 +56,23 @@ class DeltaFormat(TableFormat):
             .execute()
         )
 
-    def read(self, place: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    def read(self, location: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of the last version."""
         names = None if columns is None else list(columns)
-        return self._table(place).to_pyarrow_dataset().scanner(columns=names).to_reader()
+        return self._table(location).to_pyarrow_dataset().scanner(columns=names).to_reader()
 
-    def _table(self, place: str) -> DeltaTable:
-        return DeltaTable(place, storage_options=self._options(place))
+    def _table(self, location: str) -> DeltaTable:
+        return DeltaTable(location, storage_options=self._options(location))
 
-    def _options(self, place: str) -> dict[str, str] | None:
-        return storage_options(place, self.settings) or None
+    def _options(self, location: str) -> dict[str, str] | None:
+        return storage_options(location, self.fs_options) or None
 
 
-def _source(rows: pa.Table, keys: Sequence[str], gone: pa.Table | None) -> pa.Table:
+def _source(rows: pa.Table, keys: Sequence[str], deleted_keys: pa.Table | None) -> pa.Table:
     """Return all rows that are merged, with a column that says which are removed."""
     marked = rows.append_column(_GONE, pa.repeat(pa.scalar(False), rows.num_rows))
-    if gone is None:
+    if deleted_keys is None:
         return marked
-    left = left_out(gone.select(keys).cast(rows.select(keys).schema), rows, keys)
+    left = anti_join(deleted_keys.select(keys).cast(rows.select(keys).schema), rows, keys)
     removed = left.append_column(_GONE, pa.repeat(pa.scalar(True), left.num_rows))
     return pa.concat_tables([marked, removed], promote_options="default")

@@ -18,9 +18,9 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.table import Transaction
 from pyiceberg.transforms import IdentityTransform
 
-from kafka_msgs.formats.keyed import check_keys, left_out, removed_keys, surviving
-from kafka_msgs.formats.table_format import TableFormat, as_reader, fitting
-from kafka_msgs.formats.warehouse import Warehouse
+from kafka_msgs.formats.keyed import anti_join, check_keys, drop_keys, removed_keys
+from kafka_msgs.formats.table_format import TableFormat, cast_to_schema, to_reader
+from kafka_msgs.formats.warehouse import IcebergTable
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -40,50 +40,50 @@ class IcebergFormat(TableFormat):
     name = "iceberg"
     remote = True
 
-    def exists(self, place: str) -> bool:
+    def exists(self, location: str) -> bool:
         """Return whether the catalog has the table."""
-        return self._at(place).exists()
+        return self._at(location).exists()
 
-    def write(self, rows: pa.RecordBatchReader | pa.Table, place: str, partition_by: Sequence[str] = ()) -> None:
+    def write(self, rows: pa.RecordBatchReader | pa.Table, location: str, partition_by: Sequence[str] = ()) -> None:
         """Make the table, or give one that is there these rows."""
-        at, reader = self._at(place), as_reader(rows)
+        at, reader = self._at(location), to_reader(rows)
         if not at.exists():
             _create(at, reader, partition_by)
             return
         table = at.table()
         _commit(table, _data_files(table), _write_files(at, table, reader))
 
-    def append(self, rows: pa.RecordBatchReader | pa.Table, place: str) -> None:
+    def append(self, rows: pa.RecordBatchReader | pa.Table, location: str) -> None:
         """Add rows to a table that is there."""
-        at = self._at(place)
+        at = self._at(location)
         table = at.table()
-        _commit(table, [], _write_files(at, table, as_reader(rows)))
+        _commit(table, [], _write_files(at, table, to_reader(rows)))
 
-    def merge(self, rows: pa.Table, place: str, keys: Sequence[str], gone: pa.Table | None = None) -> None:
+    def merge(self, rows: pa.Table, location: str, keys: Sequence[str], deleted_keys: pa.Table | None = None) -> None:
         """Write the files anew that have one of the keys."""
         check_keys(rows, keys)
-        at = self._at(place)
+        at = self._at(location)
         table = at.table()
         schema = _arrow_schema(table)
-        given = fitting(rows, schema).read_all()
-        removed = removed_keys(given, gone, keys)
+        given = cast_to_schema(rows, schema).read_all()
+        removed = removed_keys(given, deleted_keys, keys)
         touched = [file for file in _data_files(table) if _has_a_key(at, schema, file, removed, keys)]
-        kept = surviving(_rows(at, schema, touched, schema.names), removed, keys)
+        kept = drop_keys(_rows(at, schema, touched, schema.names), removed, keys)
         reader = pa.RecordBatchReader.from_batches(schema, chain(kept, given.to_batches()))
         _commit(table, touched, _write_files(at, table, reader))
 
-    def read(self, place: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    def read(self, location: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of the last version; strings and bytes have 64-bit offsets, and integers 32 bits or 64."""
-        at = self._at(place)
+        at = self._at(location)
         table = at.table()
         schema = _arrow_schema(table)
         return _rows(at, schema, _data_files(table), list(columns or schema.names))
 
-    def _at(self, place: str) -> Warehouse:
-        return Warehouse.of(place, self.settings)
+    def _at(self, location: str) -> IcebergTable:
+        return IcebergTable.of(location, self.fs_options)
 
 
-def _create(at: Warehouse, rows: pa.RecordBatchReader, partition_by: Sequence[str]) -> None:
+def _create(at: IcebergTable, rows: pa.RecordBatchReader, partition_by: Sequence[str]) -> None:
     with at.creation(rows.schema) as transaction:
         with transaction.update_spec() as spec:
             for column in partition_by:
@@ -109,14 +109,14 @@ def _metadata(table: Table | Transaction) -> TableMetadata:
     return table.table_metadata if isinstance(table, Transaction) else table.metadata
 
 
-def _write_files(at: Warehouse, table: Table | Transaction, rows: pa.RecordBatchReader) -> list[str]:
+def _write_files(at: IcebergTable, table: Table | Transaction, rows: pa.RecordBatchReader) -> list[str]:
     """Write rows to new files, those of one partition each, and return the URLs of these."""
     metadata, schema, made = _metadata(table), _arrow_schema(table), []
     by = [field.name for field in metadata.spec().fields]
     parted = schema
     for name in by:
         parted = parted.append(schema.field(name).with_name(_PART + name))
-    batches = (_parted(batch, by) for batch in fitting(rows, schema))
+    batches = (_parted(batch, by) for batch in cast_to_schema(rows, schema))
     ds.write_dataset(
         pa.RecordBatchReader.from_batches(parted, batches),
         f"{at.path_of(metadata.location)}/data",
@@ -143,12 +143,14 @@ def _data_files(table: Table) -> list[DataFile]:
     return [task.file for task in table.scan().plan_files()]
 
 
-def _has_a_key(at: Warehouse, schema: pa.Schema, file: DataFile, wanted: pa.Table, keys: Sequence[str]) -> bool:
+def _has_a_key(at: IcebergTable, schema: pa.Schema, file: DataFile, wanted: pa.Table, keys: Sequence[str]) -> bool:
     found = _rows(at, schema, [file], keys).read_all()
-    return bool(left_out(found, wanted, keys).num_rows < found.num_rows)
+    return bool(anti_join(found, wanted, keys).num_rows < found.num_rows)
 
 
-def _rows(at: Warehouse, schema: pa.Schema, files: Sequence[DataFile], columns: Sequence[str]) -> pa.RecordBatchReader:
+def _rows(
+    at: IcebergTable, schema: pa.Schema, files: Sequence[DataFile], columns: Sequence[str]
+) -> pa.RecordBatchReader:
     paths = [at.path_of(file.file_path) for file in files]
     data = ds.dataset(paths, schema=schema, format="parquet", filesystem=at.filesystem)
     return data.scanner(columns=list(columns)).to_reader()

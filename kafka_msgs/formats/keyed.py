@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kafka_msgs.errors import OptionError
 
-__all__ = ["changed_rows", "check_keys", "left_out", "removed_keys", "surviving"]
+__all__ = ["anti_join", "check_keys", "diff_rows", "drop_keys", "removed_keys"]
 
 _ROW: Final = "_row"
 _OTHER: Final = "_other"
@@ -33,19 +33,23 @@ def _wrong(keys: Sequence[str], reason: str) -> OptionError:
     return OptionError(source="merge", option="keys", value=", ".join(keys), reason=reason)
 
 
-def removed_keys(rows: pa.Table, gone: pa.Table | None, keys: Sequence[str]) -> pa.Table:
+def removed_keys(rows: pa.Table, deleted_keys: pa.Table | None, keys: Sequence[str]) -> pa.Table:
     """Return the keys of rows that a merge takes out: those that get other rows, and those that are gone."""
     replaced = rows.select(keys)
-    return replaced if gone is None else pa.concat_tables([replaced, gone.select(keys).cast(replaced.schema)])
+    return (
+        replaced
+        if deleted_keys is None
+        else pa.concat_tables([replaced, deleted_keys.select(keys).cast(replaced.schema)])
+    )
 
 
-def left_out(rows: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Table:
+def anti_join(rows: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Return the rows whose key is not in the other table, in their order."""
     found = _numbered(rows, keys, _ROW).join(other.select(keys), list(keys), join_type="left anti", use_threads=False)
     return rows.take(pa.array(np.sort(found[_ROW].to_numpy())))
 
 
-def changed_rows(rows: pa.Table, before: pa.Table, keys: Sequence[str]) -> pa.Table:
+def diff_rows(rows: pa.Table, before: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Return the rows that are not in ``before`` just so: new keys, and keys whose other columns differ."""
     left, right = _numbered(rows, keys, _ROW), _numbered(before, keys, _OTHER)
     pairs = left.join(right, list(keys), join_type="inner", use_threads=False)
@@ -67,14 +71,14 @@ def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> np.ndarray:
     return np.asarray(pc.or_(pc.fill_null(pc.equal(ours, theirs.cast(ours.type)), False), both_null), bool)
 
 
-def surviving(batches: Iterable[pa.RecordBatch], removed: pa.Table, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def drop_keys(batches: Iterable[pa.RecordBatch], removed: pa.Table, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows whose key was not removed.
 
     Each join reads the keys once, so that batches are joined together until they have as many rows: the time stays
     linear in both.
     """
     for table in _together(batches, removed.num_rows):
-        yield from left_out(table, removed, keys).to_batches()
+        yield from anti_join(table, removed, keys).to_batches()
 
 
 def _together(batches: Iterable[pa.RecordBatch], least: int) -> Iterator[pa.Table]:

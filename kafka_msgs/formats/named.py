@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.errors import MissingExtraError, OptionError
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
 
 if TYPE_CHECKING:
     from kafka_msgs.formats.table_format import TableFormat
 
-__all__ = ["FORMAT_NAMES", "format_named"]
+__all__ = ["FORMAT_NAMES", "get_format"]
 
 _FORMATS: Final = {
     "parquet": ("kafka_msgs.formats.parquet", "ParquetFormat", "pyarrow", "arrow"),
@@ -24,7 +24,7 @@ FORMAT_NAMES: Final = tuple(_FORMATS)
 """The names of all formats; the first is the one that needs nothing but Arrow."""
 
 
-def format_named(name: str, settings: Settings = NO_SETTINGS) -> TableFormat:
+def get_format(name: str, fs_options: FilesystemOptions = NO_OPTIONS) -> TableFormat:
     """Return the format with that name, for tables on filesystems with these settings.
 
     Raises ``OptionError`` if there is none, and ``MissingExtraError``.
@@ -34,7 +34,7 @@ def format_named(name: str, settings: Settings = NO_SETTINGS) -> TableFormat:
         raise OptionError(source="formats", option="format", value=name, reason=expected)
     module, cls, package, extra = _FORMATS[name]
     try:
-        found: TableFormat = getattr(import_module(module), cls)(settings)
+        found: TableFormat = getattr(import_module(module), cls)(fs_options)
     except ImportError as error:
         raise MissingExtraError(feature=f"the format {name}", extra=extra, package=package) from error
     return found

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from kafka_msgs.filesystems.arguments import azure_arguments, gcs_arguments, s3_arguments
-from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.filesystems.settings import FilesystemOptions
 
 __all__ = ["SCHEMES", "properties", "storage_options"]
 
@@ -50,25 +50,25 @@ _AZURE: Final = {
 _GCS: Final = {"anonymous": _Names("google_skip_signature")}
 
 
-def storage_options(place: str, settings: Settings) -> dict[str, str]:
+def storage_options(location: str, fs_options: FilesystemOptions) -> dict[str, str]:
     """Return the options of delta-rs for a place, none for this machine's. Raises ``ValueError``: a wrong setting."""
-    return {names.delta: value for names, value in _given(place, settings) if names.delta}
+    return {names.delta: value for names, value in _given(location, fs_options) if names.delta}
 
 
-def properties(place: str, settings: Settings) -> dict[str, str]:
+def properties(location: str, fs_options: FilesystemOptions) -> dict[str, str]:
     """Return the properties of pyiceberg for a place. Raises ``ValueError`` for a wrong setting."""
-    return {names.iceberg: value for names, value in _given(place, settings) if names.iceberg}
+    return {names.iceberg: value for names, value in _given(location, fs_options) if names.iceberg}
 
 
-def _given(place: str, settings: Settings) -> Iterator[tuple[_Names, str]]:
-    parts = urlsplit(place)
+def _given(location: str, fs_options: FilesystemOptions) -> Iterator[tuple[_Names, str]]:
+    parts = urlsplit(location)
     host = parts.netloc.rpartition("@")[2]
     if parts.scheme in _S3_SCHEMES:
-        yield from _named(_S3, _with_endpoint(s3_arguments(settings, host)))
+        yield from _named(_S3, _with_endpoint(s3_arguments(fs_options, host)))
     elif parts.scheme in _AZURE_SCHEMES:
-        yield from _named(_AZURE, azure_arguments(settings, host))
+        yield from _named(_AZURE, azure_arguments(fs_options, host))
     elif parts.scheme in _GCS_SCHEMES:
-        yield from _named(_GCS, gcs_arguments(settings))
+        yield from _named(_GCS, gcs_arguments(fs_options))
 
 
 def _named(names: Mapping[str, _Names], given: Mapping[str, Any]) -> Iterator[tuple[_Names, str]]:

@@ -20,8 +20,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from kafka_msgs.formats.keyed import check_keys, removed_keys, surviving
-from kafka_msgs.formats.table_format import TableFormat, as_reader, fitting
+from kafka_msgs.formats.keyed import check_keys, drop_keys, removed_keys
+from kafka_msgs.formats.table_format import TableFormat, cast_to_schema, to_reader
 
 __all__ = ["ParquetFormat", "parquet_rows"]
 
@@ -37,56 +37,56 @@ class ParquetFormat(TableFormat):
 
     name = "parquet"
 
-    def exists(self, place: str) -> bool:
+    def exists(self, location: str) -> bool:
         """Return whether there is a table that this class has written."""
-        return (_current(place) / _SCHEMA).exists()
+        return (_current(location) / _SCHEMA).exists()
 
-    def write(self, rows: pa.RecordBatchReader | pa.Table, place: str, partition_by: Sequence[str] = ()) -> None:
+    def write(self, rows: pa.RecordBatchReader | pa.Table, location: str, partition_by: Sequence[str] = ()) -> None:
         """Make the table, or give one that is there these rows."""
-        by = _partitions(place) if self.exists(place) else list(partition_by)
-        fresh = _beside(place, "new")
+        by = _partitions(location) if self.exists(location) else list(partition_by)
+        fresh = _beside(location, "new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
-        reader = as_reader(rows)
+        reader = to_reader(rows)
         _write_files(reader, fresh, by)
         pq.write_metadata(reader.schema.with_metadata({_PARTITIONS: "\0".join(by).encode()}), fresh / _SCHEMA)
-        _take_place(fresh, _current(place))
+        _take_place(fresh, _current(location))
 
-    def append(self, rows: pa.RecordBatchReader | pa.Table, place: str) -> None:
+    def append(self, rows: pa.RecordBatchReader | pa.Table, location: str) -> None:
         """Add rows to a table that is there."""
-        fresh = _beside(place, "new")
+        fresh = _beside(location, "new")
         shutil.rmtree(fresh, ignore_errors=True)
-        shutil.copytree(_current(place), fresh, copy_function=os.link)
-        _write_files(fitting(rows, _schema(place)), fresh, _partitions(place))
-        _take_place(fresh, _current(place))
+        shutil.copytree(_current(location), fresh, copy_function=os.link)
+        _write_files(cast_to_schema(rows, _schema(location)), fresh, _partitions(location))
+        _take_place(fresh, _current(location))
 
-    def merge(self, rows: pa.Table, place: str, keys: Sequence[str], gone: pa.Table | None = None) -> None:
+    def merge(self, rows: pa.Table, location: str, keys: Sequence[str], deleted_keys: pa.Table | None = None) -> None:
         """Write the table anew, as a stream, with other rows for the keys."""
         check_keys(rows, keys)
-        schema = _schema(place)
-        given = fitting(rows, schema).read_all()
-        kept = surviving(self.read(place), removed_keys(given, gone, keys), keys)
-        self.write(pa.RecordBatchReader.from_batches(schema, chain(kept, given.to_batches())), place)
+        schema = _schema(location)
+        given = cast_to_schema(rows, schema).read_all()
+        kept = drop_keys(self.read(location), removed_keys(given, deleted_keys, keys), keys)
+        self.write(pa.RecordBatchReader.from_batches(schema, chain(kept, given.to_batches())), location)
 
-    def read(self, place: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    def read(self, location: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         """Return the rows of the last version."""
-        return parquet_rows(str(_current(place)), _schema(place), columns)
+        return parquet_rows(str(_current(location)), _schema(location), columns)
 
 
 def parquet_rows(
-    place: str, schema: pa.Schema, columns: Sequence[str] | None = None, filesystem: fs.FileSystem | None = None
+    location: str, schema: pa.Schema, columns: Sequence[str] | None = None, filesystem: fs.FileSystem | None = None
 ) -> pa.RecordBatchReader:
     """Return the rows of a directory of Parquet files, with the types of a schema; times of the oldest form, too."""
     form = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
     by = ds.partitioning(schema, flavor="hive")
-    files = ds.dataset(place, schema=schema, format=form, partitioning=by, filesystem=filesystem)
+    files = ds.dataset(location, schema=schema, format=form, partitioning=by, filesystem=filesystem)
     return files.scanner(columns=list(columns or schema.names)).to_reader()
 
 
-def _write_files(rows: pa.RecordBatchReader, place: Path, by: Sequence[str]) -> None:
+def _write_files(rows: pa.RecordBatchReader, location: Path, by: Sequence[str]) -> None:
     ds.write_dataset(
         rows,
-        place,
+        location,
         format="parquet",
         partitioning=ds.partitioning(pa.schema([rows.schema.field(name) for name in by]), flavor="hive"),
         basename_template=f"part-{uuid4()}-{{i}}.parquet",
@@ -96,18 +96,18 @@ def _write_files(rows: pa.RecordBatchReader, place: Path, by: Sequence[str]) -> 
     )
 
 
-def _schema(place: str) -> pa.Schema:
-    return pq.read_schema(_current(place) / _SCHEMA).remove_metadata()
+def _schema(location: str) -> pa.Schema:
+    return pq.read_schema(_current(location) / _SCHEMA).remove_metadata()
 
 
-def _partitions(place: str) -> list[str]:
-    found = pq.read_schema(_current(place) / _SCHEMA).metadata[_PARTITIONS].decode()
+def _partitions(location: str) -> list[str]:
+    found = pq.read_schema(_current(location) / _SCHEMA).metadata[_PARTITIONS].decode()
     return found.split("\0") if found else []
 
 
-def _current(place: str) -> Path:
+def _current(location: str) -> Path:
     """Return the directory of the table; one that was moved away and not replaced is moved back."""
-    path, old = Path(place), _beside(place, "old")
+    path, old = Path(location), _beside(location, "old")
     if not path.exists() and old.exists():
         old.rename(path)
     return path
@@ -122,6 +122,6 @@ def _take_place(fresh: Path, path: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _beside(place: str, what: str) -> Path:
-    path = Path(place)
+def _beside(location: str, what: str) -> Path:
+    path = Path(location)
     return path.with_name(f".{path.name}.{what}")

@@ -16,15 +16,15 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.copying import place_of
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.filesystems.copying import resolve_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
 from kafka_msgs.formats.object_store import properties
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table import CreateTableTransaction, Table
 
-__all__ = ["CATALOG_FILE", "NAMESPACE", "Warehouse", "catalog_of"]
+__all__ = ["CATALOG_FILE", "NAMESPACE", "IcebergTable", "catalog_of"]
 
 CATALOG_FILE: Final = "catalog.db"
 """The catalog of local tables, beside their directories."""
@@ -39,7 +39,7 @@ def catalog_of(directory: Path) -> SqlCatalog:
 
 
 @frozen
-class Warehouse:
+class IcebergTable:
     """The place of a table. ``location`` is its URL, ``inner`` the path of that on the filesystem."""
 
     location: str
@@ -50,12 +50,14 @@ class Warehouse:
     """Whether there is a catalog."""
 
     @classmethod
-    def of(cls, place: str, settings: Settings = NO_SETTINGS) -> Warehouse:
+    def of(cls, location: str, fs_options: FilesystemOptions = NO_OPTIONS) -> IcebergTable:
         """Return the place that a path or a URI names. Raises ``OptionError`` and ``JobPathError``."""
-        if "://" in place:
-            filesystem, inner = place_of(place, settings)
-            return cls(place.rstrip("/"), inner.rstrip("/"), filesystem, lambda: _configured(place, settings), _always)
-        path = Path(place).absolute()
+        if "://" in location:
+            filesystem, inner = resolve_uri(location, fs_options)
+            return cls(
+                location.rstrip("/"), inner.rstrip("/"), filesystem, lambda: _configured(location, fs_options), _always
+            )
+        path = Path(location).absolute()
         catalog = path.parent / CATALOG_FILE
         # A URL as pyiceberg and Iceberg take it: nothing is quoted.
         return cls(f"{_SCHEME}{path}", str(path), fs.LocalFileSystem(), lambda: catalog_of(path.parent), catalog.exists)
@@ -93,9 +95,9 @@ def _always() -> bool:
     return True
 
 
-def _configured(place: str, settings: Settings) -> Catalog:
+def _configured(location: str, fs_options: FilesystemOptions) -> Catalog:
     try:
-        return load_catalog(**properties(place, settings))
+        return load_catalog(**properties(location, fs_options))
     except ValueError as error:
         reason = f"tables elsewhere need a catalog, the default one of pyiceberg's configuration: {error}"
-        raise OptionError(source="iceberg", option="place", value=shown_uri(place), reason=reason) from None
+        raise OptionError(source="iceberg", option="place", value=mask_uri(location), reason=reason) from None

@@ -1,8 +1,8 @@
 """The form in which a protocol says what it handles: rows of tables, which ``protocols`` collects.
 
 A protocol package has one value ``PROTOCOL``: its apis, the appliers of its records, and what it does when a partition
-is loaded, when it is given up, and when topics change. ``OneGroup`` is a row for an api about one group, and
-``ManyGroups`` for an api about a list of groups, or about all groups.
+is loaded, when it is given up, and when topics change. ``SingleGroupApi`` is a row for an api about one group, and
+``MultiGroupApi`` for an api about a list of groups, or about all groups.
 
 An api looks like this::
 
@@ -26,27 +26,27 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group
-from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.image import TopicsImage
 from kafka_msgs.groups.journal import Changes
 from kafka_msgs.groups.profiles import Profile
-from kafka_msgs.groups.promise import Promise
-from kafka_msgs.groups.state import Applier, State
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.promise import Future
+from kafka_msgs.groups.state import Applier, ShardState
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.topics.replay import GroupKind
 
 __all__ = [
     "Api",
-    "Checking",
-    "ManyGroups",
-    "OneGroup",
-    "Producer",
-    "Protocol",
+    "GroupProtocol",
+    "MultiGroupApi",
+    "ProducerIdAndEpoch",
+    "RequestValidation",
+    "SingleGroupApi",
     "TopicChange",
+    "accept_any",
     "check_group_id",
-    "check_nothing",
+    "client_error_for",
     "each_group",
-    "operation_error",
 ]
 
 Req = TypeVar("Req", bound=Request[Any])
@@ -54,7 +54,7 @@ Res = TypeVar("Res", bound=Response)
 Item = TypeVar("Item")
 
 
-class Producer(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """The producer of a transaction."""
 
     id: int
@@ -62,7 +62,7 @@ class Producer(NamedTuple):
 
 
 @frozen(kw_only=True)
-class Checking:
+class RequestValidation:
     """What a check of a request may look at, before the request goes to its partition."""
 
     config: CoordinatorConfig
@@ -70,18 +70,18 @@ class Checking:
     plugin: Any = None
 
 
-def check_nothing(checking: Checking, context: RequestContext, request: Any) -> None:
+def accept_any(validation: RequestValidation, context: RequestContext, request: Any) -> None:
     """Accept each request."""
 
 
-def check_group_id(checking: Checking, context: RequestContext, request: Any) -> None:
+def check_group_id(validation: RequestValidation, context: RequestContext, request: Any) -> None:
     """Refuse an empty group id with INVALID_GROUP_ID, as most apis do."""
     if not request.group_id:
         raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
 
 
 @frozen(kw_only=True)
-class OneGroup(Generic[Req, Res]):
+class SingleGroupApi(Generic[Req, Res]):
     """An api about one group.
 
     ``check`` raises ``GroupError`` for a request that is wrong by itself. ``handle`` is the handler. ``refuse`` makes
@@ -91,47 +91,47 @@ class OneGroup(Generic[Req, Res]):
 
     request: type[Req]
     group: Callable[[Req], str]
-    handle: Callable[[Transaction, RequestContext, Req], Res | Promise[Res]]
+    handle: Callable[[OperationContext, RequestContext, Req], Res | Future[Res]]
     refuse: Callable[[Req, GroupError, int], Res]
-    check: Callable[[Checking, RequestContext, Req], None] = check_group_id
-    producer: Callable[[Req], Producer] | None = None
+    check: Callable[[RequestValidation, RequestContext, Req], None] = check_group_id
+    producer: Callable[[Req], ProducerIdAndEpoch] | None = None
 
 
 @frozen(kw_only=True)
-class ManyGroups(Generic[Req, Res, Item]):
+class MultiGroupApi(Generic[Req, Res, Item]):
     """An api about several groups, which may be in several partitions.
 
     ``groups`` gives what is asked for each group, with the name of its group. None means one question to all
     partitions. ``handle`` answers the questions of one partition: it gives the items of the response. A request that
-    ``reads`` sees the state as of the last committed record, and emits nothing. ``refuse`` makes the item for a
+    ``is_read_only`` sees the state as of the last committed record, and emits nothing. ``refuse`` makes the item for a
     question and an error. A question with the group name None is refused with INVALID_GROUP_ID. ``respond`` makes the
-    response of all items. If an api asks ``apart``, each question is a step of its own, in the order of the request;
-    otherwise the questions of a partition are one step.
+    response of all items. If an api asks ``one_operation_each``, each question is a step of its own, in the order of
+    the request; otherwise the questions of a partition are one step.
     """
 
     request: type[Req]
     groups: Callable[[Req, int], Iterable[tuple[str | None, Any]]] | None
-    handle: Callable[[Transaction, RequestContext, Req, Sequence[Any]], Sequence[Item] | Promise[Sequence[Item]]]
+    handle: Callable[[OperationContext, RequestContext, Req, Sequence[Any]], Sequence[Item] | Future[Sequence[Item]]]
     refuse: Callable[[Any, GroupError, int], Item]
     respond: Callable[[Req, Sequence[Item], int], Res]
-    reads: Callable[[Req], bool] = lambda request: True
-    apart: bool = False
+    is_read_only: Callable[[Req], bool] = lambda request: True
+    one_operation_each: bool = False
 
 
-Api: TypeAlias = OneGroup[Any, Any] | ManyGroups[Any, Any, Any]
+Api: TypeAlias = SingleGroupApi[Any, Any] | MultiGroupApi[Any, Any, Any]
 
 
 class TopicChange(NamedTuple):
     """How the topics of the cluster changed: the images, and the names of topics that are new, changed and deleted."""
 
-    before: Image
-    after: Image
+    before: TopicsImage
+    after: TopicsImage
     created: tuple[str, ...]
     changed: tuple[str, ...]
     deleted: tuple[str, ...]
 
     @classmethod
-    def between(cls, before: Image, after: Image, names: Iterable[str] | None = None) -> TopicChange:
+    def between(cls, before: TopicsImage, after: TopicsImage, names: Iterable[str] | None = None) -> TopicChange:
         """Return what changed from one image to another. A topic with a new id was deleted and created again.
 
         ``names`` are the topics that may differ. Without them all topics are compared.
@@ -149,35 +149,35 @@ class TopicChange(NamedTuple):
 
 
 @frozen(kw_only=True)
-class Protocol:
+class GroupProtocol:
     """What a protocol package gives to the coordinator.
 
-    ``appliers`` are by the class of the key. ``ended`` has the effect of the end of a transaction: of the state, the
-    changes, the producer id, and whether it committed. ``simple_group`` makes the group for offsets that nobody joined
-    a group for.
+    ``appliers`` are by the class of the key. ``apply_end_transaction`` has the effect of the end of a transaction: of
+    the state, the changes, the producer id, and whether it committed. ``new_simple_group`` makes the group for offsets
+    that nobody joined a group for.
 
-    ``loaded`` and ``unloaded`` are called for each group of the kind when a partition was loaded, and when it is given
-    up. ``started`` is called when all groups of the partition are loaded.
+    ``on_loaded`` and ``on_unloaded`` are called for each group of the kind when a partition was loaded, and when it is
+    given up. ``on_started`` is called when all groups of the partition are loaded.
 
-    ``image_changed`` is called in each partition after the topics changed, and after it was loaded. Then
-    ``topics_changed`` is called for each group of the kind that subscribes to a topic which changed or was deleted.
-    ``topics_deleted`` runs as a step of its own after topics were deleted. ``creation_failed`` runs as a step with a
-    group id and a reason, if the broker could not create the topics that an answer asked for. ``cleanup`` runs once in
-    a while, as a step of its own in each partition, if the coordinator has a plugin.
+    ``on_image_changed`` is called in each partition after the topics changed, and after it was loaded. Then
+    ``on_topics_changed`` is called for each group of the kind that subscribes to a topic which changed or was deleted.
+    ``on_topics_deleted`` runs as a step of its own after topics were deleted. ``on_topic_creation_failed`` runs as a
+    step with a group id and a reason, if the broker could not create the topics that an answer asked for. ``cleanup``
+    runs once in a while, as a step of its own in each partition, if the coordinator has a plugin.
     """
 
     apis: tuple[Api, ...] = ()
     appliers: Mapping[type[Message], Applier] = field(factory=dict)
-    ended: Callable[[State, Changes, int, bool], None] | None = None
-    simple_group: Callable[[str], Group] | None = None
-    loaded: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
-    unloaded: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
-    started: tuple[Callable[[Transaction], None], ...] = ()
-    image_changed: tuple[Callable[[Transaction, TopicChange], None], ...] = ()
-    topics_changed: Mapping[GroupKind, Callable[[Transaction, Any], None]] = field(factory=dict)
-    topics_deleted: tuple[Callable[[Transaction, TopicChange], None], ...] = ()
-    creation_failed: Callable[[Transaction, str, str], None] | None = None
-    cleanup: Callable[[Transaction], None] | None = None
+    apply_end_transaction: Callable[[ShardState, Changes, int, bool], None] | None = None
+    new_simple_group: Callable[[str], Group] | None = None
+    on_loaded: Mapping[GroupKind, Callable[[OperationContext, Any], None]] = field(factory=dict)
+    on_unloaded: Mapping[GroupKind, Callable[[OperationContext, Any], None]] = field(factory=dict)
+    on_started: tuple[Callable[[OperationContext], None], ...] = ()
+    on_image_changed: tuple[Callable[[OperationContext, TopicChange], None], ...] = ()
+    on_topics_changed: Mapping[GroupKind, Callable[[OperationContext, Any], None]] = field(factory=dict)
+    on_topics_deleted: tuple[Callable[[OperationContext, TopicChange], None], ...] = ()
+    on_topic_creation_failed: Callable[[OperationContext, str, str], None] | None = None
+    cleanup: Callable[[OperationContext], None] | None = None
 
 
 def each_group(
@@ -211,7 +211,7 @@ _OPERATION_ERRORS: Final[Mapping[int, ErrorCode]] = {
 """Errors of the log, and what a client learns of them (Kafka's CoordinatorOperationExceptionHelper)."""
 
 
-def operation_error(error: GroupError) -> GroupError:
+def client_error_for(error: GroupError) -> GroupError:
     """Return the error that a client learns of an error of a step."""
     mapped = _OPERATION_ERRORS.get(error.error)
     return error if mapped is None else GroupError(error=mapped)

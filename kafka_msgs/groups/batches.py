@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.groups.outcome import Batch, Marker
+from kafka_msgs.groups.outcome import MarkerAppend, RecordAppend
 from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 from kafka_msgs.topics.records import NO_PRODUCER, encode_record
@@ -20,7 +20,7 @@ _SEQUENCE: Final = 0
 
 
 def encode_batch(
-    batch: Batch | Marker,
+    batch: RecordAppend | MarkerAppend,
     *,
     timestamp: int,
     base_offset: int = 0,
@@ -39,12 +39,12 @@ def encode_batch(
         partition_leader_epoch=leader_epoch,
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
-        base_sequence=_SEQUENCE if isinstance(batch, Batch) else -1,
+        base_sequence=_SEQUENCE if isinstance(batch, RecordAppend) else -1,
         transactional=batch.producer_id != NO_PRODUCER,
-        control=isinstance(batch, Marker),
+        control=isinstance(batch, MarkerAppend),
     )
     builder = BatchBuilder(header)
-    if isinstance(batch, Marker):
+    if isinstance(batch, MarkerAppend):
         kind = ControlType.COMMIT if batch.committed else ControlType.ABORT
         builder.append_control(kind, EndTxnMarker(coordinator_epoch=coordinator_epoch), timestamp=timestamp)
     else:

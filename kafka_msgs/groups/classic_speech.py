@@ -2,7 +2,7 @@
 
 Such a member gets what the group's own assignor gives it. It learns of a new target by REBALANCE_IN_PROGRESS, joins
 again, and takes its assignment with SyncGroup. Its generation is its member epoch. What JoinGroup changes, and the form
-of the assignment, belongs to each kind of group: a ``ClassicSpeech`` has it.
+of the assignment, belongs to each kind of group: a ``ClassicMemberSupport`` has it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from kafka_msgs.groups.modern import (
     Fence,
     ModernGroup,
     ModernMember,
-    held_static_member,
     member_timer,
     require_static_member,
     schedule_session,
+    static_member_of_request,
 )
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
 from kafka_msgs.messages.heartbeat_response import HeartbeatResponse
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
@@ -36,16 +36,16 @@ from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = [
+    "ClassicMemberSupport",
     "ClassicMetadata",
-    "ClassicSpeech",
-    "EitherMember",
-    "expect_sync",
-    "join_key",
-    "must_know_id",
-    "sync_key",
+    "DualProtocolMember",
+    "join_timer_key",
+    "requires_known_member_id",
+    "schedule_sync_timeout",
+    "sync_timer_key",
 ]
 
 _FIRST_JOIN_IN_TWO_STEPS: Final = 4
@@ -72,7 +72,7 @@ class ClassicMetadata(Protocol):
     def supported_protocols(self) -> Sequence[NamedProtocol]: ...
 
 
-class EitherMember(ModernMember, Protocol):
+class DualProtocolMember(ModernMember, Protocol):
     """A member of either protocol. ``classic`` is None for one of the group's own protocol."""
 
     @property
@@ -89,12 +89,12 @@ class EitherMember(ModernMember, Protocol):
         """Tell whether the member must give up something before it goes on."""
 
 
-M = TypeVar("M", bound=EitherMember)
+M = TypeVar("M", bound=DualProtocolMember)
 G = TypeVar("G", bound=ModernGroup[Any, Any])
 
 
 @frozen(kw_only=True)
-class ClassicSpeech(Generic[G, M]):
+class ClassicMemberSupport(Generic[G, M]):
     """How a kind of group serves members of the classic protocol.
 
     ``join`` handles JoinGroup. ``assignment`` gives the assignment of a member as bytes. ``may_advance`` tells whether
@@ -102,13 +102,15 @@ class ClassicSpeech(Generic[G, M]):
     at once. All handlers raise ``GroupError``.
     """
 
-    join: Callable[[Transaction, RequestContext, G, JoinGroupRequest], JoinGroupResponse | Promise[JoinGroupResponse]]
-    assignment: Callable[[Transaction, G, M, ClassicMetadata], bytes]
-    may_advance: Callable[[Transaction, G, M], bool]
+    join: Callable[
+        [OperationContext, RequestContext, G, JoinGroupRequest], JoinGroupResponse | Future[JoinGroupResponse]
+    ]
+    assignment: Callable[[OperationContext, G, M, ClassicMetadata], bytes]
+    may_advance: Callable[[OperationContext, G, M], bool]
     fence: Fence
-    remove: Callable[[Transaction, G, Sequence[M]], None]
+    remove: Callable[[OperationContext, G, Sequence[M]], None]
 
-    def sync(self, tx: Transaction, group: G, request: SyncGroupRequest) -> SyncGroupResponse:
+    def sync(self, op: OperationContext, group: G, request: SyncGroupRequest) -> SyncGroupResponse:
         """Give a member its assignment."""
         member, classic = _known_member(group, request.member_id, request.group_instance_id, request.generation_id)
         name = classic.supported_protocols[0].name
@@ -116,40 +118,40 @@ class ClassicSpeech(Generic[G, M]):
             message = f"The protocol of the request of member {member.member_id} is not the one of its group."
             raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message=message)
         if group.assignment_epoch > member.epoch and not member.is_revoking:
-            self._expect_join(tx, group, member)
+            self._schedule_join_timeout(op, group, member)
             message = (
                 f"A new rebalance is triggered in group {group.group_id} and member {member.member_id} should rejoin."
             )
             raise GroupError(error=ErrorCode.REBALANCE_IN_PROGRESS, message=message)
-        assignment = self.assignment(tx, group, member, classic)
+        assignment = self.assignment(op, group, member, classic)
 
         def synced(error: GroupError | None) -> None:
             if error is None:
-                tx.timers.cancel(sync_key(group.group_id, request.member_id))
-                schedule_session(tx, group, request.member_id, classic.session_timeout_ms, self.fence)
+                op.timers.cancel(sync_timer_key(group.group_id, request.member_id))
+                schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)
 
-        tx.after_append(synced)
+        op.on_committed(synced)
         return SyncGroupResponse(
             protocol_type=request.protocol_type, protocol_name=request.protocol_name, assignment=assignment
         )
 
-    def heartbeat(self, tx: Transaction, group: G, request: HeartbeatRequest) -> HeartbeatResponse:
+    def heartbeat(self, op: OperationContext, group: G, request: HeartbeatRequest) -> HeartbeatResponse:
         """Answer a heartbeat: REBALANCE_IN_PROGRESS if the member must join again."""
         member, classic = _known_member(group, request.member_id, request.group_instance_id, request.generation_id)
-        schedule_session(tx, group, request.member_id, classic.session_timeout_ms, self.fence)
-        if member.epoch < group.assignment_epoch or member.is_revoking or self.may_advance(tx, group, member):
-            self._expect_join(tx, group, member)
+        schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)
+        if member.epoch < group.assignment_epoch or member.is_revoking or self.may_advance(op, group, member):
+            self._schedule_join_timeout(op, group, member)
             return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         return HeartbeatResponse()
 
-    def _expect_join(self, tx: Transaction, group: G, member: M) -> None:
+    def _schedule_join_timeout(self, op: OperationContext, group: G, member: M) -> None:
         """Fence a member that does not join again within its rebalance timeout."""
-        key = join_key(group.group_id, member.member_id)
-        if not tx.timers.is_scheduled(key):
+        key = join_timer_key(group.group_id, member.member_id)
+        if not op.timers.is_scheduled(key):
             operation = member_timer(group.kind, group.group_id, member.member_id, self.fence)
-            tx.timers.schedule(key, member.rebalance_timeout_ms, operation)
+            op.timers.schedule(key, member.rebalance_timeout_ms, operation)
 
-    def leave(self, tx: Transaction, group: G, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    def leave(self, op: OperationContext, group: G, request: LeaveGroupRequest) -> LeaveGroupResponse:
         """Remove members. Members of the group's own protocol may leave in this way, too."""
         leaving: dict[str, M] = {}
         responses = []
@@ -165,7 +167,7 @@ class ClassicSpeech(Generic[G, M]):
                     member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
                 )
             )
-        self.remove(tx, group, list(leaving.values()))
+        self.remove(op, group, list(leaving.values()))
         return LeaveGroupResponse(members=tuple(responses))
 
 
@@ -173,7 +175,7 @@ def _known_member(
     group: ModernGroup[M, Any], member_id: str, instance_id: str | None, generation: int
 ) -> tuple[M, ClassicMetadata]:
     """Return a member of the classic protocol at its generation, and what it reported. Raises ``GroupError``."""
-    member = group.member(member_id) if instance_id is None else held_static_member(group, member_id, instance_id)
+    member = group.member(member_id) if instance_id is None else static_member_of_request(group, member_id, instance_id)
     if member.classic is None:
         message = f"Member {member.member_id} does not use the classic protocol."
         raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=message)
@@ -188,29 +190,29 @@ def _leaving_member(group: ModernGroup[M, Any], identity: MemberIdentity) -> M:
         return group.member(identity.member_id)
     if not identity.member_id:
         return require_static_member(group, identity.group_instance_id)
-    return held_static_member(group, identity.member_id, identity.group_instance_id)
+    return static_member_of_request(group, identity.member_id, identity.group_instance_id)
 
 
-def must_know_id(context: RequestContext, request: JoinGroupRequest) -> bool:
+def requires_known_member_id(context: RequestContext, request: JoinGroupRequest) -> bool:
     """Tell whether a member must join again with the id that it is given, before it is in the group (KIP-394)."""
     is_new = not request.member_id and request.group_instance_id is None
     return is_new and context.version >= _FIRST_JOIN_IN_TWO_STEPS
 
 
-def expect_sync(
-    tx: Transaction, group: ModernGroup[Any, Any], member_id: str, request: JoinGroupRequest, fence: Fence
+def schedule_sync_timeout(
+    op: OperationContext, group: ModernGroup[Any, Any], member_id: str, request: JoinGroupRequest, fence: Fence
 ) -> None:
     """Give a member that joined its session, and its rebalance timeout for SyncGroup."""
-    schedule_session(tx, group, member_id, request.session_timeout_ms, fence)
+    schedule_session(op, group, member_id, request.session_timeout_ms, fence)
     operation = member_timer(group.kind, group.group_id, member_id, fence)
-    tx.timers.schedule(sync_key(group.group_id, member_id), request.rebalance_timeout_ms, operation)
+    op.timers.schedule(sync_timer_key(group.group_id, member_id), request.rebalance_timeout_ms, operation)
 
 
-def join_key(group_id: str, member_id: str) -> str:
+def join_timer_key(group_id: str, member_id: str) -> str:
     """Return the key of the timer within which a member of the classic protocol must join again."""
     return f"join-{group_id}-{member_id}"
 
 
-def sync_key(group_id: str, member_id: str) -> str:
+def sync_timer_key(group_id: str, member_id: str) -> str:
     """Return the key of the timer within which a member of the classic protocol must send SyncGroup."""
     return f"sync-{group_id}-{member_id}"

@@ -1,8 +1,8 @@
 """The group coordinator of a broker: requests to shards, answers from them, and the passing of time.
 
 ``GroupCoordinator`` has no socket, clock or thread. Its caller gives it requests, the time, and what happens to its
-partitions, and takes an ``Outcome`` after each call. Records go to the ``append`` that it was given. This is the work
-of ``GroupCoordinatorService``; what a step does to a partition is in ``shard``.
+partitions, and takes an ``CoordinatorOutput`` after each call. Records go to the ``append`` that it was given. This is
+the work of ``GroupCoordinatorService``; what a step does to a partition is in ``shard``.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from uuid import uuid4
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, InternalError
-from kafka_msgs.groups.api import Api, Checking, OneGroup, Producer, Protocol, TopicChange
+from kafka_msgs.groups.api import Api, GroupProtocol, ProducerIdAndEpoch, RequestValidation, SingleGroupApi, TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.image import EMPTY_IMAGE, Image
+from kafka_msgs.groups.image import EMPTY_IMAGE, TopicsImage
 from kafka_msgs.groups.metrics import Metrics
-from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome, Work
+from kafka_msgs.groups.outcome import BackgroundTask, CoordinatorOutput, MarkerAppend, RecordAppend, Reply
 from kafka_msgs.groups.profiles import SHIPPED, Profile, Quirks
 from kafka_msgs.groups.protocols import PROTOCOLS
-from kafka_msgs.groups.requests import Answering, ask_many, ask_one
+from kafka_msgs.groups.requests import ReplyCallback, handle_multi, handle_single
 from kafka_msgs.groups.shard import Shard
-from kafka_msgs.groups.share_states import NoShareStates, ShareStates
-from kafka_msgs.groups.steps import Setting, Status, Step
-from kafka_msgs.groups.streams.plugin import TopologyDescriptionPlugin, TopologyDescriptions
-from kafka_msgs.groups.timeline import hash_code
-from kafka_msgs.groups.timers import Clock, Timer
+from kafka_msgs.groups.share_states import NoOpSharePersister, SharePersister
+from kafka_msgs.groups.steps import CoordinatorState, DeferredWrite, ShardRuntime
+from kafka_msgs.groups.streams.plugin import DescriptionRequests, TopologyDescriptionPlugin
+from kafka_msgs.groups.timeline import java_hash_code
+from kafka_msgs.groups.timers import Timer, TimerClock
 from kafka_msgs.message import Message, Request
 from kafka_msgs.topics.records import InternalRecord
 from kafka_msgs.topics.replay import TransactionEnd
@@ -54,29 +54,29 @@ class GroupCoordinator:
 
     def __init__(
         self,
-        append: Callable[[Batch | Marker], int],
+        append: Callable[[RecordAppend | MarkerAppend], int],
         *,
         config: CoordinatorConfig | None = None,
         profile: Profile = SHIPPED,
         quirks: Quirks | None = None,
         new_id: Callable[[], str] = lambda: str(uuid4()),
         plugin: TopologyDescriptionPlugin | None = None,
-        share_states: ShareStates | None = None,
+        share_states: SharePersister | None = None,
         random: Callable[[], float] = random,
-        protocols: tuple[Protocol, ...] = PROTOCOLS,
+        protocols: tuple[GroupProtocol, ...] = PROTOCOLS,
     ) -> None:
         self.config = config or CoordinatorConfig()
         self.metrics = Metrics()
         self.image = EMPTY_IMAGE
         self.shards: dict[int, Shard] = {}
-        self._given_up: list[Shard] = []
+        self._resigned_shards: list[Shard] = []
         self._events: deque[Callable[[], None]] = deque()
-        self._later: deque[tuple[int, int, Callable[[], None]]] = deque()
-        self._clock = Clock()
+        self._next_tick_events: deque[tuple[int, int, Callable[[], None]]] = deque()
+        self._clock = TimerClock()
         self._cleanup: tuple[int, int] | None = None
-        descriptions = None if plugin is None else TopologyDescriptions(plugin, random)
-        self.checking = Checking(config=self.config, profile=profile, plugin=descriptions)
-        self._setting = Setting(
+        descriptions = None if plugin is None else DescriptionRequests(plugin, random)
+        self.validation = RequestValidation(config=self.config, profile=profile, plugin=descriptions)
+        self._runtime = ShardRuntime(
             protocols=protocols,
             config=self.config,
             profile=profile,
@@ -87,7 +87,7 @@ class GroupCoordinator:
             postpone=self._postpone,
             clock=self._clock,
             plugin=descriptions,
-            share_states=share_states or NoShareStates(),
+            share_states=share_states or NoOpSharePersister(),
             metrics=self.metrics,
         )
         self._apis: Mapping[type[Message], Api] = {api.request: api for each in protocols for api in each.apis}
@@ -99,13 +99,15 @@ class GroupCoordinator:
 
     def partition_for(self, group_id: str) -> int:
         """Return the partition of ``__consumer_offsets`` that a group lives in."""
-        code = hash_code(group_id)
+        code = java_hash_code(group_id)
         return (0 if code == _INT32_MIN else abs(code)) % self.config.offsets_topic_num_partitions
 
     # Requests
 
-    def handle(self, request: Request[Any], context: RequestContext, *, now: int, token: Any = None) -> Outcome:
-        """Handle a request. The answer, which may come later, carries ``token``.
+    def handle(
+        self, request: Request[Any], context: RequestContext, *, now: int, opaque: Any = None
+    ) -> CoordinatorOutput:
+        """Handle a request. The answer, which may come later, carries ``opaque``.
 
         Raises ``InternalError`` for a request that group coordinators do not handle.
         """
@@ -113,17 +115,17 @@ class GroupCoordinator:
         if api is None:
             raise InternalError(reason=f"{request.INFO.name} is not a request to a group coordinator")
         self._clock.now = now
-        if isinstance(api, OneGroup):
-            ask_one(self, api, request, context, self._answering(token))
+        if isinstance(api, SingleGroupApi):
+            handle_single(self, api, request, context, self._reply_callback(opaque))
         else:
-            ask_many(self, api, request, context, self._answering(token))
-        return self._settle()
+            handle_multi(self, api, request, context, self._reply_callback(opaque))
+        return self._take_output()
 
-    def _answering(self, token: Any) -> Answering:
-        setting = self._setting
+    def _reply_callback(self, opaque: Any) -> ReplyCallback:
+        runtime = self._runtime
 
         def answer(response: Any, creates: Sequence[Any] = ()) -> None:
-            setting.outcome.answers.append(Answer(token=token, response=response, creates=tuple(creates)))
+            runtime.outcome.answers.append(Reply(opaque=opaque, response=response, topics_to_create=tuple(creates)))
 
         return answer
 
@@ -142,11 +144,11 @@ class GroupCoordinator:
 
     def _timed(self) -> Iterator[Shard]:
         """The shards that may have timers, those with the quirk ``timers_outlive_leadership`` included."""
-        self._given_up = [shard for shard in self._given_up if shard.next_due() is not None]
+        self._resigned_shards = [shard for shard in self._resigned_shards if shard.next_deadline() is not None]
         yield from self.shards.values()
-        yield from self._given_up
+        yield from self._resigned_shards
 
-    def tick(self, now: int) -> Outcome:
+    def tick(self, now: int) -> CoordinatorOutput:
         """Run all timers that are due at ``now``, each at its own moment."""
         while (due := self._next_due()) is not None and due[0] <= now:
             deadline, _, run = due
@@ -154,30 +156,30 @@ class GroupCoordinator:
             run()
             self._run()
         self._clock.now = max(self._clock.now, now)
-        return self._settle()
+        return self._take_output()
 
     def _next_due(self) -> tuple[int, int, Callable[[], None]] | None:
         """What is due first: its moment, its order among others of that moment, and what to do."""
         due: list[tuple[int, int, Callable[[], None]]] = []
         if self._cleanup is not None:
             due.append((*self._cleanup, self._clean_up))
-        if self._later:
-            due.append((*self._later[0][:2], self._run_later))
+        if self._next_tick_events:
+            due.append((*self._next_tick_events[0][:2], self._run_later))
         for shard in self._timed():
-            if (first := shard.next_due()) is not None:
+            if (first := shard.next_deadline()) is not None:
                 due.append((*first[:2], partial(self._fire, shard, first[2])))
         return min(due, key=lambda each: each[:2], default=None)
 
-    def _fire(self, shard: Shard, due: Timer | Step) -> None:
+    def _fire(self, shard: Shard, due: Timer | DeferredWrite) -> None:
         serving = self.shards.get(shard.partition, shard)
-        shard.fire(due, replaced=serving is not shard and serving.status is Status.ACTIVE)
+        shard.fire(due, replaced=serving is not shard and serving.status is CoordinatorState.ACTIVE)
 
     def _postpone(self, event: Callable[[], None]) -> None:
         """Run an event as Kafka's timer of no delay: after all that is to do now, whoever leads the partition then."""
-        self._later.append((self._clock.now, self._clock.arrive(), event))
+        self._next_tick_events.append((self._clock.now, self._clock.arrive(), event))
 
     def _run_later(self) -> None:
-        self._later.popleft()[2]()
+        self._next_tick_events.popleft()[2]()
 
     def _clean_up(self) -> None:
         """Run the cleanup of all protocols in all partitions, and plan the next one."""
@@ -189,22 +191,24 @@ class GroupCoordinator:
         moment = self._clock.now + self.config.offsets_retention_check_interval_ms
         self._cleanup = (moment, self._clock.arrive())
 
-    def jump(self, ms: int) -> None:
+    def shift_timers(self, ms: int) -> None:
         """Follow a clock that jumps by ``ms``. Timers wait as long as they would have; only ages change."""
         self._clock.now += ms
-        self._later = deque((moment + ms, order, event) for moment, order, event in self._later)
+        self._next_tick_events = deque((moment + ms, order, event) for moment, order, event in self._next_tick_events)
         if self._cleanup is not None:
             self._cleanup = self._cleanup[0] + ms, self._cleanup[1]
         for shard in self._timed():
             shard.shift(ms)
 
-    def finish(self, work: Work, value: Any, error: Exception | None, *, now: int) -> Outcome:
+    def complete_background_task(
+        self, work: BackgroundTask, value: Any, error: Exception | None, *, now: int
+    ) -> CoordinatorOutput:
         """Take the result of work that an outcome had: its value, or the exception that it raised."""
         self._clock.now = now
         shard = self.shards.get(work.partition)
         if shard is not None:
             shard.finish_work(work, value, error)
-        return self._settle()
+        return self._take_output()
 
     # Partitions
 
@@ -214,40 +218,40 @@ class GroupCoordinator:
         Until ``loaded`` is called, requests to the partition are answered with COORDINATOR_LOAD_IN_PROGRESS.
         """
         self._clock.now = now
-        if self._cleanup is None and self.checking.plugin is not None:
+        if self._cleanup is None and self.validation.plugin is not None:
             self._plan_cleanup()
         shard = self.shards.get(partition)
         if shard is None:
-            shard = self.shards[partition] = Shard(partition, self._setting, self.image)
+            shard = self.shards[partition] = Shard(partition, self._runtime, self.image)
         return shard.elect(epoch)
 
     def load(self, partition: int, records: Iterable[InternalRecord | TransactionEnd]) -> None:
         """Give the records of a partition that is being loaded, in order, in as many calls as the caller likes."""
         self.shards[partition].load(records)
 
-    def loaded(self, partition: int, end: int = 0, *, now: int) -> Outcome:
+    def loaded(self, partition: int, end: int = 0, *, now: int) -> CoordinatorOutput:
         """Note that all records were given. ``end`` is the offset after the last record of the log."""
         self._clock.now = now
         shard = self.shards[partition]
         shard.image = self.image
         shard.loaded(end)
-        return self._settle()
+        return self._take_output()
 
-    def load_failed(self, partition: int, *, now: int) -> Outcome:
+    def load_failed(self, partition: int, *, now: int) -> CoordinatorOutput:
         """Note that the log of a partition could not be read. Its requests are answered with NOT_COORDINATOR."""
         self._clock.now = now
         self.shards[partition].load_failed()
-        return self._settle()
+        return self._take_output()
 
-    def resign(self, partition: int, epoch: int | None, *, now: int) -> Outcome:
+    def resign(self, partition: int, epoch: int | None, *, now: int) -> CoordinatorOutput:
         """Give up a partition whose leadership moved at an epoch. None means at any epoch."""
         self._clock.now = now
         shard = self.shards.get(partition)
         if shard is not None and shard.resign(epoch):
-            self._given_up.append(self.shards.pop(partition))
-        return self._settle()
+            self._resigned_shards.append(self.shards.pop(partition))
+        return self._take_output()
 
-    def committed(self, partition: int, offset: int, *, now: int | None = None) -> Outcome:
+    def committed(self, partition: int, offset: int, *, now: int | None = None) -> CoordinatorOutput:
         """Note that the records of a partition before ``offset`` are committed.
 
         ``append`` may call this without ``now``. Then the outcome is part of the one of the present call.
@@ -256,18 +260,20 @@ class GroupCoordinator:
         if shard is not None:
             self._events.appendleft(lambda: shard.commit(offset))
         if now is None:
-            return Outcome()
+            return CoordinatorOutput()
         self._clock.now = now
-        return self._settle()
+        return self._take_output()
 
-    def end_transaction(self, partition: int, producer: Producer, committed: bool, *, now: int, token: Any) -> Outcome:
+    def end_transaction(
+        self, partition: int, producer: ProducerIdAndEpoch, committed: bool, *, now: int, opaque: Any
+    ) -> CoordinatorOutput:
         """End a transaction in a partition, by commit or by abort.
 
         The answer has the token, and the error code as its response.
         """
         self._clock.now = now
 
-        answer = self._answering(token)
+        answer = self._reply_callback(opaque)
 
         def done(value: Any, error: GroupError | None) -> None:
             answer(ErrorCode.NONE if error is None else error.error)
@@ -277,15 +283,15 @@ class GroupCoordinator:
             done(None, GroupError(error=ErrorCode.NOT_COORDINATOR))
         else:
             shard.end_transaction(producer, committed, done)
-        return self._settle()
+        return self._take_output()
 
     # The cluster
 
-    def set_image(self, image: Image, *, now: int, names: Iterable[str] | None = None) -> Outcome:
+    def set_image(self, image: TopicsImage, *, now: int, names: Iterable[str] | None = None) -> CoordinatorOutput:
         """Take over the topics of the cluster as they are now. ``names`` are those that may have changed, or None."""
         return self.change_image(TopicChange.between(self.image, image, names), now=now)
 
-    def change_image(self, change: TopicChange, *, now: int) -> Outcome:
+    def change_image(self, change: TopicChange, *, now: int) -> CoordinatorOutput:
         """Take over a change of the topics of the cluster, whose names come in an order of the caller's choice."""
         self._clock.now = now
         self.image = change.after
@@ -294,15 +300,15 @@ class GroupCoordinator:
         if change.deleted:
             for shard in self.shards.values():
                 shard.delete_topics(change)
-        return self._settle()
+        return self._take_output()
 
-    def creation_failed(self, group_id: str, reason: str, *, now: int) -> Outcome:
+    def creation_failed(self, group_id: str, reason: str, *, now: int) -> CoordinatorOutput:
         """Note why the topics that an answer asked for could not be created. The page profile tells the members."""
         self._clock.now = now
         shard = self.shards.get(self.partition_for(group_id))
         if shard is not None:
             shard.creation_failed(group_id, reason)
-        return self._settle()
+        return self._take_output()
 
     def update_group_config(self, group_id: str, own: Mapping[str, str]) -> None:
         """Take over the own settings of a group, by Kafka's names. Empty settings are the defaults.
@@ -310,13 +316,13 @@ class GroupCoordinator:
         Raises ``OptionError`` for an unknown name and for a value that cannot be read.
         """
         if own:
-            self._setting.group_configs[group_id] = self.config.for_group(own)
+            self._runtime.group_configs[group_id] = self.config.for_group(own)
         else:
-            self._setting.group_configs.pop(group_id, None)
+            self._runtime.group_configs.pop(group_id, None)
 
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the settings of a group."""
-        return self._setting.group_config(group_id)
+        return self._runtime.group_config(group_id)
 
     # Steps
 
@@ -325,9 +331,9 @@ class GroupCoordinator:
         while events:
             events.popleft()()
 
-    def _settle(self) -> Outcome:
+    def _take_output(self) -> CoordinatorOutput:
         """Run what is left to do, and give what happened."""
         self._run()
-        outcome, self._setting.outcome = self._setting.outcome, Outcome()
+        outcome, self._runtime.outcome = self._runtime.outcome, CoordinatorOutput()
         outcome.scheduled, self._clock.scheduled = self._clock.scheduled, outcome.scheduled
         return outcome

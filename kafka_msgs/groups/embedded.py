@@ -8,13 +8,13 @@ from uuid import UUID
 
 from kafka_msgs.codec import codec_for
 from kafka_msgs.errors import DecodeError
-from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.image import TopicsImage
 from kafka_msgs.message import Message
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.prefixed import encode_versioned
 
-__all__ = ["CONSUMER_PROTOCOL", "read_assignment", "read_subscription", "write_assignment"]
+__all__ = ["CONSUMER_PROTOCOL", "decode_subscription", "encode_assignment", "read_assignment"]
 
 M = TypeVar("M", bound=Message)
 
@@ -24,7 +24,7 @@ CONSUMER_PROTOCOL: Final = "consumer"
 _VERSION_SIZE: Final = 2
 
 
-def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
+def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
     """Return the subscription in the bytes of a member. Raises ``DecodeError``."""
     return _read(ConsumerProtocolSubscription, data)
 
@@ -34,8 +34,8 @@ def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
     return _read(ConsumerProtocolAssignment, data)
 
 
-def write_assignment(
-    partitions: Mapping[UUID, Iterable[int]], image: Image, metadata: bytes, user_data: bytes | None = None
+def encode_assignment(
+    partitions: Mapping[UUID, Iterable[int]], image: TopicsImage, metadata: bytes, user_data: bytes | None = None
 ) -> bytes:
     """Return an assignment as bytes, at the version of the member's ``metadata``. Unknown topics are left out.
 

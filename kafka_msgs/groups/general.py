@@ -8,17 +8,17 @@ from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import ManyGroups, Protocol, operation_error
+from kafka_msgs.groups.api import GroupProtocol, MultiGroupApi, client_error_for
 from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.offsets.records import delete_all_offsets
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.groups.share.group import Partitions, ShareGroup
-from kafka_msgs.groups.share.initialization import begin_deletion, delete_states
+from kafka_msgs.groups.share.initialization import begin_deletion, delete_share_state
 from kafka_msgs.groups.streams.cleanup import delete_descriptions
-from kafka_msgs.groups.timeline import walk
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
 from kafka_msgs.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest
@@ -31,15 +31,15 @@ _COUNT_INTERVAL_MS: Final = 60_000
 
 
 def _list_groups(
-    tx: Transaction, context: RequestContext, request: ListGroupsRequest, questions: Sequence[ListGroupsRequest]
+    op: OperationContext, context: RequestContext, request: ListGroupsRequest, questions: Sequence[ListGroupsRequest]
 ) -> list[ListedGroup | GroupError]:
     states = {state.lower().strip() for state in request.states_filter}
     kinds = {kind.lower() for kind in request.types_filter}
-    groups = (tx.state.groups[group_id] for group_id in walk(tx.state.groups))
+    groups = (op.state.groups[group_id] for group_id in iter_kafka_order(op.state.groups))
     return [
         group.listed()
         for group in groups
-        if (not states or group.state_filter(tx) in states) and (not kinds or group.kind in kinds)
+        if (not states or group.state_filter(op) in states) and (not kinds or group.kind in kinds)
     ]
 
 
@@ -60,27 +60,27 @@ def _groups_to_delete(request: DeleteGroupsRequest, version: int) -> Iterator[tu
 
 
 def _delete_groups(
-    tx: Transaction, context: RequestContext, request: DeleteGroupsRequest, group_ids: Sequence[str]
-) -> Promise[Sequence[DeletableGroupResult]]:
+    op: OperationContext, context: RequestContext, request: DeleteGroupsRequest, group_ids: Sequence[str]
+) -> Future[Sequence[DeletableGroupResult]]:
     """Delete groups as soon as all records before are committed.
 
     Kafka looks for share groups first, in a step of its own, since their state is with another coordinator. Then the
     plugin deletes the topology descriptions of streams groups.
     """
-    results: Promise[Sequence[DeletableGroupResult]] = Promise()
+    results: Future[Sequence[DeletableGroupResult]] = Future()
     asked = [group_id for group_id in request.groups_names if group_id in group_ids]
-    refused, doomed = _prepare_share_groups(tx, context, asked)
+    refused, doomed = _prepare_share_groups(op, context, asked)
     ordered = hash_map_order(asked, capacity=copy_capacity(len(asked)))
     rest: list[str] = []
 
     def clean_up(error: GroupError | None) -> None:
         if error is None:
-            refused.extend(_forget_share_states(tx, context, doomed))
+            refused.extend(_forget_share_states(op, context, doomed))
             known = {result.group_id for result in refused}
             rest.extend(group_id for group_id in ordered if group_id not in known)
-            delete_descriptions(tx, rest).then(delete)
+            delete_descriptions(op, rest).add_done_callback(delete)
 
-    def delete(described: Promise[Mapping[str, GroupError]]) -> None:
+    def delete(described: Future[Mapping[str, GroupError]]) -> None:
         errors = described.value or {}
         stay = [_refuse_delete(group_id, errors[group_id], context.version) for group_id in rest if group_id in errors]
         left = [group_id for group_id in rest if group_id not in errors]
@@ -88,19 +88,19 @@ def _delete_groups(
             results.resolve([*refused, *stay])
             return
 
-        def deleted(done: Promise[Sequence[DeletableGroupResult]]) -> None:
-            error = None if done.error is None else operation_error(done.error)
+        def deleted(done: Future[Sequence[DeletableGroupResult]]) -> None:
+            error = None if done.error is None else client_error_for(done.error)
             failed = [] if error is None else [_refuse_delete(group_id, error, context.version) for group_id in left]
             results.resolve([*refused, *stay, *(done.value or failed)])
 
-        tx.submit(lambda step: _delete(step, context, left)).then(deleted)
+        op.submit(lambda step: _delete(step, context, left)).add_done_callback(deleted)
 
-    tx.after_append(clean_up)
+    op.on_committed(clean_up)
     return results
 
 
 def _prepare_share_groups(
-    tx: Transaction, context: RequestContext, group_ids: Sequence[str]
+    op: OperationContext, context: RequestContext, group_ids: Sequence[str]
 ) -> tuple[list[DeletableGroupResult], dict[str, Partitions]]:
     """Begin to delete the state of share groups.
 
@@ -109,44 +109,44 @@ def _prepare_share_groups(
     begun: list[ShareGroup] = []
     refused: dict[str, DeletableGroupResult] = {}
     for group_id in group_ids:
-        group = tx.state.groups.get(group_id)
+        group = op.state.groups.get(group_id)
         if isinstance(group, ShareGroup):
             try:
-                group.validate_delete(tx)
+                group.validate_delete(op)
             except GroupError as error:
                 refused[group_id] = _refuse_delete(group_id, error, context.version)
             else:
                 begun.append(group)
-    doomed = begin_deletion(tx, begun)
+    doomed = begin_deletion(op, begun)
     return [refused[group_id] for group_id in hash_map_order(refused)], doomed
 
 
 def _forget_share_states(
-    tx: Transaction, context: RequestContext, doomed: Mapping[str, Partitions]
+    op: OperationContext, context: RequestContext, doomed: Mapping[str, Partitions]
 ) -> Iterator[DeletableGroupResult]:
     """Let the share coordinator forget the state of groups. Yield the results of those for which that failed."""
     for group_id, partitions in doomed.items():
         try:
-            delete_states(tx, group_id, partitions)
+            delete_share_state(op, group_id, partitions)
         except GroupError as error:
             yield _refuse_delete(group_id, error, context.version)
 
 
-def _delete(tx: Transaction, context: RequestContext, group_ids: Sequence[str]) -> Sequence[DeletableGroupResult]:
+def _delete(op: OperationContext, context: RequestContext, group_ids: Sequence[str]) -> Sequence[DeletableGroupResult]:
     """Delete groups, and return what came of it for each of them."""
     results: list[DeletableGroupResult] = []
     for group_id in group_ids:
-        group = tx.state.groups.get(group_id)
+        group = op.state.groups.get(group_id)
         try:
             if group is None:
                 raise group_not_found(group_id)
-            group.validate_delete(tx)
+            group.validate_delete(op)
         except GroupError as error:
             results.append(_refuse_delete(group_id, error, context.version))
             continue
-        delete_all_offsets(tx, group_id)
-        group.emit_tombstones(tx)
-        group.cancel_timers(tx)
+        delete_all_offsets(op, group_id)
+        group.emit_tombstones(op)
+        group.cancel_timers(op)
         results.append(DeletableGroupResult(group_id=group_id))
     return results
 
@@ -156,33 +156,33 @@ def _refuse_delete(group_id: str, error: GroupError, version: int) -> DeletableG
     return DeletableGroupResult(group_id=group_id, error_code=error.error, error_message=message)
 
 
-def _schedule_count(tx: Transaction) -> None:
-    tx.timers.schedule(_COUNTER, _COUNT_INTERVAL_MS, _count_groups)
+def _schedule_count(op: OperationContext) -> None:
+    op.timers.schedule(_COUNTER, _COUNT_INTERVAL_MS, _count_groups)
 
 
-def _count_groups(tx: Transaction) -> None:
-    states = ((group.kind, group.state_name()) for group in tx.state.groups.values())
-    tx.metrics.groups[tx.partition] = Counter(states)
-    _schedule_count(tx)
+def _count_groups(op: OperationContext) -> None:
+    states = ((group.kind, group.state_name()) for group in op.state.groups.values())
+    op.metrics.groups[op.partition] = Counter(states)
+    _schedule_count(op)
 
 
-PROTOCOL: Final = Protocol(
+PROTOCOL: Final = GroupProtocol(
     apis=(
-        ManyGroups(
+        MultiGroupApi(
             request=ListGroupsRequest,
             groups=None,
             handle=_list_groups,
             refuse=lambda question, error, version: error,
             respond=_respond_list,
         ),
-        ManyGroups(
+        MultiGroupApi(
             request=DeleteGroupsRequest,
             groups=_groups_to_delete,
             handle=_delete_groups,
             refuse=_refuse_delete,
             respond=lambda request, results, version: DeleteGroupsResponse(results=tuple(results)),
-            reads=lambda request: False,
+            is_read_only=lambda request: False,
         ),
     ),
-    started=(_schedule_count,),
+    on_started=(_schedule_count,),
 )

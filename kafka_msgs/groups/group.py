@@ -9,12 +9,12 @@ from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.state import Offset
+from kafka_msgs.groups.state import OffsetAndPosition
 from kafka_msgs.messages.list_groups_response import ListedGroup
 from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["CommitCheck", "Committer", "ExpiryCondition", "Group", "group_not_found", "is_expired"]
 
@@ -35,7 +35,7 @@ class Committer(NamedTuple):
 CommitCheck: TypeAlias = Callable[[str, UUID, int], None]
 """Checks a commit for a topic name, topic id and partition. Raises ``GroupError``."""
 
-ExpiryCondition: TypeAlias = Callable[[Offset, int, int], bool]
+ExpiryCondition: TypeAlias = Callable[[OffsetAndPosition, int, int], bool]
 """Tells whether an offset is too old: of the offset, the time now, and the retention, both in ms."""
 
 
@@ -64,35 +64,35 @@ class Group(ABC):
     def is_empty(self) -> bool:
         """Whether the group has no members."""
 
-    def state_filter(self, tx: Transaction) -> str:
+    def state_filter(self, op: OperationContext) -> str:
         """Return the name of the state in lower case, as filters of ListGroups are compared with it."""
         return self.state_name().lower()
 
     @abstractmethod
-    def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
+    def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
         """Check that somebody may commit offsets.
 
         Return a check of each partition, or None where there is nothing to check.
         """
 
     @abstractmethod
-    def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+    def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
         """Check that a member may fetch offsets. ``member_id`` is None and ``epoch`` is -1 where it is not known."""
 
     @abstractmethod
-    def validate_offset_delete(self, tx: Transaction) -> None:
+    def validate_offset_delete(self, op: OperationContext) -> None:
         """Check that offsets may be deleted."""
 
     @abstractmethod
-    def validate_delete(self, tx: Transaction) -> None:
+    def validate_delete(self, op: OperationContext) -> None:
         """Check that the group may be deleted."""
 
     @abstractmethod
-    def emit_tombstones(self, tx: Transaction) -> None:
+    def emit_tombstones(self, op: OperationContext) -> None:
         """Emit the tombstones of all records of the group, except offsets."""
 
     @abstractmethod
-    def cancel_timers(self, tx: Transaction) -> None:
+    def cancel_timers(self, op: OperationContext) -> None:
         """Cancel the timers of the group before it is deleted."""
 
     @abstractmethod
@@ -108,7 +108,7 @@ class Group(ABC):
         """Whether the group has nothing but offsets. Then a group of another kind may take its place."""
         return False
 
-    def expires(self, tx: Transaction) -> bool:
+    def expires(self, op: OperationContext) -> bool:
         """Tell whether an empty group without offsets is deleted after a time."""
         return True
 
@@ -122,7 +122,7 @@ class Group(ABC):
         )
 
 
-def is_expired(offset: Offset, now: int, retention_ms: int, since: int | None = None) -> bool:
+def is_expired(offset: OffsetAndPosition, now: int, retention_ms: int, since: int | None = None) -> bool:
     """Tell whether an offset is too old: ``retention_ms`` after ``since``, or at the time that its commit asked for.
 
     ``since`` is in ms. None is the time of the commit.

@@ -8,45 +8,45 @@ from __future__ import annotations
 
 from kafka_msgs.groups.api import TopicChange
 from kafka_msgs.groups.image import EMPTY_IMAGE
-from kafka_msgs.groups.steps import Setting
-from kafka_msgs.groups.timeline import walk
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.steps import ShardRuntime
+from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["give_up", "start", "tell_of_topics"]
+__all__ = ["on_partition_loaded", "on_partition_unloaded", "on_topics_changed"]
 
 
-def start(tx: Transaction, setting: Setting) -> None:
+def on_partition_loaded(op: OperationContext, runtime: ShardRuntime) -> None:
     """Begin to serve the groups of a partition that was loaded."""
-    change = TopicChange(EMPTY_IMAGE, tx.image, (), (), ())
-    for protocol in setting.protocols:
-        for hook in protocol.image_changed:
-            hook(tx, change)
-    _each_group(tx, setting, "loaded")
-    for protocol in setting.protocols:
-        for begin in protocol.started:
-            begin(tx)
+    change = TopicChange(EMPTY_IMAGE, op.image, (), (), ())
+    for protocol in runtime.protocols:
+        for hook in protocol.on_image_changed:
+            hook(op, change)
+    _each_group(op, runtime, "loaded")
+    for protocol in runtime.protocols:
+        for begin in protocol.on_started:
+            begin(op)
 
 
-def give_up(tx: Transaction, setting: Setting) -> None:
+def on_partition_unloaded(op: OperationContext, runtime: ShardRuntime) -> None:
     """Let go of the groups of a partition that is given up."""
-    _each_group(tx, setting, "unloaded")
+    _each_group(op, runtime, "unloaded")
 
 
-def _each_group(tx: Transaction, setting: Setting, hooks: str) -> None:
-    for group_id in walk(tx.state.groups):
-        group = tx.state.groups[group_id]
-        for hook in setting.hooks(hooks, group.kind):
-            hook(tx, group)
+def _each_group(op: OperationContext, runtime: ShardRuntime, hooks: str) -> None:
+    for group_id in iter_kafka_order(op.state.groups):
+        group = op.state.groups[group_id]
+        for hook in runtime.handlers_of(hooks, group.kind):
+            hook(op, group)
 
 
-def tell_of_topics(tx: Transaction, setting: Setting, change: TopicChange) -> None:
+def on_topics_changed(op: OperationContext, runtime: ShardRuntime, change: TopicChange) -> None:
     """Tell the groups that subscribe to topics of a change."""
-    for protocol in setting.protocols:
-        for hook in protocol.image_changed:
-            hook(tx, change)
+    for protocol in runtime.protocols:
+        for hook in protocol.on_image_changed:
+            hook(op, change)
     names = (*change.created, *change.changed, *change.deleted)
-    for group_id in {each: None for name in names for each in tx.state.subscribers.get(name, ())}:
-        group = tx.state.groups.get(group_id)
+    for group_id in {each: None for name in names for each in op.state.subscribers.get(name, ())}:
+        group = op.state.groups.get(group_id)
         if group is not None:
-            for tell in setting.hooks("topics_changed", group.kind):
-                tell(tx, group)
+            for tell in runtime.handlers_of("topics_changed", group.kind):
+                tell(op, group)

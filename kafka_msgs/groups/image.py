@@ -11,11 +11,11 @@ from uuid import UUID
 
 from attrs import field, frozen
 
-__all__ = ["EMPTY_IMAGE", "Image", "Topic"]
+__all__ = ["EMPTY_IMAGE", "CoordinatorTopicImage", "TopicsImage"]
 
 
 @frozen(kw_only=True)
-class Topic:
+class CoordinatorTopicImage:
     """A topic. ``racks`` has for each partition the racks of its replicas, without those that have no rack."""
 
     name: str
@@ -29,7 +29,7 @@ class Topic:
 
 
 @frozen(kw_only=True)
-class Image:
+class TopicsImage:
     """The topics of a cluster, by name. ``version`` grows with each change.
 
     ``features`` are the levels of the features of the cluster by name, such as ``streams.version``. One that is not
@@ -37,15 +37,15 @@ class Image:
     """
 
     version: int = 0
-    topics: Mapping[str, Topic] = field(factory=dict)
+    topics: Mapping[str, CoordinatorTopicImage] = field(factory=dict)
     features: Mapping[str, int] = field(factory=dict)
-    by_id: Mapping[UUID, Topic] = field(repr=False, eq=False)
+    by_id: Mapping[UUID, CoordinatorTopicImage] = field(repr=False, eq=False)
 
     @by_id.default
-    def _index(self) -> Mapping[UUID, Topic]:
+    def _index(self) -> Mapping[UUID, CoordinatorTopicImage]:
         return {topic.id: topic for topic in self.topics.values()}
 
-    def changed(self, *, put: Iterable[Topic] = (), delete: Iterable[str] = ()) -> Image:
+    def changed(self, *, put: Iterable[CoordinatorTopicImage] = (), delete: Iterable[str] = ()) -> TopicsImage:
         """Return the next image: with the topics of ``put`` new or replaced, and without those of ``delete``."""
         topics, by_id = dict(self.topics), dict(self.by_id)
         for name in delete:
@@ -55,8 +55,8 @@ class Image:
             if (replaced := topics.get(topic.name)) is not None:
                 del by_id[replaced.id]
             topics[topic.name] = by_id[topic.id] = topic
-        return Image(version=self.version + 1, topics=topics, features=self.features, by_id=by_id)
+        return TopicsImage(version=self.version + 1, topics=topics, features=self.features, by_id=by_id)
 
 
-EMPTY_IMAGE: Final = Image()
+EMPTY_IMAGE: Final = TopicsImage()
 """An image without topics."""

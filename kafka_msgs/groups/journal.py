@@ -2,7 +2,7 @@
 
 A coordinator changes its state before the records of the change are in the log. If the append fails, the change is
 undone. So each change goes through a journal, which keeps the inverse of the change. Appliers get the journal as an
-argument. While records are loaded nothing can be undone, and ``DIRECT`` changes the state without a journal.
+argument. While records are loaded nothing can be undone, and ``WITHOUT_UNDO`` changes the state without a journal.
 
 >>> journal, table = Journal(), {"a": 1}
 >>> journal.set(table, "b", 2)
@@ -18,23 +18,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeVar
 
-from kafka_msgs.groups.timeline import TimelineMap
+from kafka_msgs.groups.timeline import TimelineHashMap
 
-__all__ = ["DIRECT", "Change", "Changes", "Entry", "Journal"]
+__all__ = ["WITHOUT_UNDO", "Changes", "TableEntry", "UndoEntry", "UndoLog"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 _ABSENT: Final = object()
 
-Change = tuple[Any, Any, Any]
+UndoEntry = tuple[Any, Any, Any]
 """A table or an object, the key or the name of the attribute, and the value before the change."""
 
 
-Entry = tuple[Any, TimelineMap[Any, Any]]
+TableEntry = tuple[Any, TimelineHashMap[Any, Any]]
 """A key and its table."""
 
-_Places = dict[tuple[int, Any], Entry]
+_Places = dict[tuple[int, Any], TableEntry]
 """Entries by what makes them one: the identity of the table, and the key."""
 
 
@@ -51,15 +51,15 @@ class Changes(Protocol):
         """Set an attribute of an object that is not a dict."""
 
 
-class Journal:
+class UndoLog:
     """Makes changes, and can take back the latest ones."""
 
     __slots__ = ("_capacities", "_changes", "_orders")
 
     def __init__(self) -> None:
-        self._changes: list[Change] = []
-        self._orders: dict[int, tuple[TimelineMap[Any, Any], list[Any]]] = {}
-        self._capacities: list[tuple[TimelineMap[Any, Any], int]] = []
+        self._changes: list[UndoEntry] = []
+        self._orders: dict[int, tuple[TimelineHashMap[Any, Any], list[Any]]] = {}
+        self._capacities: list[tuple[TimelineHashMap[Any, Any], int]] = []
 
     def __len__(self) -> int:
         """The number of changes that can be undone. It is the mark that ``undo`` takes."""
@@ -68,7 +68,7 @@ class Journal:
     def set(self, table: dict[K, V], key: K, value: V) -> None:
         """Set ``table[key]``."""
         self._changes.append((table, key, table.get(key, _ABSENT)))
-        if isinstance(table, TimelineMap):
+        if isinstance(table, TimelineHashMap):
             capacity = table.capacity
             table[key] = value
             if table.capacity != capacity:
@@ -79,7 +79,7 @@ class Journal:
     def delete(self, table: dict[K, V], key: K) -> None:
         """Remove ``key`` from ``table`` if it is present."""
         if key in table:
-            if isinstance(table, TimelineMap) and id(table) not in self._orders:
+            if isinstance(table, TimelineHashMap) and id(table) not in self._orders:
                 self._orders[id(table)] = (table, list(table))
             self._changes.append((table, key, table.pop(key)))
 
@@ -88,7 +88,7 @@ class Journal:
         self._changes.append((target, attribute, getattr(target, attribute)))
         setattr(target, attribute, value)
 
-    def begin(self) -> int:
+    def begin_operation(self) -> int:
         """Begin a step. Return the mark for ``roll_back``."""
         self._forget_step()
         return len(self._changes)
@@ -106,18 +106,18 @@ class Journal:
         self._orders.clear()
         self._capacities.clear()
 
-    def undo(self, mark: int) -> list[Change]:
+    def undo(self, mark: int) -> list[UndoEntry]:
         """Take back all changes after the first ``mark`` changes, the latest first.
 
         Return the changes that make them again, the last one first.
         """
-        undone: list[Change] = []
+        undone: list[UndoEntry] = []
         changes = self._changes
         while len(changes) > mark:
             undone.append(_swap(*changes.pop()))
         return undone
 
-    def revert(self, mark: int, returned: Sequence[Entry] = ()) -> list[Entry]:
+    def revert_as_kafka(self, mark: int, returned: Sequence[TableEntry] = ()) -> list[TableEntry]:
         """Take back all changes after the first ``mark`` changes, as Kafka does after a failed append.
 
         Kafka takes the changed entries of its tables out and puts the former ones back. So they become the newest.
@@ -133,7 +133,7 @@ class Journal:
         return entries
 
     @contextmanager
-    def before(self, snapshots: Iterable[tuple[int, Sequence[Entry]]] = ()) -> Iterator[None]:
+    def rewound(self, snapshots: Iterable[tuple[int, Sequence[TableEntry]]] = ()) -> Iterator[None]:
         """Give the state before all changes that can be undone, for as long as the context lasts.
 
         Nothing may be changed meanwhile. A walk through a table lists the entries that did not change, and then those
@@ -158,10 +158,10 @@ class Journal:
             for table, order in orders:
                 _arrange(table, order)
 
-    def _kept(self, snapshots: Iterable[tuple[int, Sequence[Entry]]]) -> tuple[_Places, list[Entry]]:
+    def _kept(self, snapshots: Iterable[tuple[int, Sequence[TableEntry]]]) -> tuple[_Places, list[TableEntry]]:
         """What changed, and the entries in snapshots. Only entries that did not change before a snapshot count."""
         changed: _Places = {}
-        kept: list[Entry] = []
+        kept: list[TableEntry] = []
         mark = 0
         for count, returned in (*snapshots, (len(self._changes), ())):
             touched = self._touched(mark, mark + count)
@@ -173,18 +173,18 @@ class Journal:
     def _touched(self, start: int, end: int) -> _Places:
         """The entries that changed between two marks, in the order of the first change."""
         changes = self._changes[start:end]
-        return _places((key, table) for table, key, _ in changes if isinstance(table, TimelineMap))
+        return _places((key, table) for table, key, _ in changes if isinstance(table, TimelineHashMap))
 
     def forget(self, count: int) -> None:
         """Forget the oldest ``count`` changes. They cannot be undone any more."""
         del self._changes[:count]
 
 
-def _places(entries: Iterable[Entry]) -> _Places:
+def _places(entries: Iterable[TableEntry]) -> _Places:
     return {(id(table), key): (key, table) for key, table in entries}
 
 
-def _arrange(table: TimelineMap[Any, Any], order: list[Any]) -> None:
+def _arrange(table: TimelineHashMap[Any, Any], order: list[Any]) -> None:
     """Give a table the order of its keys."""
     if list(table) != order:
         entries = [(key, table[key]) for key in order]
@@ -192,7 +192,7 @@ def _arrange(table: TimelineMap[Any, Any], order: list[Any]) -> None:
         table.update(entries)
 
 
-def _swap(target: Any, key: Any, value: Any) -> Change:
+def _swap(target: Any, key: Any, value: Any) -> UndoEntry:
     """Put a value back; return the change that puts the present value back."""
     if not isinstance(target, dict):
         present = getattr(target, key)
@@ -220,5 +220,5 @@ class _Direct:
         setattr(target, attribute, value)
 
 
-DIRECT: Final[Changes] = _Direct()
+WITHOUT_UNDO: Final[Changes] = _Direct()
 """Changes without a journal, for loading."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.outcome import Batch, Marker
+from kafka_msgs.groups.outcome import MarkerAppend, RecordAppend
 from kafka_msgs.topics.records import TopicRecord
 from kafka_msgs.topics.replay import TransactionEnd
 
@@ -26,13 +26,13 @@ class MemoryLog:
         self.hold = False
         self.fail_next: GroupError | None = None
 
-    def append(self, batch: Batch | Marker) -> int:
+    def append(self, batch: RecordAppend | MarkerAppend) -> int:
         """Append records or a marker. Return the offset after them. Raises ``fail_next`` once, if it is set."""
         error, self.fail_next = self.fail_next, None
         if error is not None:
             raise error
         log = self.partitions[batch.partition]
-        if isinstance(batch, Marker):
+        if isinstance(batch, MarkerAppend):
             log.append(TransactionEnd(producer_id=batch.producer_id, committed=batch.committed))
         else:
             log.extend(batch.records)

@@ -16,32 +16,32 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.journal import Changes
-from kafka_msgs.groups.state import State
-from kafka_msgs.groups.timeline import TimelineMap
+from kafka_msgs.groups.state import ShardState
+from kafka_msgs.groups.timeline import TimelineHashMap
 from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = [
     "JOIN_EPOCH",
     "LEAVE_EPOCH",
     "STATIC_LEAVE_EPOCH",
+    "DeadlineAndEpoch",
     "ModernGroup",
     "ModernMember",
-    "Refresh",
-    "held_static_member",
-    "may_assign",
+    "can_compute_assignment",
+    "group_of_record",
     "member_timer",
-    "persisted",
-    "rebalance_key",
+    "rebalance_timer_key",
     "remove_group",
     "remove_target_metadata",
     "require_static_member",
     "schedule_rebalance",
     "schedule_session",
-    "session_key",
+    "session_timer_key",
     "set_target_metadata",
+    "static_member_of_request",
     "unknown_member",
 ]
 
@@ -77,7 +77,7 @@ G = TypeVar("G", bound="ModernGroup[Any, Any]")
 
 
 @define
-class Refresh:
+class DeadlineAndEpoch:
     """Soft state: until when the hash of the topics' metadata holds, in ms, and from which group epoch on.
 
     A new group, and a group that was loaded, computes the hash at the next heartbeat.
@@ -103,9 +103,9 @@ class ModernGroup(Group, Generic[M, A]):
         "static_members",
         "targets",
     )
-    soft: Refresh
+    soft: DeadlineAndEpoch
 
-    soft_class: ClassVar[type[Refresh]] = Refresh
+    soft_class: ClassVar[type[DeadlineAndEpoch]] = DeadlineAndEpoch
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
@@ -113,9 +113,9 @@ class ModernGroup(Group, Generic[M, A]):
         self.metadata_hash = 0
         self.assignment_epoch = _FIRST_EPOCH
         self.assignment_timestamp = 0
-        self.members: TimelineMap[str, M] = TimelineMap()
-        self.static_members: TimelineMap[str, str] = TimelineMap()
-        self.targets: TimelineMap[str, A] = TimelineMap()
+        self.members: TimelineHashMap[str, M] = TimelineHashMap()
+        self.static_members: TimelineHashMap[str, str] = TimelineHashMap()
+        self.targets: TimelineHashMap[str, A] = TimelineHashMap()
         self.soft = self.soft_class()
 
     @property
@@ -167,7 +167,7 @@ def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -
     return member
 
 
-def held_static_member(group: ModernGroup[M, Any], member_id: str, instance_id: str | None) -> M:
+def static_member_of_request(group: ModernGroup[M, Any], member_id: str, instance_id: str | None) -> M:
     """Return the static member that a request is from.
 
     Raises ``GroupError``: UNKNOWN_MEMBER_ID if nobody has the instance id, FENCED_INSTANCE_ID if another member has it.
@@ -185,12 +185,12 @@ def unknown_member(member_id: str, group_id: str) -> GroupError:
     return GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=message)
 
 
-def may_assign(group: ModernGroup[Any, Any], interval_ms: int, now: int) -> bool:
+def can_compute_assignment(group: ModernGroup[Any, Any], interval_ms: int, now: int) -> bool:
     """Tell whether the target assignment may be computed now, ``interval_ms`` after the last time at the earliest."""
     return not group.assignment_timestamp or not interval_ms or now >= group.assignment_timestamp + interval_ms
 
 
-def persisted(state: State, changes: Changes, cls: type[G], group_id: str, *, create: bool) -> G | None:
+def group_of_record(state: ShardState, changes: Changes, cls: type[G], group_id: str, *, create: bool) -> G | None:
     """Return the group that a record is about, for an applier.
 
     A group that does not exist is made if ``create`` is set. Else the result is None, because a tombstone needs no
@@ -223,7 +223,7 @@ def remove_target_metadata(changes: Changes, group: ModernGroup[Any, Any]) -> No
     set_target_metadata(changes, group, _NO_ASSIGNMENT, 0)
 
 
-def remove_group(state: State, changes: Changes, group: ModernGroup[Any, Any]) -> None:
+def remove_group(state: ShardState, changes: Changes, group: ModernGroup[Any, Any]) -> None:
     """Apply the tombstone of a group. Raises ``GroupError`` if other records of the group are left."""
     _require(not group.members, group, "the group has members")
     _require(not group.targets, group, "the target assignment has members")
@@ -237,49 +237,49 @@ def _require(condition: bool, group: ModernGroup[Any, Any], reason: str) -> None
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
 
 
-Fence: TypeAlias = "Callable[[Transaction, Any, Any], None]"
+Fence: TypeAlias = "Callable[[OperationContext, Any, Any], None]"
 """Removes a member from its group because it did not do in time what it had to do."""
 
 
-def session_key(group_id: str, member_id: str) -> str:
+def session_timer_key(group_id: str, member_id: str) -> str:
     """Return the key of the timer of a member's session."""
     return f"session-timeout-{group_id}-{member_id}"
 
 
-def rebalance_key(group_id: str, member_id: str) -> str:
+def rebalance_timer_key(group_id: str, member_id: str) -> str:
     """Return the key of the timer of a member's rebalance."""
     return f"rebalance-timeout-{group_id}-{member_id}"
 
 
-def member_timer(kind: GroupKind, group_id: str, member_id: str, fence: Fence) -> Callable[[Transaction], None]:
+def member_timer(kind: GroupKind, group_id: str, member_id: str, fence: Fence) -> Callable[[OperationContext], None]:
     """Return the operation of a timer that fences a member, if the member and its group are still there."""
 
-    def operation(tx: Transaction) -> None:
-        group = tx.state.groups.get(group_id)
+    def operation(op: OperationContext) -> None:
+        group = op.state.groups.get(group_id)
         if isinstance(group, ModernGroup) and group.kind == kind:
             member = group.members.get(member_id)
             if member is not None:
-                fence(tx, group, member)
+                fence(op, group, member)
 
     return operation
 
 
 def schedule_session(
-    tx: Transaction, group: ModernGroup[Any, Any], member_id: str, timeout_ms: int, fence: Fence
+    op: OperationContext, group: ModernGroup[Any, Any], member_id: str, timeout_ms: int, fence: Fence
 ) -> None:
     """Fence a member if it sends no heartbeat within its session timeout."""
-    key = session_key(group.group_id, member_id)
-    tx.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence))
+    key = session_timer_key(group.group_id, member_id)
+    op.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence))
 
 
 def schedule_rebalance(
-    tx: Transaction, group: ModernGroup[Any, Any], member_id: str, epoch: int, timeout_ms: int, fence: Fence
+    op: OperationContext, group: ModernGroup[Any, Any], member_id: str, epoch: int, timeout_ms: int, fence: Fence
 ) -> None:
     """Fence a member if it is still at ``epoch`` when its rebalance timeout is over."""
 
-    def fence_if_still_there(tx: Transaction, group: Any, member: ModernMember) -> None:
+    def fence_if_still_there(op: OperationContext, group: Any, member: ModernMember) -> None:
         if member.epoch == epoch:
-            fence(tx, group, member)
+            fence(op, group, member)
 
-    key = rebalance_key(group.group_id, member_id)
-    tx.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence_if_still_there))
+    key = rebalance_timer_key(group.group_id, member_id)
+    op.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence_if_still_there))

@@ -19,31 +19,31 @@ from kafka_msgs.groups.journal import Changes
 from kafka_msgs.groups.modern import (
     LEAVE_EPOCH,
     ModernGroup,
-    persisted,
+    group_of_record,
     remove_group,
     remove_target_metadata,
     set_target_metadata,
 )
-from kafka_msgs.groups.state import Applier, State
+from kafka_msgs.groups.state import Applier, ShardState
 
 __all__ = ["apply_group", "apply_target", "apply_target_metadata", "for_group", "for_member", "in_order"]
 
 G = TypeVar("G", bound=ModernGroup[Any, Any])
-Effect: TypeAlias = Callable[[State, Changes, G, Any, Any], None]
+Effect: TypeAlias = Callable[[ShardState, Changes, G, Any, Any], None]
 
 
 def for_group(cls: type[G], effect: Effect[G]) -> Applier:
     """Return the applier of records of one kind of groups. A record with a value makes the group."""
 
-    def apply(state: State, changes: Changes, key: Any, value: Any) -> None:
-        group = persisted(state, changes, cls, key.group_id, create=value is not None)
+    def apply(state: ShardState, changes: Changes, key: Any, value: Any) -> None:
+        group = group_of_record(state, changes, cls, key.group_id, create=value is not None)
         if group is not None:
             effect(state, changes, group, key, value)
 
     return apply
 
 
-def apply_group(state: State, changes: Changes, group: ModernGroup[Any, Any], key: Any, value: Any) -> None:
+def apply_group(state: ShardState, changes: Changes, group: ModernGroup[Any, Any], key: Any, value: Any) -> None:
     """Set the epoch of a group and the hash of its topics' metadata, or remove the group."""
     if value is None:
         remove_group(state, changes, group)
@@ -55,7 +55,7 @@ def apply_group(state: State, changes: Changes, group: ModernGroup[Any, Any], ke
 def for_member(new: Callable[[str], Any]) -> Effect[Any]:
     """Return the effect of what a member reported. ``new`` makes a member of an id."""
 
-    def apply(state: State, changes: Changes, group: Any, key: Any, value: Any) -> None:
+    def apply(state: ShardState, changes: Changes, group: Any, key: Any, value: Any) -> None:
         member = group.members.get(key.member_id)
         if value is not None:
             group.put_member(state, changes, evolve(member or new(key.member_id), metadata=value))
@@ -63,12 +63,12 @@ def for_member(new: Callable[[str], Any]) -> Effect[Any]:
             if member.epoch != LEAVE_EPOCH or key.member_id in group.targets:
                 message = f"Unexpected tombstone of member {key.member_id}: it still has an assignment."
                 raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
-            group.drop_member(state, changes, member)
+            group.remove_member(state, changes, member)
 
     return apply
 
 
-def apply_target(state: State, changes: Changes, group: ModernGroup[Any, Any], key: Any, value: Any) -> None:
+def apply_target(state: ShardState, changes: Changes, group: ModernGroup[Any, Any], key: Any, value: Any) -> None:
     """Set or remove the target assignment of a member."""
     if value is None:
         changes.delete(group.targets, key.member_id)
@@ -76,7 +76,9 @@ def apply_target(state: State, changes: Changes, group: ModernGroup[Any, Any], k
         changes.set(group.targets, key.member_id, in_order(value.topic_partitions))
 
 
-def apply_target_metadata(state: State, changes: Changes, group: ModernGroup[Any, Any], key: Any, value: Any) -> None:
+def apply_target_metadata(
+    state: ShardState, changes: Changes, group: ModernGroup[Any, Any], key: Any, value: Any
+) -> None:
     """Set or remove the epoch of the target assignment."""
     if value is None:
         remove_target_metadata(changes, group)

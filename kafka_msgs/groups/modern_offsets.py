@@ -10,7 +10,7 @@ from kafka_msgs.groups.group import Committer
 from kafka_msgs.groups.modern import LEAVE_EPOCH, ModernGroup, unknown_member
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["check_fetch", "committing_member", "epoch_name", "stale"]
 
@@ -26,33 +26,38 @@ class _Member(Protocol):
     def classic(self) -> object | None: ...
 
 
-def committing_member(group: ModernGroup[Any, Any], by: Committer) -> Any:
+def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any:
     """Return the member that commits with an older epoch than its own. None if the commit needs no more checks.
 
     Raises ``GroupError`` for a member that may not commit.
     """
-    if by.epoch < 0 and not group.members:
+    if committer.epoch < 0 and not group.members:
         return None
-    if by.transactional and by.epoch == LEAVE_EPOCH and not by.member_id and by.instance_id is None:
+    if (
+        committer.transactional
+        and committer.epoch == LEAVE_EPOCH
+        and not committer.member_id
+        and committer.instance_id is None
+    ):
         return None
-    member = group.member(by.member_id)
-    if not by.transactional and member.classic is None and by.version < _FIRST_COMMIT_BY_EPOCH:
+    member = group.member(committer.member_id)
+    if not committer.transactional and member.classic is None and committer.version < _FIRST_COMMIT_BY_EPOCH:
         message = f"OffsetCommit version 9 or above must be used by members using the {group.kind} group protocol"
         raise GroupError(error=ErrorCode.UNSUPPORTED_VERSION, message=message)
-    if by.epoch > member.epoch:
+    if committer.epoch > member.epoch:
         known = f"newer than current member epoch {member.epoch}"
-        raise stale(member, f"Received {epoch_name(member)} {by.epoch} is {known}.")
-    return None if by.epoch == member.epoch else member
+        raise stale(member, f"Received {epoch_name(member)} {committer.epoch} is {known}.")
+    return None if committer.epoch == member.epoch else member
 
 
-def check_fetch(tx: Transaction, group: ModernGroup[Any, Any], member_id: str | None, epoch: int) -> None:
+def check_fetch(op: OperationContext, group: ModernGroup[Any, Any], member_id: str | None, epoch: int) -> None:
     """Check that a member may fetch offsets: at its own epoch. Who names no member may fetch them, too.
 
     Raises ``GroupError``.
     """
     if member_id is None and epoch < 0:
         return
-    if member_id is None and tx.quirks.fetch_needs_member_id:
+    if member_id is None and op.quirks.fetch_needs_member_id:
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     member = group.members.get(member_id or "")
     if member is None:

@@ -15,7 +15,7 @@ from attrs import frozen
 from kafka_msgs.message import Message
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["ModernRecords"]
 
@@ -46,32 +46,34 @@ class ModernRecords:
     target_metadata_value: type[Any]
     current_key: type[Any]
 
-    def emit_member(self, tx: Transaction, group_id: str, member: _Reporting) -> None:
+    def emit_member(self, op: OperationContext, group_id: str, member: _Reporting) -> None:
         """Record what a member reported."""
-        tx.emit(self.member_key(group_id=group_id, member_id=member.member_id), member.metadata)
+        op.emit(self.member_key(group_id=group_id, member_id=member.member_id), member.metadata)
 
-    def emit_epoch(self, tx: Transaction, group_id: str, epoch: int, metadata_hash: int) -> None:
+    def emit_epoch(self, op: OperationContext, group_id: str, epoch: int, metadata_hash: int) -> None:
         """Record the epoch of a group and the hash of its topics' metadata."""
-        tx.emit(self.group_key(group_id=group_id), self.group_value(epoch=epoch, metadata_hash=metadata_hash))
+        op.emit(self.group_key(group_id=group_id), self.group_value(epoch=epoch, metadata_hash=metadata_hash))
 
-    def emit_target(self, tx: Transaction, group_id: str, member_id: str, target: Mapping[UUID, Sequence[int]]) -> None:
+    def emit_target(
+        self, op: OperationContext, group_id: str, member_id: str, target: Mapping[UUID, Sequence[int]]
+    ) -> None:
         """Record the target assignment of a member."""
         topics = tuple(self.target_topic(topic_id=topic, partitions=tuple(each)) for topic, each in target.items())
         key = self.target_key(group_id=group_id, member_id=member_id)
-        tx.emit(key, self.target_value(topic_partitions=topics))
+        op.emit(key, self.target_value(topic_partitions=topics))
 
-    def emit_target_metadata(self, tx: Transaction, group_id: str, epoch: int, timestamp: int) -> None:
+    def emit_target_metadata(self, op: OperationContext, group_id: str, epoch: int, timestamp: int) -> None:
         """Record the epoch of the target assignment and the time at which it was computed, in ms."""
         value = self.target_metadata_value(assignment_epoch=epoch, assignment_timestamp=timestamp)
-        tx.emit(self.target_metadata_key(group_id=group_id), value)
+        op.emit(self.target_metadata_key(group_id=group_id), value)
 
-    def emit_removal(self, tx: Transaction, group_id: str, member_id: str) -> None:
+    def emit_removal(self, op: OperationContext, group_id: str, member_id: str) -> None:
         """Emit the tombstones of a member."""
         for key in (self.current_key, self.target_key, self.member_key):
-            tx.emit(key(group_id=group_id, member_id=member_id), None)
+            op.emit(key(group_id=group_id, member_id=member_id), None)
 
     def emit_tombstones(
-        self, tx: Transaction, group_id: str, members: Sequence[str], others: Iterable[Message]
+        self, op: OperationContext, group_id: str, members: Sequence[str], others: Iterable[Message]
     ) -> None:
         """Emit the tombstones of all records of a group: of its members, of ``others`` by their keys, of the group.
 
@@ -79,10 +81,10 @@ class ModernRecords:
         """
         for key in (self.current_key, self.target_key):
             for member_id in members:
-                tx.emit(key(group_id=group_id, member_id=member_id), None)
-        tx.emit(self.target_metadata_key(group_id=group_id), None)
+                op.emit(key(group_id=group_id, member_id=member_id), None)
+        op.emit(self.target_metadata_key(group_id=group_id), None)
         for member_id in members:
-            tx.emit(self.member_key(group_id=group_id, member_id=member_id), None)
+            op.emit(self.member_key(group_id=group_id, member_id=member_id), None)
         for other in others:
-            tx.emit(other, None)
-        tx.emit(self.group_key(group_id=group_id), None)
+            op.emit(other, None)
+        op.emit(self.group_key(group_id=group_id), None)

@@ -11,28 +11,28 @@ from kafka_msgs.message import Response
 from kafka_msgs.topics.records import NO_PRODUCER, TopicRecord
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["NO_EPOCH", "Answer", "Batch", "Marker", "Outcome", "Work"]
+__all__ = ["NO_EPOCH", "BackgroundTask", "CoordinatorOutput", "MarkerAppend", "RecordAppend", "Reply"]
 
 NO_EPOCH: Final = -1
 """The producer epoch of a batch that is not in a transaction."""
 
 
 @frozen(kw_only=True)
-class Answer:
-    """An answer to a request. ``token`` is what the caller gave with the request.
+class Reply:
+    """An answer to a request. ``opaque`` is what the caller gave with the request.
 
-    ``creates`` has the topics that the broker must create for the group: ``CreatableTopic`` of CreateTopics.
+    ``topics_to_create`` has the topics that the broker must create for the group: ``CreatableTopic`` of CreateTopics.
     """
 
-    token: Any
+    opaque: Any
     response: Response
-    creates: tuple[Any, ...] = ()
+    topics_to_create: tuple[Any, ...] = ()
 
 
 @frozen(kw_only=True)
-class Batch:
+class RecordAppend:
     """Records that are appended to a partition of ``__consumer_offsets`` together.
 
     A batch of a transaction has the id and epoch of its producer. An ``atomic`` batch must be one record batch. The
@@ -47,7 +47,7 @@ class Batch:
 
 
 @frozen(kw_only=True)
-class Marker:
+class MarkerAppend:
     """The end of a transaction in a partition of ``__consumer_offsets``, by commit or by abort."""
 
     partition: int
@@ -57,30 +57,30 @@ class Marker:
 
 
 @frozen(eq=False, kw_only=True)
-class Work:
+class BackgroundTask:
     """Work that is done beside the requests, such as an assignment: ``run`` needs nothing of the coordinator.
 
-    Whoever does it calls ``run``, in any thread, and gives the result to ``GroupCoordinator.finish``. Then the
-    coordinator runs ``then`` as a step.
+    Whoever does it calls ``run``, in any thread, and gives the result to ``GroupCoordinator.complete_background_task``.
+    Then the coordinator runs ``on_done`` as a step.
     """
 
     partition: int
     key: str
     run: Callable[[], Any]
-    then: Callable[[Transaction, Any, Exception | None], None]
+    on_done: Callable[[OperationContext, Any, Exception | None], None]
 
 
 @define(kw_only=True)
-class Outcome:
+class CoordinatorOutput:
     """What happened since the last outcome was taken.
 
     ``batches`` has what was appended, in order. ``scheduled`` and ``expired`` have timers: the key, and the moment in
     milliseconds. ``plugin`` has the calls of the plugin for topology descriptions.
     """
 
-    answers: list[Answer] = Factory(list)
-    batches: list[Batch | Marker] = Factory(list)
+    answers: list[Reply] = Factory(list)
+    batches: list[RecordAppend | MarkerAppend] = Factory(list)
     scheduled: list[tuple[str, int]] = Factory(list)
     expired: list[tuple[str, int]] = Factory(list)
-    background: list[Work] = Factory(list)
+    background: list[BackgroundTask] = Factory(list)
     plugin: list[str] = Factory(list)

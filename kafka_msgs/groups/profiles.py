@@ -1,8 +1,8 @@
 """What a coordinator does where the document and the release differ, and which bugs of the release it has.
 
 There is one code for both. Each difference is a field of ``Profile``, and its docstring has both behaviours and the
-reason. ``SHIPPED`` is Kafka 4.4.0, which real clients talk to. ``PAGE`` is the document (KIP-1071) as a superset. A
-handler asks for a field, never for a profile. A bug of the release is a field of ``Quirks``.
+reason. ``SHIPPED`` is Kafka 4.4.0, which real clients talk to. ``KIP_1071_PAGE`` is the document (KIP-1071) as a
+superset. A handler asks for a field, never for a profile. A bug of the release is a field of ``Quirks``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from attrs import field, fields, frozen
 
-__all__ = ["PAGE", "SHIPPED", "Profile", "Quirks", "StreamsRules"]
+__all__ = ["KIP_1071_PAGE", "SHIPPED", "Profile", "Quirks", "StreamsRules"]
 
 
 @frozen(kw_only=True)
@@ -22,7 +22,7 @@ class StreamsRules:
     """Shipped: a pattern of source topics is refused with INVALID_REQUEST. Page: patterns in RE2 syntax are resolved
     against the topics, and a bad one gives STREAMS_INVALID_TOPOLOGY. The release has not built it yet."""
 
-    gives_member_ids: bool = False
+    generates_member_ids: bool = False
     """Shipped: an empty member id is refused. Page: the coordinator gives an id to a member that joins without one.
     The document says both; we take what is in its request validation, and clients that make ids are served alike."""
 
@@ -43,24 +43,24 @@ class StreamsRules:
     the topology, and all else that differs gives STREAMS_INVALID_TOPOLOGY_EPOCH. Topologies that differ only in order
     are the same. The release has not built updates yet."""
 
-    spares_old_topologies: bool = False
+    tolerates_old_topologies: bool = False
     """Shipped: a task that the present topology does not have gives INVALID_REQUEST. Page: a member with an older
     topology epoch is not checked, since a rolling upgrade would break; it keeps tasks and gets no new ones."""
 
-    fencing_removes: bool = False
+    fencing_removes_member: bool = False
     """Shipped: a heartbeat at a wrong epoch is refused, and the member stays. Page: the member is removed."""
 
     bumps_for_assignment_only: bool = False
     """Shipped: each change of what a dynamic member reports increases the group epoch. Page: only a change of its
     topology epoch, rack, client tags or process does."""
 
-    tells_changes_only: bool = False
+    reports_status_changes_only: bool = False
     """Shipped: each answer has the status list. Page: it is null if the member got the same list before."""
 
     shutdown_on_leave: bool = False
     """Shipped: the shutdown flag counts in each heartbeat. Page: only in the one that leaves; else it is ignored."""
 
-    assigns_at_once: bool = False
+    assigns_without_delay: bool = False
     """Shipped: the first assignment of a group and later ones are delayed (status 5). Page: nothing is delayed, and
     there is no such status."""
 
@@ -68,11 +68,11 @@ class StreamsRules:
     """Shipped: the first assignor of the coordinator, sticky, if the group names none. Page: highly_available if a
     subtopology has state, else sticky, and a group may name each of them."""
 
-    limits_creation: bool = False
+    limits_topic_creation: bool = False
     """Shipped: each heartbeat asks for missing internal topics, and the broker limits attempts. Page: one attempt at
     a time, with a growing back-off, none without the permission, and the status detail tells about it."""
 
-    watches_input_only: bool = False
+    ignores_internal_topic_changes: bool = False
     """Shipped: a change of any topic of the topology increases the group epoch. Page: a change of a topic that is
     read. Changelog topics still count for whether the group is ready."""
 
@@ -86,7 +86,7 @@ class StreamsRules:
     """Shipped: each member has the task offsets that it reported. Page: members of a process have the same state on
     disk, so the offset of a task is the one that any of them reported last."""
 
-    guarded_by_group_version: bool = False
+    requires_group_version: bool = False
     """Shipped: the protocol needs level 1 of the feature ``streams.version``. Page: level 2 of ``group.version``, the
     one after the level of KIP-848. The release gave the protocol a feature of its own."""
 
@@ -94,7 +94,7 @@ class StreamsRules:
     """Shipped: a heartbeat needs DESCRIBE on the topics of its topology, and a description DESCRIBE on the group. Page:
     DESCRIBE_CONFIGS on the topics, and READ on the group."""
 
-    warmups_end: bool = False
+    ends_caught_up_warmups: bool = False
     """Shipped: no warm-up task is ever assigned, so none catches up. Page: the group epoch increases when a member
     reports that a warm-up task has caught up, so that the next assignment gives the task another role."""
 
@@ -113,7 +113,7 @@ class Profile:
 SHIPPED: Final = Profile(name="shipped")
 """What Kafka 4.4.0 does."""
 
-PAGE: Final = Profile(name="page", streams=StreamsRules(**{each.name: True for each in fields(StreamsRules)}))
+KIP_1071_PAGE: Final = Profile(name="page", streams=StreamsRules(**{each.name: True for each in fields(StreamsRules)}))
 """What the document says."""
 
 
@@ -127,7 +127,7 @@ def _quirk() -> bool:
 class Quirks:
     """Bugs of Kafka 4.4.0. Each is off, except in a comparison with Kafka itself.
 
-    ``of_release`` switches all on.
+    ``from_release`` switches all on.
     """
 
     commit_makes_group: bool = _quirk()
@@ -206,6 +206,6 @@ class Quirks:
     name that it answers, as in every other state."""
 
     @classmethod
-    def of_release(cls) -> Quirks:
+    def from_release(cls) -> Quirks:
         """Return all bugs of Kafka 4.4.0."""
         return cls(**{each.name: True for each in fields(cls)})

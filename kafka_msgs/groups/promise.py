@@ -1,7 +1,7 @@
 """An answer that comes later.
 
-A handler returns a ``Promise`` if its answer waits for other members, as the answers of JoinGroup and SyncGroup do.
-A promise has no thread and no lock. Whoever settles it runs its callbacks at once, in the order of ``then``.
+A handler returns a ``Future`` if its answer waits for other members, as the answers of JoinGroup and SyncGroup do. A
+promise has no thread and no lock. Whoever settles it runs its callbacks at once, in the order of ``add_done_callback``.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Generic, TypeVar
 
 from kafka_msgs.errors import GroupError
 
-__all__ = ["Promise"]
+__all__ = ["Future"]
 
 T = TypeVar("T")
 
 
-class Promise(Generic[T]):
+class Future(Generic[T]):
     """A value, or a ``GroupError``, that is settled once. ``done`` tells whether it is settled.
 
     A second ``resolve`` or ``fail`` has no effect, as in Java's ``CompletableFuture``.
@@ -28,7 +28,7 @@ class Promise(Generic[T]):
         self.done = False
         self.value: T | None = None
         self.error: GroupError | None = None
-        self._callbacks: list[Callable[[Promise[T]], None]] = []
+        self._callbacks: list[Callable[[Future[T]], None]] = []
 
     def resolve(self, value: T) -> None:
         """Settle the promise with its value."""
@@ -42,14 +42,14 @@ class Promise(Generic[T]):
             self.error = error
             self._settle()
 
-    def then(self, callback: Callable[[Promise[T]], None]) -> None:
+    def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
         """Call ``callback`` with this promise when it is settled, or at once if it is settled already."""
         if self.done:
             callback(self)
         else:
             self._callbacks.append(callback)
 
-    def follow(self, other: Promise[T]) -> None:
+    def copy_from(self, other: Future[T]) -> None:
         """Settle this promise as ``other``, which is settled."""
         if other.error is not None:
             self.fail(other.error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_msgs.groups import general
-from kafka_msgs.groups.api import Protocol
+from kafka_msgs.groups.api import GroupProtocol
 from kafka_msgs.groups.classic import apis as classic
 from kafka_msgs.groups.consumer import apis as consumer
 from kafka_msgs.groups.offsets import protocol as offsets
@@ -14,7 +14,7 @@ from kafka_msgs.groups.streams import protocol as streams
 
 __all__ = ["PROTOCOLS"]
 
-PROTOCOLS: Final[tuple[Protocol, ...]] = (
+PROTOCOLS: Final[tuple[GroupProtocol, ...]] = (
     offsets.PROTOCOL,
     general.PROTOCOL,
     classic.PROTOCOL,

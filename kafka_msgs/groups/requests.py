@@ -12,34 +12,36 @@ from typing import Any, Protocol
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import Checking, ManyGroups, OneGroup, operation_error
+from kafka_msgs.groups.api import MultiGroupApi, RequestValidation, SingleGroupApi, client_error_for
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.groups.shard import NO_TRANSACTION, Shard
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["Answering", "Shards", "ask_many", "ask_one"]
+__all__ = ["ReplyCallback", "ShardLocator", "handle_multi", "handle_single"]
 
 
-class Shards(Protocol):
+class ShardLocator(Protocol):
     """Where the groups are."""
 
-    checking: Checking
+    validation: RequestValidation
     shards: dict[int, Shard]
 
     def partition_for(self, group_id: str) -> int: ...
 
 
-class Answering(Protocol):
+class ReplyCallback(Protocol):
     """Takes the answer to a request: the response, and the topics that the broker must create."""
 
     def __call__(self, response: Any, creates: Sequence[Any] = (), /) -> None: ...
 
 
-def ask_one(shards: Shards, api: OneGroup[Any, Any], request: Any, context: RequestContext, answer: Answering) -> None:
+def handle_single(
+    shards: ShardLocator, api: SingleGroupApi[Any, Any], request: Any, context: RequestContext, answer: ReplyCallback
+) -> None:
     """Handle a request about one group."""
     try:
-        api.check(shards.checking, context, request)
+        api.check(shards.validation, context, request)
         shard = _shard(shards, shards.partition_for(api.group(request)))
     except GroupError as error:
         answer(api.refuse(request, error, context.version))
@@ -54,25 +56,27 @@ class _OneStep:
 
     __slots__ = ("answer", "api", "context", "creates", "request")
 
-    def __init__(self, api: OneGroup[Any, Any], request: Any, context: RequestContext, answer: Answering) -> None:
+    def __init__(
+        self, api: SingleGroupApi[Any, Any], request: Any, context: RequestContext, answer: ReplyCallback
+    ) -> None:
         self.api = api
         self.request = request
         self.context = context
         self.answer = answer
         self.creates: Sequence[Any] = ()
 
-    def run(self, tx: Transaction) -> Any:
-        self.creates = tx.creates
-        return self.api.handle(tx, self.context, self.request)
+    def run(self, op: OperationContext) -> Any:
+        self.creates = op.topics_to_create
+        return self.api.handle(op, self.context, self.request)
 
     def done(self, value: Any, error: GroupError | None) -> None:
         """The records are committed, or the step failed."""
-        if not isinstance(value, Promise):
+        if not isinstance(value, Future):
             self._give(value, error)
         elif error is not None:
             value.fail(error)
 
-    def settled(self, promise: Promise[Any]) -> None:
+    def settled(self, promise: Future[Any]) -> None:
         """The promise of the step is settled."""
         self._give(promise.value, promise.error)
 
@@ -80,11 +84,15 @@ class _OneStep:
         if error is None:
             self.answer(value, self.creates)
         else:
-            self.answer(self.api.refuse(self.request, operation_error(error), self.context.version))
+            self.answer(self.api.refuse(self.request, client_error_for(error), self.context.version))
 
 
-def ask_many(
-    shards: Shards, api: ManyGroups[Any, Any, Any], request: Any, context: RequestContext, answer: Answering
+def handle_multi(
+    shards: ShardLocator,
+    api: MultiGroupApi[Any, Any, Any],
+    request: Any,
+    context: RequestContext,
+    answer: ReplyCallback,
 ) -> None:
     """Handle a request about several groups, or about all groups."""
     parts = _parts(shards, api, request, context)
@@ -102,12 +110,12 @@ def ask_many(
 
 
 def _parts(
-    shards: Shards, api: ManyGroups[Any, Any, Any], request: Any, context: RequestContext
+    shards: ShardLocator, api: MultiGroupApi[Any, Any, Any], request: Any, context: RequestContext
 ) -> list[tuple[int | None, list[Any]]]:
     """The questions that are asked together, with their partition; it is None for questions without a group."""
     if api.groups is None:
         return [(partition, [request]) for partition in shards.shards]
-    if api.apart:
+    if api.one_operation_each:
         asked = api.groups(request, context.version)
         return [(None if name is None else shards.partition_for(name), [question]) for name, question in asked]
     nameless: list[tuple[int | None, list[Any]]] = []
@@ -127,7 +135,7 @@ class _Part:
 
     def __init__(
         self,
-        api: ManyGroups[Any, Any, Any],
+        api: MultiGroupApi[Any, Any, Any],
         request: Any,
         context: RequestContext,
         questions: list[Any],
@@ -139,13 +147,13 @@ class _Part:
         self.questions = questions
         self.give = give
 
-    def ask(self, shards: Shards, partition: int | None) -> None:
+    def ask(self, shards: ShardLocator, partition: int | None) -> None:
         """Ask the questions of a shard. ``give`` is called with the items of the answer, now or later."""
         try:
             if partition is None:
                 raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
             shard = _shard(shards, partition)
-            if not self.api.reads(self.request):
+            if not self.api.is_read_only(self.request):
                 shard.write(self._run, self._done)
                 return
             value = shard.read(self._run)
@@ -154,23 +162,23 @@ class _Part:
         else:
             self._done(value, None)
 
-    def _run(self, tx: Transaction) -> Any:
-        return self.api.handle(tx, self.context, self.request, self.questions)
+    def _run(self, op: OperationContext) -> Any:
+        return self.api.handle(op, self.context, self.request, self.questions)
 
     def _done(self, value: Any, error: GroupError | None) -> None:
         if error is not None:
             self.give(list(self._refusals(error)))
-        elif isinstance(value, Promise):
-            value.then(lambda promise: self._done(promise.value, promise.error))
+        elif isinstance(value, Future):
+            value.add_done_callback(lambda promise: self._done(promise.value, promise.error))
         else:
             self.give(value)
 
     def _refusals(self, error: GroupError) -> Iterator[Any]:
         for question in self.questions:
-            yield self.api.refuse(question, operation_error(error), self.context.version)
+            yield self.api.refuse(question, client_error_for(error), self.context.version)
 
 
-def _shard(shards: Shards, partition: int) -> Shard:
+def _shard(shards: ShardLocator, partition: int) -> Shard:
     shard = shards.shards.get(partition)
     if shard is None:
         raise GroupError(error=ErrorCode.NOT_COORDINATOR)

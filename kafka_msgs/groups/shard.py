@@ -16,16 +16,16 @@ from typing import Any, Final, TypeVar
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.groups import hooks
-from kafka_msgs.groups.api import Producer, TopicChange
-from kafka_msgs.groups.image import Image
-from kafka_msgs.groups.journal import DIRECT
-from kafka_msgs.groups.outcome import NO_EPOCH, Batch, Marker, Work
-from kafka_msgs.groups.promise import Promise
-from kafka_msgs.groups.state import SoftState, State, subscribe
-from kafka_msgs.groups.steps import MOVES, Setting, Status, Step
-from kafka_msgs.groups.timers import Operation, Timer, Timers
-from kafka_msgs.groups.transaction import Transaction
-from kafka_msgs.groups.uncommitted import Uncommitted
+from kafka_msgs.groups.api import ProducerIdAndEpoch, TopicChange
+from kafka_msgs.groups.image import TopicsImage
+from kafka_msgs.groups.journal import WITHOUT_UNDO
+from kafka_msgs.groups.outcome import NO_EPOCH, BackgroundTask, MarkerAppend, RecordAppend
+from kafka_msgs.groups.promise import Future
+from kafka_msgs.groups.state import ShardState, SoftState, subscribe
+from kafka_msgs.groups.steps import VALID_TRANSITIONS, CoordinatorState, DeferredWrite, ShardRuntime
+from kafka_msgs.groups.timers import CoordinatorTimer, Operation, Timer
+from kafka_msgs.groups.transaction import OperationContext
+from kafka_msgs.groups.uncommitted import UncommittedChanges
 from kafka_msgs.message import Message
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
 from kafka_msgs.topics.replay import TransactionEnd
@@ -34,7 +34,7 @@ __all__ = ["NO_TRANSACTION", "Shard"]
 
 T = TypeVar("T")
 
-NO_TRANSACTION: Final = Producer(NO_PRODUCER, NO_EPOCH)
+NO_TRANSACTION: Final = ProducerIdAndEpoch(NO_PRODUCER, NO_EPOCH)
 """The producer of records outside a transaction."""
 
 _SILENT: Final = frozenset(
@@ -49,22 +49,22 @@ _SILENT: Final = frozenset(
 class Shard:
     """A partition of ``__consumer_offsets`` with its groups. ``image`` has the topics of the cluster."""
 
-    def __init__(self, partition: int, setting: Setting, image: Image) -> None:
+    def __init__(self, partition: int, runtime: ShardRuntime, image: TopicsImage) -> None:
         self.partition = partition
-        self.setting = setting
+        self.runtime = runtime
         self.image = image
-        self.status = Status.INITIAL
+        self.status = CoordinatorState.INITIAL
         self.epoch = -1
-        self.timers = Timers(setting.clock)
-        self.work: dict[str, Work] = {}
-        self._start_afresh()
+        self.timers = CoordinatorTimer(runtime.clock)
+        self.work: dict[str, BackgroundTask] = {}
+        self._reset()
 
-    def _start_afresh(self) -> None:
-        self.state = State(self.setting.simple_group)
+    def _reset(self) -> None:
+        self.state = ShardState(self.runtime.simple_group)
         self.soft = SoftState()
-        self._changes = Uncommitted(repeats=self.setting.quirks.failed_append_repeats)
+        self._changes = UncommittedChanges(repeats=self.runtime.quirks.failed_append_repeats)
         self.written = self.committed = 0
-        self._waiting: deque[Step] = deque()
+        self._waiting: deque[DeferredWrite] = deque()
 
     # Leadership
 
@@ -73,53 +73,53 @@ class Shard:
         if epoch <= self.epoch:
             return False
         self.epoch = epoch
-        if Status.LOADING not in MOVES[self.status]:
+        if CoordinatorState.LOADING not in VALID_TRANSITIONS[self.status]:
             return False
-        self._start_afresh()
-        self._move(Status.LOADING)
+        self._reset()
+        self._move(CoordinatorState.LOADING)
         return True
 
     def load(self, records: Iterable[InternalRecord | TransactionEnd]) -> None:
         """Apply records of the log, in order. Records of types that no protocol has are ignored, as in Kafka."""
-        state, appliers, position = self.state, self.setting.appliers, self.written
+        state, appliers, position = self.state, self.runtime.appliers, self.written
         for record in records:
             if isinstance(record, TransactionEnd):
-                self._end(DIRECT, record.producer_id, record.committed)
+                self._apply_end_transaction(WITHOUT_UNDO, record.producer_id, record.committed)
             elif not isinstance(record, UnknownRecord):
                 state.position = position
-                state.now = self.setting.clock.now
+                state.now = self.runtime.clock.now
                 state.producer_id = record.producer_id
                 applier = appliers.get(type(record.key))  # type: ignore[arg-type]
                 if applier is not None:
-                    applier(state, DIRECT, record.key, record.value)
+                    applier(state, WITHOUT_UNDO, record.key, record.value)
             position += 1
         self.written = self.committed = position
 
     def loaded(self, end: int) -> None:
         """Serve requests from now on. ``end`` is the offset after the last record of the log."""
-        self._move(Status.ACTIVE)
+        self._move(CoordinatorState.ACTIVE)
         self.written = self.committed = max(end, self.written)
-        self._run(hooks.start, self.setting)
+        self._run(hooks.on_partition_loaded, self.runtime)
 
     def load_failed(self) -> None:
         """Note that the records could not be loaded."""
-        self._unload(Status.FAILED)
+        self._unload(CoordinatorState.FAILED)
 
     def resign(self, epoch: int | None) -> bool:
         """Give the partition up, unless a later epoch has it. Return whether it was given up."""
         if epoch is not None and self.epoch >= epoch:
             return False
-        self._unload(Status.CLOSED)
+        self._unload(CoordinatorState.CLOSED)
         return True
 
-    def _move(self, status: Status) -> None:
-        if status not in MOVES[self.status]:
+    def _move(self, status: CoordinatorState) -> None:
+        if status not in VALID_TRANSITIONS[self.status]:
             reason = f"partition {self.partition} was {self.status.value} and cannot become {status.value}"
             raise InternalError(reason=reason)
         self.status = status
 
-    def _unload(self, status: Status) -> None:
-        was_active = self.status is Status.ACTIVE
+    def _unload(self, status: CoordinatorState) -> None:
+        was_active = self.status is CoordinatorState.ACTIVE
         self._move(status)
         self.timers.cancel_all()
         self.work.clear()
@@ -127,49 +127,49 @@ class Shard:
         for step in self._changes.waiting():
             step.complete(error)
         if was_active:
-            hooks.give_up(Transaction(self), self.setting)
-            if self.setting.quirks.timers_outlive_leadership:
+            hooks.on_partition_unloaded(OperationContext(self), self.runtime)
+            if self.runtime.quirks.timers_outlive_leadership:
                 return
             self.timers.cancel_all()
-        self._start_afresh()
+        self._reset()
 
     # Steps
 
     def require_active(self) -> None:
         """Raise ``GroupError`` if the shard does not serve requests."""
-        if self.status is not Status.ACTIVE:
-            loading = self.status is Status.LOADING
+        if self.status is not CoordinatorState.ACTIVE:
+            loading = self.status is CoordinatorState.LOADING
             code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
             raise GroupError(error=code)
 
     def write(
         self,
-        operation: Callable[[Transaction], Any],
+        operation: Callable[[OperationContext], Any],
         done: Callable[[Any, GroupError | None], None],
-        producer: Producer = NO_TRANSACTION,
-        reply: Callable[[Promise[Any]], None] | None = None,
+        producer: ProducerIdAndEpoch = NO_TRANSACTION,
+        reply: Callable[[Future[Any]], None] | None = None,
     ) -> None:
         """Run a step. ``done`` is called with its value, or with its error, when all its records are committed.
 
         ``reply`` is called with the promise of the step when it is settled.
         """
-        step = Step(done)
+        step = DeferredWrite(done)
         self._changes.begin()
-        tx = Transaction(self, producer.id, reply)
+        op = OperationContext(self, producer.id, reply)
         try:
             self.require_active()
-            step.value = operation(tx)
-            step.callbacks = tx.callbacks
-            if tx.records:
-                self._append(tx, producer, step)
+            step.value = operation(op)
+            step.callbacks = op.callbacks
+            if op.records:
+                self._append(op, producer, step)
         except GroupError as error:
-            self._take_back(tx)
+            self._undo_operation(op)
             step.complete(error)
             return
         except BaseException:
-            self._take_back(tx)
+            self._undo_operation(op)
             raise
-        if not tx.records:
+        if not op.records:
             flight = self._changes.last
             if flight is None:
                 step.complete(None)
@@ -177,66 +177,66 @@ class Shard:
                 flight.waiting.append(step)
                 self._wait(step)
 
-    def _take_back(self, tx: Transaction) -> None:
-        self._changes.take_back()
-        tx.undone()
+    def _undo_operation(self, op: OperationContext) -> None:
+        self._changes.undo_operation()
+        op.restore_timers()
 
-    def _append(self, tx: Transaction, producer: Producer, step: Step) -> None:
-        batch = Batch(
+    def _append(self, op: OperationContext, producer: ProducerIdAndEpoch, step: DeferredWrite) -> None:
+        batch = RecordAppend(
             partition=self.partition,
-            records=tuple(tx.records),
+            records=tuple(op.records),
             producer_id=producer.id,
             producer_epoch=producer.epoch,
-            atomic=tx.atomic,
+            atomic=op.atomic,
         )
-        self._take_off(batch, step)
+        self._append_and_defer(batch, step)
         self._wait(step)
 
-    def _take_off(self, batch: Batch | Marker, step: Step) -> None:
+    def _append_and_defer(self, batch: RecordAppend | MarkerAppend, step: DeferredWrite) -> None:
         """Append a batch. If that fails, all changes after the batch before it are undone."""
         try:
-            self.written = self.setting.append(batch)
+            self.written = self.runtime.append(batch)
         except GroupError:
             self._changes.fail_batch()
             raise
-        self.setting.outcome.batches.append(batch)
-        self._changes.appended(self.written, step)
+        self.runtime.outcome.batches.append(batch)
+        self._changes.record_append(self.written, step)
 
-    def _wait(self, step: Step) -> None:
+    def _wait(self, step: DeferredWrite) -> None:
         """Let a step wait for the commit, for ``offsets.commit.timeout.ms`` at most."""
-        clock = self.setting.clock
-        step.deadline = clock.now + self.setting.config.offsets_commit_timeout_ms
+        clock = self.runtime.clock
+        step.deadline = clock.now + self.runtime.config.offsets_commit_timeout_ms
         step.arrival = clock.arrive()
         self._waiting.append(step)
 
-    def read(self, operation: Callable[[Transaction], T]) -> T:
+    def read(self, operation: Callable[[OperationContext], T]) -> T:
         """Run an operation on the state as of the last committed record. Raises ``GroupError``."""
         self.require_active()
-        with self._changes.undone():
-            return operation(Transaction(self))
+        with self._changes.at_last_commit():
+            return operation(OperationContext(self))
 
-    def apply(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
+    def replay(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
         """Apply the record of that index in the batch of the present step."""
         state = self.state
         state.position = self.written + index
-        state.now = self.setting.clock.now
+        state.now = self.runtime.clock.now
         state.producer_id = producer_id
         try:
-            self.setting.appliers[type(key)](state, self._changes.journal, key, value)
+            self.runtime.appliers[type(key)](state, self._changes.journal, key, value)
         except GroupError:
-            self._changes.misapplied()
+            self._changes.mark_misapplied()
             raise
 
-    def derive(self, target: object, attribute: str, value: object) -> None:
+    def set_derived(self, target: object, attribute: str, value: object) -> None:
         """Set an attribute that is not recorded. It counts as a change of the next batch.
 
         It stays if the present step fails before it changes anything else.
         """
-        self._changes.derive(target, attribute, value)
+        self._changes.set_derived(target, attribute, value)
 
-    def keep_simple_group(self, group_id: str) -> None:
+    def create_simple_group(self, group_id: str) -> None:
         """Make a group that no record tells of, and keep it even if the present step fails."""
-        self._changes.journal.set(self.state.groups, group_id, self.state.simple_group(group_id))
+        self._changes.journal.set(self.state.groups, group_id, self.state.new_simple_group(group_id))
         self._changes.keep()
 
     def forget_group(self, group_id: str) -> None:
@@ -249,13 +249,13 @@ class Shard:
 
         ``topics`` is the group's own table of what it subscribes to.
         """
-        self._changes.take_back()
+        self._changes.undo_operation()
         self._changes.journal.delete(self.state.groups, group_id)
         subscribe(self.state, self._changes.journal, group_id, topics, ())
 
     def commit(self, offset: int) -> None:
         """Note that all records before ``offset`` are committed, and complete the steps that wait for them."""
-        if self.status is not Status.ACTIVE:
+        if self.status is not CoordinatorState.ACTIVE:
             return
         self.committed = max(self.committed, offset)
         for step in self._changes.committed(offset):
@@ -264,51 +264,51 @@ class Shard:
             self._waiting.popleft()
 
     def end_transaction(
-        self, producer: Producer, committed: bool, done: Callable[[Any, GroupError | None], None]
+        self, producer: ProducerIdAndEpoch, committed: bool, done: Callable[[Any, GroupError | None], None]
     ) -> None:
         """Write the marker that ends a transaction, and apply it."""
-        step = Step(done)
+        step = DeferredWrite(done)
         self._changes.begin()
         try:
             self.require_active()
-            self._end(self._changes.journal, producer.id, committed)
-            marker = Marker(
+            self._apply_end_transaction(self._changes.journal, producer.id, committed)
+            marker = MarkerAppend(
                 partition=self.partition, producer_id=producer.id, producer_epoch=producer.epoch, committed=committed
             )
-            self._take_off(marker, step)
+            self._append_and_defer(marker, step)
         except GroupError as error:
-            self._changes.take_back()
+            self._changes.undo_operation()
             step.complete(error)
         else:
             self._wait(step)
 
-    def _end(self, changes: Any, producer_id: int, committed: bool) -> None:
-        for protocol in self.setting.protocols:
-            if protocol.ended is not None:
-                protocol.ended(self.state, changes, producer_id, committed)
+    def _apply_end_transaction(self, changes: Any, producer_id: int, committed: bool) -> None:
+        for protocol in self.runtime.protocols:
+            if protocol.apply_end_transaction is not None:
+                protocol.apply_end_transaction(self.state, changes, producer_id, committed)
 
-    def submit(self, operation: Callable[[Transaction], T | Promise[T]]) -> Promise[T]:
+    def submit(self, operation: Callable[[OperationContext], T | Future[T]]) -> Future[T]:
         """Run a step after the present one. Return the promise of its value."""
-        promise: Promise[T] = Promise()
+        promise: Future[T] = Future()
 
         def settle(value: Any, error: GroupError | None) -> None:
             if error is not None:
                 promise.fail(error)
-            elif isinstance(value, Promise):
-                value.then(promise.follow)
+            elif isinstance(value, Future):
+                value.add_done_callback(promise.copy_from)
             else:
                 promise.resolve(value)
 
-        self.setting.enqueue(lambda: self.write(operation, settle))
+        self.runtime.enqueue(lambda: self.write(operation, settle))
         return promise
 
     def postpone(self, event: Callable[[], None]) -> None:
         """Call ``event`` at the next tick of the coordinator."""
-        self.setting.postpone(event)
+        self.runtime.postpone(event)
 
     # Timers and work
 
-    def next_due(self) -> tuple[int, int, Timer | Step] | None:
+    def next_deadline(self) -> tuple[int, int, Timer | DeferredWrite] | None:
         """Return the timer, or the step that waits too long, that is due first: deadline, order, and itself."""
         waiting = self._waiting
         while waiting and waiting[0].completed:
@@ -324,19 +324,19 @@ class Shard:
         for step in self._waiting:
             step.deadline += ms
 
-    def fire(self, due: Timer | Step, *, replaced: bool = False) -> None:
+    def fire(self, due: Timer | DeferredWrite, *, replaced: bool = False) -> None:
         """Run a timer that is due, or fail a step that has waited too long.
 
         ``replaced`` says that another shard serves the partition. Then a timer that outlived the leadership runs on
         the groups that this shard gave up.
         """
-        if isinstance(due, Step):
+        if isinstance(due, DeferredWrite):
             due.complete(GroupError(error=ErrorCode.REQUEST_TIMED_OUT))
             return
-        operation = self.timers.take(due)
-        self.setting.outcome.expired.append((due.key, self.setting.clock.now))
+        operation = self.timers.pop(due)
+        self.runtime.outcome.expired.append((due.key, self.runtime.clock.now))
         if replaced:
-            operation(Transaction(self))
+            operation(OperationContext(self))
         else:
             self.write(operation, lambda _, error: self._fired(due, operation, error))
 
@@ -345,24 +345,24 @@ class Shard:
             self.timers.schedule(timer.key, timer.retry_backoff, operation, retry_backoff_ms=timer.retry_backoff)
 
     def start_work(
-        self, key: str, run: Callable[[], Any], then: Callable[[Transaction, Any, Exception | None], None]
+        self, key: str, run: Callable[[], Any], then: Callable[[OperationContext, Any, Exception | None], None]
     ) -> bool:
         """Put work into the outcome, unless work of that key waits already. Return whether it was put there."""
         if key in self.work:
             return False
-        work = Work(partition=self.partition, key=key, run=run, then=then)
+        work = BackgroundTask(partition=self.partition, key=key, run=run, on_done=then)
         self.work[key] = work
-        self.setting.outcome.background.append(work)
+        self.runtime.outcome.background.append(work)
         return True
 
-    def finish_work(self, work: Work, value: Any, error: Exception | None) -> None:
+    def finish_work(self, work: BackgroundTask, value: Any, error: Exception | None) -> None:
         """Run the step that follows a piece of work. Work that was cancelled or replaced is ignored."""
         if self.work.get(work.key) is not work:
             return
 
-        def follow(tx: Transaction) -> None:
+        def follow(op: OperationContext) -> None:
             del self.work[work.key]
-            work.then(tx, value, error)
+            work.on_done(op, value, error)
 
         self._run(follow)
         if self.work.get(work.key) is work:
@@ -373,27 +373,27 @@ class Shard:
     def change_image(self, change: TopicChange) -> None:
         """Take over new topics of the cluster, and tell the groups whose topics changed."""
         self.image = change.after
-        if self.status is Status.ACTIVE:
-            self._run(hooks.tell_of_topics, self.setting, change)
+        if self.status is CoordinatorState.ACTIVE:
+            self._run(hooks.on_topics_changed, self.runtime, change)
 
     def delete_topics(self, change: TopicChange) -> None:
         """Run the steps that follow the deletion of topics."""
-        for protocol in self.setting.protocols:
-            for follow in protocol.topics_deleted:
-                self.setting.enqueue(partial(self._run, follow, change))
+        for protocol in self.runtime.protocols:
+            for follow in protocol.on_topics_deleted:
+                self.runtime.enqueue(partial(self._run, follow, change))
 
     def creation_failed(self, group_id: str, reason: str) -> None:
         """Tell a group why its topics could not be created."""
-        for protocol in self.setting.protocols:
-            if protocol.creation_failed is not None:
-                self._run(protocol.creation_failed, group_id, reason)
+        for protocol in self.runtime.protocols:
+            if protocol.on_topic_creation_failed is not None:
+                self._run(protocol.on_topic_creation_failed, group_id, reason)
 
     def clean_up(self) -> None:
         """Run the cleanup of the protocols."""
-        for protocol in self.setting.protocols:
+        for protocol in self.runtime.protocols:
             if protocol.cleanup is not None:
-                self.setting.enqueue(partial(self._run, protocol.cleanup))
+                self.runtime.enqueue(partial(self._run, protocol.cleanup))
 
     def _run(self, step: Callable[..., Any], *facts: Any) -> None:
         """Run a step that nobody waits for."""
-        self.write(lambda tx: step(tx, *facts), lambda _, error: None)
+        self.write(lambda op: step(op, *facts), lambda _, error: None)

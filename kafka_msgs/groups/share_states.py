@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Final, Protocol
 from uuid import UUID
 
-__all__ = ["UNSET", "NoShareStates", "ShareStates"]
+__all__ = ["UNSET", "NoOpSharePersister", "SharePersister"]
 
 UNSET: Final = -1
 """The start offset of a share partition before its first fetch: then ``share.auto.offset.reset`` says where it begins.
 """
 
 
-class ShareStates(Protocol):
+class SharePersister(Protocol):
     """Keeps the state of share partitions. Each method raises ``GroupError`` if it cannot do what it is asked."""
 
     def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:
@@ -25,7 +25,7 @@ class ShareStates(Protocol):
         """Forget the state of a share partition."""
 
 
-class NoShareStates:
+class NoOpSharePersister:
     """Keeps no state: whatever is asked counts as done."""
 
     def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:

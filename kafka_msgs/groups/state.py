@@ -1,6 +1,7 @@
 """The state of a shard: what its records say, and what Kafka does not record.
 
-``State`` is hard state. Only appliers change it, and only through the changes that they are given. An applier has the
+``ShardState`` is hard state. Only appliers change it, and only through the changes that they are given. An applier has
+the
 effect of the records of one key class. It is the same function for a new record and for a record that is loaded::
 
     def apply_metadata(
@@ -17,7 +18,7 @@ effect of the records of one key class. It is the same function for a new record
     APPLIERS = {StreamsGroupMetadataKey: apply_metadata}
 
 A new object may be filled directly before it is put into the state. A set is a dict with None as values. A table whose
-order can be seen outside is a ``TimelineMap``.
+order can be seen outside is a ``TimelineHashMap``.
 
 ``SoftState`` is lost with the leadership of the partition: waiting requests, caches, flags.
 """
@@ -28,70 +29,72 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from kafka_msgs.groups.journal import Changes
-from kafka_msgs.groups.timeline import TimelineMap
+from kafka_msgs.groups.timeline import TimelineHashMap
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 from kafka_msgs.topics.records import NO_PRODUCER
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.group import Group
 
-__all__ = ["Applier", "Offset", "Offsets", "SoftState", "State", "subscribe"]
+__all__ = ["Applier", "OffsetAndPosition", "OffsetTable", "ShardState", "SoftState", "subscribe"]
 
 T = TypeVar("T")
 
 
-class Offset(NamedTuple):
+class OffsetAndPosition(NamedTuple):
     """A committed offset: its value, and the offset of its record in the log."""
 
     value: OffsetCommitValue
     position: int
 
 
-Offsets: TypeAlias = TimelineMap[str, TimelineMap[str, TimelineMap[int, Offset]]]
+OffsetTable: TypeAlias = TimelineHashMap[str, TimelineHashMap[str, TimelineHashMap[int, OffsetAndPosition]]]
 """Committed offsets by group, topic and partition."""
 
 
-class State:
+class ShardState:
     """What the records of one partition of ``__consumer_offsets`` say.
 
-    ``groups`` has all groups by their name. ``offsets`` has the committed offsets, ``pending`` those of open
-    transactions by producer id, and ``open`` the producers with pending offsets by group, topic and partition.
-    ``subscribers`` has, for each topic, the groups that subscribe to it.
+    ``groups`` has all groups by their name. ``offsets`` has the committed offsets, ``pending_offsets`` those of open
+    transactions by producer id, and ``open_transactions`` the producers with pending offsets by group, topic and
+    partition. ``subscribers`` has, for each topic, the groups that subscribe to it.
 
-    ``simple_group`` makes the group for offsets that nobody joined a group for. ``position``, ``producer_id`` and
+    ``new_simple_group`` makes the group for offsets that nobody joined a group for. ``position``, ``producer_id`` and
     ``now`` describe the record that is applied now: its offset in the log, the producer of its transaction, and the
     time in ms.
     """
 
     __slots__ = (
         "groups",
+        "new_simple_group",
         "now",
         "offsets",
-        "open",
-        "pending",
+        "open_transactions",
+        "pending_offsets",
         "position",
         "producer_id",
-        "simple_group",
         "subscribers",
     )
 
-    def __init__(self, simple_group: Callable[[str], Group]) -> None:
-        self.simple_group = simple_group
-        self.groups: TimelineMap[str, Group] = TimelineMap()
-        self.offsets: Offsets = TimelineMap()
-        self.pending: TimelineMap[int, Offsets] = TimelineMap()
-        self.open: TimelineMap[str, TimelineMap[str, TimelineMap[int, dict[int, None]]]] = TimelineMap()
+    def __init__(self, new_simple_group: Callable[[str], Group]) -> None:
+        self.new_simple_group = new_simple_group
+        self.groups: TimelineHashMap[str, Group] = TimelineHashMap()
+        self.offsets: OffsetTable = TimelineHashMap()
+        self.pending_offsets: TimelineHashMap[int, OffsetTable] = TimelineHashMap()
+        self.open_transactions: TimelineHashMap[str, TimelineHashMap[str, TimelineHashMap[int, dict[int, None]]]] = (
+            TimelineHashMap()
+        )
         self.subscribers: dict[str, dict[str, None]] = {}
         self.position = 0
         self.now = 0
         self.producer_id = NO_PRODUCER
 
 
-Applier: TypeAlias = Callable[[State, Changes, Any, Any], None]
+Applier: TypeAlias = Callable[[ShardState, Changes, Any, Any], None]
 """The effect of the records of one key class: of the state, the changes, the key, and the value or None."""
 
 
-def subscribe(state: State, changes: Changes, group_id: str, before: Iterable[str], after: Iterable[str]) -> None:
+def subscribe(state: ShardState, changes: Changes, group_id: str, before: Iterable[str], after: Iterable[str]) -> None:
     """Note that a group subscribes to the topics ``after`` and no longer to those of ``before``."""
     old, new = dict.fromkeys(before), dict.fromkeys(after)
     for topic in old:
@@ -114,7 +117,7 @@ class SoftState:
     def __init__(self) -> None:
         self._parts: dict[type[Any], Any] = {}
 
-    def of(self, cls: type[T]) -> T:
+    def get(self, cls: type[T]) -> T:
         """Return the part of a class. It is made, without arguments, when it is first asked for."""
         part: T | None = self._parts.get(cls)
         if part is None:

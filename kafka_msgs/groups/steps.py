@@ -9,24 +9,24 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from kafka_msgs.errors import GroupError, InternalError
-from kafka_msgs.groups.api import Protocol
+from kafka_msgs.groups.api import GroupProtocol
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
 from kafka_msgs.groups.group import Group
-from kafka_msgs.groups.journal import Entry
+from kafka_msgs.groups.journal import TableEntry
 from kafka_msgs.groups.metrics import Metrics
-from kafka_msgs.groups.outcome import Batch, Marker, Outcome
+from kafka_msgs.groups.outcome import CoordinatorOutput, MarkerAppend, RecordAppend
 from kafka_msgs.groups.profiles import Profile, Quirks
-from kafka_msgs.groups.share_states import NoShareStates, ShareStates
+from kafka_msgs.groups.share_states import NoOpSharePersister, SharePersister
 from kafka_msgs.groups.state import Applier
-from kafka_msgs.groups.timers import Clock
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.timers import TimerClock
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.message import Message
 from kafka_msgs.topics.replay import GroupKind
 
-__all__ = ["MOVES", "Flight", "Setting", "Status", "Step"]
+__all__ = ["VALID_TRANSITIONS", "CoordinatorState", "DeferredWrite", "ShardRuntime", "UncommittedBatch"]
 
 
-class Status(Enum):
+class CoordinatorState(Enum):
     """What a shard is doing."""
 
     INITIAL = "Initial"
@@ -41,32 +41,32 @@ class Status(Enum):
     """The partition was given up."""
 
 
-MOVES: Final[Mapping[Status, frozenset[Status]]] = {
-    Status.INITIAL: frozenset({Status.LOADING, Status.CLOSED}),
-    Status.LOADING: frozenset({Status.ACTIVE, Status.FAILED, Status.CLOSED}),
-    Status.ACTIVE: frozenset({Status.CLOSED}),
-    Status.FAILED: frozenset({Status.LOADING, Status.CLOSED}),
-    Status.CLOSED: frozenset(),
+VALID_TRANSITIONS: Final[Mapping[CoordinatorState, frozenset[CoordinatorState]]] = {
+    CoordinatorState.INITIAL: frozenset({CoordinatorState.LOADING, CoordinatorState.CLOSED}),
+    CoordinatorState.LOADING: frozenset({CoordinatorState.ACTIVE, CoordinatorState.FAILED, CoordinatorState.CLOSED}),
+    CoordinatorState.ACTIVE: frozenset({CoordinatorState.CLOSED}),
+    CoordinatorState.FAILED: frozenset({CoordinatorState.LOADING, CoordinatorState.CLOSED}),
+    CoordinatorState.CLOSED: frozenset(),
 }
 """Where a shard may go from each status."""
 
 
 @define(kw_only=True, eq=False)
-class Setting:
+class ShardRuntime:
     """What all shards of a coordinator share."""
 
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[GroupProtocol, ...]
     config: CoordinatorConfig
     profile: Profile
     quirks: Quirks
     new_id: Callable[[], str]
-    append: Callable[[Batch | Marker], int]
+    append: Callable[[RecordAppend | MarkerAppend], int]
     enqueue: Callable[[Callable[[], None]], None]
     postpone: Callable[[Callable[[], None]], None]
-    clock: Clock
-    outcome: Outcome = field(factory=Outcome)
+    clock: TimerClock
+    outcome: CoordinatorOutput = field(factory=CoordinatorOutput)
     plugin: Any = None
-    share_states: ShareStates = field(factory=NoShareStates)
+    share_states: SharePersister = field(factory=NoOpSharePersister)
     metrics: Metrics = field(factory=Metrics)
     group_configs: dict[str, GroupConfig] = field(factory=dict)
     default_group_config: GroupConfig = field(init=False)
@@ -75,7 +75,7 @@ class Setting:
 
     def __attrs_post_init__(self) -> None:
         self.default_group_config = self.config.for_group({})
-        makers = [each.simple_group for each in self.protocols if each.simple_group is not None]
+        makers = [each.new_simple_group for each in self.protocols if each.new_simple_group is not None]
         self.simple_group = makers[0] if makers else _no_group
         self.appliers = {cls: applier for each in self.protocols for cls, applier in each.appliers.items()}
 
@@ -83,12 +83,12 @@ class Setting:
         """Return the settings of a group."""
         return self.group_configs.get(group_id, self.default_group_config)
 
-    def hooks(self, name: str, kind: GroupKind) -> Iterable[Callable[[Transaction, Any], None]]:
+    def handlers_of(self, name: str, kind: GroupKind) -> Iterable[Callable[[OperationContext, Any], None]]:
         """Return what the protocols do for a group of a kind."""
         return [hook for each in self.protocols if (hook := getattr(each, name).get(kind)) is not None]
 
 
-class Step:
+class DeferredWrite:
     """A step whose records are not committed yet, or that waits for the records of earlier steps."""
 
     __slots__ = ("_done", "arrival", "callbacks", "completed", "deadline", "value")
@@ -111,17 +111,17 @@ class Step:
 
 
 @frozen
-class Flight:
+class UncommittedBatch:
     """A batch that is appended and not committed.
 
-    It has the end of the log after it, the number of its changes, and who waits for it. ``returned`` has the entries
-    that failed appends just before it gave back.
+    It has the end of the log after it, the number of its changes, and who waits for it. ``reverted_entries`` has the
+    entries that failed appends just before it gave back.
     """
 
     end: int
     changes: int
-    waiting: list[Step]
-    returned: list[Entry]
+    waiting: list[DeferredWrite]
+    reverted_entries: list[TableEntry]
 
 
 def _no_group(group_id: str) -> Group:

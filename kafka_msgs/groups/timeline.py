@@ -2,7 +2,8 @@
 
 Kafka's coordinator keeps its hard state in ``org.apache.kafka.timeline.TimelineHashMap``. The order of its answers, of
 its records and of its timers is the order of these tables: by the slot of the hash code, and within a slot the newest
-first. A ``TimelineMap`` is a dict that knows the size of Kafka's table, and ``walk`` gives its keys in Kafka's order.
+first. A ``TimelineHashMap`` is a dict that knows the size of Kafka's table, and ``iter_kafka_order`` gives its keys in
+Kafka's order.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import lru_cache
 from typing import Final, TypeVar
 from uuid import UUID
 
-__all__ = ["TimelineMap", "hash_code", "walk"]
+__all__ = ["TimelineHashMap", "iter_kafka_order", "java_hash_code"]
 
 K = TypeVar("K", bound=str | int | UUID)
 V = TypeVar("V")
@@ -23,11 +24,11 @@ _MASK_32: Final = 0xFFFFFFFF
 _MASK_64: Final = 0xFFFFFFFFFFFFFFFF
 
 
-class TimelineMap(dict[K, V]):
+class TimelineHashMap(dict[K, V]):
     """A dict with the capacity of Kafka's table, which grows and never shrinks.
 
     ``expected`` is the size that Kafka expects when it makes the table. ``listed`` has the keys that a snapshot lists,
-    the oldest first, if ``walk`` lists them in place of those of the dict.
+    the oldest first, if ``iter_kafka_order`` lists them in place of those of the dict.
     """
 
     __slots__ = ("capacity", "listed")
@@ -46,17 +47,17 @@ class TimelineMap(dict[K, V]):
         super().__setitem__(key, value)
 
 
-def walk(table: TimelineMap[K, V]) -> list[K]:
+def iter_kafka_order(table: TimelineHashMap[K, V]) -> list[K]:
     """Return the keys of a table in the order in which Kafka walks through them."""
     keys = list(reversed(table if table.listed is None else table.listed))
     if len(keys) > 1:
         shift = 65 - table.capacity.bit_length()
-        keys.sort(key=lambda key: ((hash_code(key) * _FIBONACCI) & _MASK_64) >> shift)
+        keys.sort(key=lambda key: ((java_hash_code(key) * _FIBONACCI) & _MASK_64) >> shift)
     return keys
 
 
 @lru_cache(maxsize=65536)
-def hash_code(key: str | int | UUID) -> int:
+def java_hash_code(key: str | int | UUID) -> int:
     """Return Java's ``hashCode`` of a string, of an integer (int32 or int64) or of a ``Uuid``: an int32."""
     if isinstance(key, str):
         return _signed(_string_hash(key))

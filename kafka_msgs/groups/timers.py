@@ -2,7 +2,7 @@
 
 A timer is a key, a moment, and an operation that the shard runs as one step at that moment. The keys are Kafka's own,
 such as ``session-timeout-GROUP-MEMBER``. To schedule a key again moves its timer. The time is a value: the coordinator
-sets ``Clock.now``.
+sets ``TimerClock.now``.
 
 An operation looks like this. It may emit records, and it may raise ``GroupError``::
 
@@ -19,11 +19,11 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["RETRY_BACKOFF_MS", "Clock", "Operation", "Timer", "Timers"]
+__all__ = ["RETRY_BACKOFF_MS", "CoordinatorTimer", "Operation", "Timer", "TimerClock"]
 
-Operation: TypeAlias = "Callable[[Transaction], None]"
+Operation: TypeAlias = "Callable[[OperationContext], None]"
 
 RETRY_BACKOFF_MS: Final = 500
 """The time after which Kafka runs a timer again whose operation failed, in milliseconds."""
@@ -45,7 +45,7 @@ class Timer:
         self.retry_backoff: int | None = None
 
 
-class Clock:
+class TimerClock:
     """The time as the coordinator was given it, and what its timers share.
 
     ``now`` is the present in milliseconds. ``scheduled`` collects key and deadline of each timer that is scheduled.
@@ -64,12 +64,12 @@ class Clock:
         return self._arrivals
 
 
-class Timers:
+class CoordinatorTimer:
     """The timers of a shard. Shards that share a ``clock`` have one order of timers."""
 
     __slots__ = ("_heap", "_timers", "clock")
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: TimerClock) -> None:
         self.clock = clock
         self._timers: dict[str, Timer] = {}
         self._heap: list[tuple[int, int, Timer]] = []
@@ -101,12 +101,12 @@ class Timers:
         if timer is not None:
             timer.operation = None
 
-    def stop(self, key: str) -> Callable[[], None] | None:
+    def cancel_restorable(self, key: str) -> Callable[[], None] | None:
         """Forget the timer of a key. Return what puts it back at its moment; None if there is no timer."""
         timer = self._timers.get(key)
         if timer is None:
             return None
-        deadline, operation, retry_backoff = timer.deadline, self.take(timer), timer.retry_backoff
+        deadline, operation, retry_backoff = timer.deadline, self.pop(timer), timer.retry_backoff
 
         def put_back() -> None:
             if not self.is_scheduled(key):
@@ -148,7 +148,7 @@ class Timers:
                 heappush(heap, (timer.deadline, timer.arrival, timer))
         return None
 
-    def take(self, timer: Timer) -> Operation:
+    def pop(self, timer: Timer) -> Operation:
         """Take a timer that ``next`` gave out of the schedule. Return its operation."""
         operation = timer.operation
         assert operation is not None

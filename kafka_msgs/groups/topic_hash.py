@@ -12,7 +12,7 @@ from struct import Struct
 from typing import Final
 
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.groups.image import Image, Topic
+from kafka_msgs.groups.image import CoordinatorTopicImage, TopicsImage
 
 __all__ = ["group_hash", "topic_hash"]
 
@@ -23,7 +23,7 @@ _CACHED: Final = 65536
 
 
 @lru_cache(maxsize=_CACHED)
-def topic_hash(topic: Topic) -> int:
+def topic_hash(topic: CoordinatorTopicImage) -> int:
     """Return the hash of a topic, as an unsigned int64. Raises ``MissingExtraError``."""
     parts = [_MAGIC, topic.id.bytes[7::-1], topic.id.bytes[:7:-1], _text(topic.name), _INT.pack(topic.partitions)]
     for partition, racks in enumerate(topic.racks):
@@ -33,7 +33,7 @@ def topic_hash(topic: Topic) -> int:
     return _xxh3(b"".join(parts))
 
 
-def group_hash(image: Image, names: Iterable[str]) -> int:
+def group_hash(image: TopicsImage, names: Iterable[str]) -> int:
     """Return the hash of the topics of a group, as an int64: 0 for no topics. Topics that do not exist are left out."""
     known = sorted((name for name in set(names) if name in image.topics), key=_code_units)
     if not known:

@@ -25,27 +25,27 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
-from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.image import TopicsImage
 from kafka_msgs.groups.metrics import Metrics
 from kafka_msgs.groups.profiles import Profile, Quirks
-from kafka_msgs.groups.promise import Promise
-from kafka_msgs.groups.share_states import ShareStates
-from kafka_msgs.groups.state import SoftState, State
-from kafka_msgs.groups.timers import Timers
+from kafka_msgs.groups.promise import Future
+from kafka_msgs.groups.share_states import SharePersister
+from kafka_msgs.groups.state import ShardState, SoftState
+from kafka_msgs.groups.timers import CoordinatorTimer
 from kafka_msgs.message import Message
 from kafka_msgs.topics.records import NO_PRODUCER, TopicRecord
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.shard import Shard
 
-__all__ = ["OFFSETS_TOPIC", "Transaction"]
+__all__ = ["OFFSETS_TOPIC", "OperationContext"]
 
 T = TypeVar("T")
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 
-class Transaction:
+class OperationContext:
     """One step against one shard.
 
     ``image`` has the topics of the cluster. ``state`` is hard state, which only ``emit`` changes. ``soft`` is soft
@@ -60,7 +60,6 @@ class Transaction:
         "atomic",
         "callbacks",
         "config",
-        "creates",
         "image",
         "metrics",
         "producer_id",
@@ -70,26 +69,27 @@ class Transaction:
         "soft",
         "state",
         "timers",
+        "topics_to_create",
     )
 
     def __init__(
-        self, shard: Shard, producer_id: int = NO_PRODUCER, reply: Callable[[Promise[Any]], None] | None = None
+        self, shard: Shard, producer_id: int = NO_PRODUCER, reply: Callable[[Future[Any]], None] | None = None
     ) -> None:
         self._shard = shard
         self._reply = reply
         self._stopped: list[Callable[[], None]] = []
         self.producer_id = producer_id
-        self.image: Image = shard.image
-        self.config: CoordinatorConfig = shard.setting.config
-        self.profile: Profile = shard.setting.profile
-        self.quirks: Quirks = shard.setting.quirks
-        self.metrics: Metrics = shard.setting.metrics
-        self.state: State = shard.state
+        self.image: TopicsImage = shard.image
+        self.config: CoordinatorConfig = shard.runtime.config
+        self.profile: Profile = shard.runtime.profile
+        self.quirks: Quirks = shard.runtime.quirks
+        self.metrics: Metrics = shard.runtime.metrics
+        self.state: ShardState = shard.state
         self.soft: SoftState = shard.soft
-        self.timers: Timers = shard.timers
+        self.timers: CoordinatorTimer = shard.timers
         self.records: list[TopicRecord] = []
         self.callbacks: list[Callable[[GroupError | None], None]] = []
-        self.creates: list[Any] = []
+        self.topics_to_create: list[Any] = []
         self.atomic = True
 
     @property
@@ -100,32 +100,32 @@ class Transaction:
     @property
     def now(self) -> int:
         """The time in milliseconds. In a callback it is the time of the callback."""
-        return self._shard.setting.clock.now
+        return self._shard.runtime.clock.now
 
     @property
-    def plugin(self) -> Any:
+    def topology_plugin(self) -> Any:
         """The plugin for topology descriptions that the coordinator was given, or None."""
-        return self._shard.setting.plugin
+        return self._shard.runtime.plugin
 
     @property
-    def share_states(self) -> ShareStates:
+    def share_persister(self) -> SharePersister:
         """What keeps the state of share partitions."""
-        return self._shard.setting.share_states
+        return self._shard.runtime.share_states
 
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the settings of a group."""
-        return self._shard.setting.group_config(group_id)
+        return self._shard.runtime.group_config(group_id)
 
-    def promise(self) -> Promise[Any]:
+    def new_future(self) -> Future[Any]:
         """Return a promise of the answer to the request of this step. The handler returns it."""
-        promise: Promise[Any] = Promise()
+        promise: Future[Any] = Future()
         if self._reply is not None:
-            promise.then(self._reply)
+            promise.add_done_callback(self._reply)
         return promise
 
     def new_id(self) -> str:
         """Return a new id: the text of a random UUID."""
-        return self._shard.setting.new_id()
+        return self._shard.runtime.new_id()
 
     def emit(self, key: Message, value: Message | None, version: int | None = None) -> None:
         """Append a record, and apply it at once. A value of None is a tombstone.
@@ -134,26 +134,26 @@ class Transaction:
         """
         if version is None and value is not None:
             version = value.INFO.versions.highest
-        self._shard.apply(key, value, len(self.records), self.producer_id)
+        self._shard.replay(key, value, len(self.records), self.producer_id)
         self.records.append(
             TopicRecord(topic=OFFSETS_TOPIC, key=key, value=value, version=version, producer_id=self.producer_id)
         )
 
-    def as_committed(self, check: Callable[[Transaction], T]) -> T:
+    def at_last_commit(self, check: Callable[[OperationContext], T]) -> T:
         """Return what ``check`` gives for the state as of the last committed record. Nothing may be emitted before."""
         return self._shard.read(check)
 
-    def derive(self, target: object, attribute: str, value: object) -> None:
+    def set_derived(self, target: object, attribute: str, value: object) -> None:
         """Set an attribute that follows from hard state and from the topics of the cluster, and is not recorded.
 
         It is undone if an append fails, and the state as of the last committed record does not have it before the
         next batch is committed.
         """
-        self._shard.derive(target, attribute, value)
+        self._shard.set_derived(target, attribute, value)
 
     def keep_simple_group(self, group_id: str) -> None:
         """Make a group that no record tells of, for ``Quirks.commit_makes_group`` only."""
-        self._shard.keep_simple_group(group_id)
+        self._shard.create_simple_group(group_id)
 
     def forget_group(self, group_id: str) -> None:
         """Forget a group without a record, for the quirk ``late_join_forgets_group``."""
@@ -167,7 +167,7 @@ class Transaction:
         """
         self._shard.detach_group(group_id, topics)
 
-    def after_append(self, callback: Callable[[GroupError | None], None]) -> None:
+    def on_committed(self, callback: Callable[[GroupError | None], None]) -> None:
         """Call ``callback`` with None when the records of this step are committed, or with the error if they fail.
 
         After an error the changes are undone already. The callback repairs soft state.
@@ -176,43 +176,43 @@ class Transaction:
 
     def stop_timer(self, key: str) -> None:
         """Cancel the timer of a key. If the append of this step fails, the timer is back."""
-        put_back = self.timers.stop(key)
+        put_back = self.timers.cancel_restorable(key)
         if put_back is not None and not self.quirks.failed_append_stops_timers:
             self._stopped.append(put_back)
 
-    def undone(self) -> None:
+    def restore_timers(self) -> None:
         """Put back the timers that this step stopped. The shard calls this when it has undone the step."""
         for put_back in self._stopped:
             put_back()
 
-    def count(self, name: str, number: int = 1) -> None:
+    def count_metric(self, name: str, number: int = 1) -> None:
         """Count events for the metrics when the records of this step are committed."""
-        self.after_append(lambda error: self.metrics.record(name, number) if error is None else None)
+        self.on_committed(lambda error: self.metrics.record(name, number) if error is None else None)
 
     def create_topics(self, topics: Iterable[Any]) -> None:
         """Ask the broker to create topics: ``CreatableTopic`` of CreateTopics. They go with the answer."""
-        self.creates.extend(topics)
+        self.topics_to_create.extend(topics)
 
-    def submit(self, operation: Callable[[Transaction], T | Promise[T]]) -> Promise[T]:
+    def submit(self, operation: Callable[[OperationContext], T | Future[T]]) -> Future[T]:
         """Run another step after this one. Return the promise of its result.
 
         This works after the step has ended too, such as in a callback.
         """
         return self._shard.submit(operation)
 
-    def enqueue(self, event: Callable[[], None]) -> None:
+    def run_after(self, event: Callable[[], None]) -> None:
         """Call ``event`` after the present step, and after what was enqueued before."""
-        self._shard.setting.enqueue(event)
+        self._shard.runtime.enqueue(event)
 
-    def postpone(self, event: Callable[[], None]) -> None:
+    def run_at_next_tick(self, event: Callable[[], None]) -> None:
         """Call ``event`` after all that is to do now: at the next tick, even if the partition was given up.
 
         The event runs its steps by ``submit``.
         """
         self._shard.postpone(event)
 
-    def background(
-        self, key: str, work: Callable[[], T], then: Callable[[Transaction, T | None, Exception | None], None]
+    def run_in_background(
+        self, key: str, work: Callable[[], T], then: Callable[[OperationContext, T | None, Exception | None], None]
     ) -> bool:
         """Do ``work`` beside the requests, then run ``then`` as a step with the result or the exception.
 
@@ -220,14 +220,14 @@ class Transaction:
         """
         return self._shard.start_work(key, work, then)
 
-    def is_background(self, key: str) -> bool:
+    def has_background_task(self, key: str) -> bool:
         """Tell whether work of that key was started, and has not ended."""
         return key in self._shard.work
 
-    def cancel_background(self, key: str) -> None:
+    def cancel_background_task(self, key: str) -> None:
         """Forget the work of a key. Its result is ignored."""
         self._shard.work.pop(key, None)
 
-    def report_plugin(self, call: str) -> None:
+    def record_plugin_call(self, call: str) -> None:
         """Note a call of the plugin for topology descriptions in the outcome."""
-        self._shard.setting.outcome.plugin.append(call)
+        self._shard.runtime.outcome.plugin.append(call)

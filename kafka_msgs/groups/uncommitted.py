@@ -10,58 +10,58 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafka_msgs.groups.journal import Entry, Journal
-from kafka_msgs.groups.steps import Flight, Step
+from kafka_msgs.groups.journal import TableEntry, UndoLog
+from kafka_msgs.groups.steps import DeferredWrite, UncommittedBatch
 
-__all__ = ["Uncommitted"]
+__all__ = ["UncommittedChanges"]
 
 
-class Uncommitted:
+class UncommittedChanges:
     """Changes that can be undone, and who waits for their commit.
 
     Appliers change the state through ``journal``. ``repeats`` is the quirk ``failed_append_repeats``.
     """
 
     def __init__(self, *, repeats: bool) -> None:
-        self.journal = Journal()
+        self.journal = UndoLog()
         self._repeats = repeats
-        self._flights: deque[Flight] = deque()
+        self._flights: deque[UncommittedBatch] = deque()
         self._in_flight = 0
-        self._returned: list[Entry] = []
+        self._returned: list[TableEntry] = []
         self._mark = 0
         self._misapplied = False
 
     @property
-    def last(self) -> Flight | None:
+    def last(self) -> UncommittedBatch | None:
         """The last batch in flight."""
         return self._flights[-1] if self._flights else None
 
-    def waiting(self) -> Iterator[Step]:
+    def waiting(self) -> Iterator[DeferredWrite]:
         """Give the steps that wait for a commit, in their order."""
         for flight in self._flights:
             yield from flight.waiting
 
     def begin(self) -> None:
         """Begin a step."""
-        self._mark = self.journal.begin()
+        self._mark = self.journal.begin_operation()
         self._misapplied = False
 
     def keep(self) -> None:
         """Keep what was changed so far, even if the present step fails."""
         self._mark = len(self.journal)
 
-    def derive(self, target: object, attribute: str, value: object) -> None:
+    def set_derived(self, target: object, attribute: str, value: object) -> None:
         """Set an attribute that is not recorded. It stays if the present step changed nothing before, and fails."""
         comes_first = self._mark == len(self.journal)
         self.journal.assign(target, attribute, value)
         if comes_first:
             self.keep()
 
-    def misapplied(self) -> None:
+    def mark_misapplied(self) -> None:
         """Note that a record of the present step could not be applied. It fails the batch, as a failed append does."""
         self._misapplied = True
 
-    def take_back(self) -> None:
+    def undo_operation(self) -> None:
         """Undo the present step."""
         if self._misapplied:
             self.fail_batch()
@@ -70,20 +70,20 @@ class Uncommitted:
 
     def fail_batch(self) -> None:
         """Undo all changes after the last batch in flight."""
-        returned = self.journal.revert(self._in_flight, self._returned)
+        returned = self.journal.revert_as_kafka(self._in_flight, self._returned)
         if self._repeats:
             self._returned.extend(returned)
 
-    def appended(self, end: int, step: Step) -> None:
+    def record_append(self, end: int, step: DeferredWrite) -> None:
         """Note that the changes so far were appended, before the offset ``end``. The step waits for their commit."""
         changes = len(self.journal) - self._in_flight
         self._in_flight += changes
-        self._flights.append(Flight(end, changes, [step], self._returned))
+        self._flights.append(UncommittedBatch(end, changes, [step], self._returned))
         self._returned = []
 
-    def committed(self, offset: int) -> list[Step]:
+    def committed(self, offset: int) -> list[DeferredWrite]:
         """Forget how to undo what is before an offset. Return the steps that waited for it."""
-        steps: list[Step] = []
+        steps: list[DeferredWrite] = []
         while self._flights and self._flights[0].end <= offset:
             flight = self._flights.popleft()
             self.journal.forget(flight.changes)
@@ -92,12 +92,12 @@ class Uncommitted:
         return steps
 
     @contextmanager
-    def undone(self) -> Iterator[None]:
+    def at_last_commit(self) -> Iterator[None]:
         """Give the state as of the last commit, for as long as the context lasts."""
-        snapshots = [(flight.changes, flight.returned) for flight in self._flights]
+        snapshots = [(flight.changes, flight.reverted_entries) for flight in self._flights]
         snapshots.append((len(self.journal) - self._in_flight, self._returned))
         if not any(map(any, snapshots)):
             yield
             return
-        with self.journal.before(snapshots):
+        with self.journal.rewound(snapshots):
             yield

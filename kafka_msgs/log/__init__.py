@@ -9,7 +9,7 @@ unused parts cost nothing. In Kafka these files belong to the package ``org.apac
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.lazy import lazy_module_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.log.files import (
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from kafka_msgs.log.scan import AnyBatch, FileScan, read_log, walk_headers, walk_log
     from kafka_msgs.log.segment import Segment
     from kafka_msgs.log.summary import LogSummary, read_summary, walk_summary
-    from kafka_msgs.log.tiers import SegmentName, TierLayout, layout_of
-    from kafka_msgs.log.transactions import Isolation, Transactions, find_transactions
+    from kafka_msgs.log.tiers import RemoteNaming, SegmentName, parse_remote_naming
+    from kafka_msgs.log.transactions import IsolationLevel, TransactionIndex, find_transactions
 else:
-    __getattr__, __dir__ = lazy_attributes(
+    __getattr__, __dir__ = lazy_module_attributes(
         __name__,
         {
             "AbortedTransaction": "index",
             "AnyBatch": "scan",
             "CleanShutdown": "files",
             "FileScan": "scan",
-            "Isolation": "transactions",
+            "IsolationLevel": "transactions",
             "KRaftSnapshot": "partition",
             "LeaderEpoch": "files",
             "LogDirectory": "partition",
@@ -62,13 +62,13 @@ else:
             "PartitionMetadata": "files",
             "Segment": "segment",
             "SegmentName": "tiers",
-            "TierLayout": "tiers",
+            "RemoteNaming": "tiers",
             "TimeEntry": "index",
-            "Transactions": "transactions",
+            "TransactionIndex": "transactions",
             "check_offset_index": "index_check",
             "check_time_index": "index_check",
             "find_transactions": "transactions",
-            "layout_of": "tiers",
+            "parse_remote_naming": "tiers",
             "read_aborted_transactions": "index",
             "read_clean_shutdown": "files",
             "read_leader_epochs": "files",
@@ -95,7 +95,7 @@ __all__ = [
     "AnyBatch",
     "CleanShutdown",
     "FileScan",
-    "Isolation",
+    "IsolationLevel",
     "KRaftSnapshot",
     "LeaderEpoch",
     "LogDirectory",
@@ -104,15 +104,15 @@ __all__ = [
     "OffsetEntry",
     "Partition",
     "PartitionMetadata",
+    "RemoteNaming",
     "Segment",
     "SegmentName",
-    "TierLayout",
     "TimeEntry",
-    "Transactions",
+    "TransactionIndex",
     "check_offset_index",
     "check_time_index",
     "find_transactions",
-    "layout_of",
+    "parse_remote_naming",
     "read_aborted_transactions",
     "read_clean_shutdown",
     "read_leader_epochs",

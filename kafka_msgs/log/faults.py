@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from kafka_msgs.errors import LogFileError
 
-__all__ = ["raising", "without_faults"]
+__all__ = ["raise_on_fault", "skip_faults"]
 
 T = TypeVar("T")
 
 
-def raising(items: Iterator[T | LogFileError]) -> Iterator[T]:
+def raise_on_fault(items: Iterator[T | LogFileError]) -> Iterator[T]:
     """Yield the items of a walk up to the first fault, and raise that fault."""
     for item in items:
         if isinstance(item, LogFileError):
@@ -23,6 +23,6 @@ def raising(items: Iterator[T | LogFileError]) -> Iterator[T]:
         yield item
 
 
-def without_faults(items: Iterator[T | LogFileError]) -> Iterator[T]:
+def skip_faults(items: Iterator[T | LogFileError]) -> Iterator[T]:
     """Yield the sound items of a walk, and leave out the faults."""
     return (item for item in items if not isinstance(item, LogFileError))

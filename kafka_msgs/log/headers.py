@@ -1,8 +1,8 @@
 """The counts over the headers of batches, which ``native`` and ``python`` make.
 
 Both have a function ``count_batches(data, position, stop, check_crc, without, first, last)``, which returns
-``Counted``. It reads all bytes in one call and does not make an object per batch. It ends at the first byte where no
-sound batch of magic 2 starts, or one that has an attribute of ``without``, or may hold an offset before ``first`` or
+``BatchCounts``. It reads all bytes in one call and does not make an object per batch. It ends at the first byte where
+no sound batch of magic 2 starts, or one that has an attribute of ``without``, or may hold an offset before ``first`` or
 after ``last``. ``scan`` then reports what is there.
 """
 
@@ -12,14 +12,14 @@ from typing import Final, NamedTuple
 
 from kafka_msgs.layouts import DELETE_HORIZON, LOG_APPEND_TIME
 
-__all__ = ["BASE_IS_NO_TIME", "Counted"]
+__all__ = ["BASE_IS_NO_TIME", "BatchCounts"]
 
 """The producer id of a batch that was written without idempotence."""
 BASE_IS_NO_TIME: Final = LOG_APPEND_TIME | DELETE_HORIZON
 """With one of these flags the base timestamp is not the timestamp of a record."""
 
 
-class Counted(NamedTuple):
+class BatchCounts(NamedTuple):
     """The counts of the batches before ``position``. ``last`` is the byte where the last of them starts.
 
     Timestamps are in milliseconds since the epoch, and None if no header has one. ``by_codec`` has the number of

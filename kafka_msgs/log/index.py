@@ -17,8 +17,8 @@ from typing import Any, Final, TypeVar
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.faults import raising
-from kafka_msgs.log.mapping import Mapped, mapped, read_whole
+from kafka_msgs.log.faults import raise_on_fault
+from kafka_msgs.log.mapping import Mapped, map_file, read_whole
 
 __all__ = [
     "ABORTED_LAYOUT",
@@ -91,7 +91,7 @@ def read_offset_index(path: Path) -> Iterator[OffsetEntry]:
     Raises ``LogFileError`` for a file that ends within an entry, and for entries that do not ascend. A file whose name
     is not an offset raises ``LogFileError`` immediately. Raises ``OSError``.
     """
-    return raising(walk_offset_index(path))
+    return raise_on_fault(walk_offset_index(path))
 
 
 def walk_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
@@ -112,7 +112,7 @@ def _ascends(last: OffsetEntry, entry: OffsetEntry) -> bool:
 
 def read_time_index(path: Path) -> Iterator[TimeEntry]:
     """Yield the entries of a ``.timeindex`` file; like ``read_offset_index``."""
-    return raising(walk_time_index(path))
+    return raise_on_fault(walk_time_index(path))
 
 
 def walk_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
@@ -129,9 +129,9 @@ def find_offset(path: Path, offset: int) -> OffsetEntry | None:
     """Return the last entry of an ``.index`` file whose offset is ``offset`` or less, or None.
 
     The entry is looked for by halves, so that a few pages of the file are read. It says nothing about damage: in a
-    damaged index it may be any entry. None for a file that ends within an entry. Raises what ``mapped`` raises.
+    damaged index it may be any entry. None for a file that ends within an entry. Raises what ``map_file`` raises.
     """
-    data, base = mapped(path), _base_offset(path)
+    data, base = map_file(path), _base_offset(path)
     entries = _used(data, OFFSET_LAYOUT)
     at = bisect_right(entries, offset - base, key=lambda start: _first(OFFSET_LAYOUT, data, start))
     if not at:
@@ -145,7 +145,7 @@ def find_time(path: Path, timestamp: int | None = None) -> TimeEntry | None:
 
     It works like ``find_offset``.
     """
-    data, base = mapped(path), _base_offset(path)
+    data, base = map_file(path), _base_offset(path)
     entries = _used(data, TIME_LAYOUT)
     at = len(entries)
     if timestamp is not None:
@@ -174,7 +174,7 @@ def read_aborted_transactions(path: Path) -> Iterator[AbortedTransaction]:
 
     Works like ``read_offset_index``. An entry of an unknown version is a ``LogFileError``, too.
     """
-    return raising(walk_aborted_transactions(path))
+    return raise_on_fault(walk_aborted_transactions(path))
 
 
 def walk_aborted_transactions(path: Path) -> Iterator[AbortedTransaction | LogFileError]:

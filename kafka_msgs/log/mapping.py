@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 from kafka_msgs.errors import LogFileError
 
-__all__ = ["WINDOW", "Mapped", "after_hole", "first_not_zero", "mapped", "read_whole", "release"]
+__all__ = ["WINDOW", "Mapped", "end_of_hole", "first_not_zero", "map_file", "read_whole", "release"]
 
 Mapped: TypeAlias = mmap.mmap | bytes
 """The bytes of a file. An empty file cannot be mapped, so it is ``bytes``."""
@@ -43,7 +43,7 @@ class _File(mmap.mmap):
     descriptor: int
 
 
-def mapped(path: Path) -> Mapped:
+def map_file(path: Path) -> Mapped:
     """Return the bytes of a file, mapped into memory.
 
     Raises ``OSError``, and ``LogFileError`` for a path that is not a regular file. Reading a FIFO could block forever.
@@ -63,7 +63,7 @@ def mapped(path: Path) -> Mapped:
 
 
 def read_whole(path: Path) -> bytes:
-    """Return the content of a file; raises what ``mapped`` raises."""
+    """Return the content of a file; raises what ``map_file`` raises."""
     with os.fdopen(_opened(path), "rb") as file:
         return file.read()
 
@@ -87,7 +87,7 @@ def release(data: Mapped, start: int, end: int) -> int:
     return max(first, last)
 
 
-def after_hole(data: Mapped, at: int) -> int:
+def end_of_hole(data: Mapped, at: int) -> int:
     """Return the end of the hole that the byte at ``at`` is in. Return ``at`` if it is not in a hole.
 
     A hole is a part of a sparse file that takes no space on the disk. Its bytes are zero. Systems without
@@ -103,9 +103,9 @@ def after_hole(data: Mapped, at: int) -> int:
 
 def first_not_zero(data: Mapped, start: int, end: int) -> int:
     """Return the position of the first byte that is not zero, from ``start`` on. Return ``end`` if all are zero."""
-    at = released = min(after_hole(data, start), end)
+    at = released = min(end_of_hole(data, start), end)
     while at + len(_ZEROS) <= end and data[at : at + len(_ZEROS)] == _ZEROS:
-        at = min(after_hole(data, at + len(_ZEROS)), end)
+        at = min(end_of_hole(data, at + len(_ZEROS)), end)
         if at - released >= WINDOW:
             released = release(data, released, at)
     found = _NOT_ZERO.search(data, at, end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crc32c import crc32c
 
 from kafka_msgs._core import extension
-from kafka_msgs.log.headers import Counted
+from kafka_msgs.log.headers import BatchCounts
 from kafka_msgs.log.mapping import Mapped
 
 __all__ = ["count_batches"]
@@ -19,10 +19,10 @@ def count_batches(
     without: int = 0,
     first: int = -(2**63),
     last_offset: int = 2**63 - 1,
-) -> Counted:
+) -> BatchCounts:
     """Do what ``python.count_batches`` does."""
     checksum = crc32c if check_crc else None
     found = extension.count_batches(data, position, stop, checksum, without, first, last_offset)
     *counts, first_time, last_time, by_codec, producers = found
     times = (None, None) if first_time > last_time else (first_time, last_time)
-    return Counted._make((*counts, *times, tuple(memoryview(by_codec).cast("q")), producers))
+    return BatchCounts._make((*counts, *times, tuple(memoryview(by_codec).cast("q")), producers))

@@ -16,7 +16,7 @@ from typing import Final, get_args
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.faults import raising
+from kafka_msgs.log.faults import raise_on_fault
 from kafka_msgs.log.files import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -30,7 +30,7 @@ from kafka_msgs.log.files import (
 )
 from kafka_msgs.log.scan import AnyBatch, read_log, walk_log
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.log.transactions import Isolation, Transactions, find_transactions
+from kafka_msgs.log.transactions import IsolationLevel, TransactionIndex, find_transactions
 from kafka_msgs.messages.quorum_state_data import QuorumStateData
 from kafka_msgs.option_checks import check_choice
 from kafka_msgs.prefixed import Versioned
@@ -74,7 +74,7 @@ class Partition:
         return self.path.name.rpartition("-")[0]
 
     @property
-    def number(self) -> int:
+    def partition(self) -> int:
         """The number of the partition in its topic."""
         return int(self.path.name.rpartition("-")[2])
 
@@ -95,7 +95,7 @@ class Partition:
         """The files for ``read_producer_snapshot``, ordered by offset."""
         return tuple(sorted(path for path in self.path.glob("*.snapshot") if _OFFSET.fullmatch(path.stem)))
 
-    def transactions(self) -> Transactions:
+    def transactions(self) -> TransactionIndex:
         """Return the transactions in the segments: the aborted ones, and the last stable offset. Raises ``OSError``."""
         return find_transactions(segment.path for segment in self.segments)
 
@@ -104,7 +104,7 @@ class Partition:
         from_offset: int = 0,
         options: ReadOptions = DEFAULT_READ_OPTIONS,
         *,
-        isolation: Isolation = "read_uncommitted",
+        isolation: IsolationLevel = "read_uncommitted",
     ) -> Iterator[AnyBatch]:
         """Yield the batches of all segments from the one that holds ``from_offset`` on; like ``Segment.batches``.
 
@@ -112,31 +112,31 @@ class Partition:
         last stable offset on. A consumer with that ``isolation.level`` gets the same (KIP-98). Control batches are
         yielded with both isolations. Raises ``OptionError`` for another isolation.
         """
-        return raising(self.walk_batches(from_offset, options, isolation=isolation))
+        return raise_on_fault(self.walk_batches(from_offset, options, isolation=isolation))
 
     def walk_batches(
         self,
         from_offset: int = 0,
         options: ReadOptions = DEFAULT_READ_OPTIONS,
         *,
-        isolation: Isolation = "read_uncommitted",
+        isolation: IsolationLevel = "read_uncommitted",
     ) -> Iterator[AnyBatch | LogFileError]:
         """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
-        check_choice("batches", "isolation", isolation, get_args(Isolation))
-        transactions = self.transactions() if isolation == "read_committed" else Transactions()
+        check_choice("batches", "isolation", isolation, get_args(IsolationLevel))
+        transactions = self.transactions() if isolation == "read_committed" else TransactionIndex()
         return self._walk(transactions, from_offset, options)
 
     def _walk(
-        self, transactions: Transactions, from_offset: int, options: ReadOptions
+        self, transactions: TransactionIndex, from_offset: int, options: ReadOptions
     ) -> Iterator[AnyBatch | LogFileError]:
         segments = self.segments
         for segment, after in zip(segments, (*segments[1:], None), strict=True):
             if after is None or after.base_offset > from_offset:
                 for item in segment.walk_batches(from_offset, options):
-                    if isinstance(item, LogFileError) or not transactions.hides(item):
+                    if isinstance(item, LogFileError) or not transactions.is_hidden(item):
                         yield item
 
-    def first_at(self, timestamp: int) -> Record | None:
+    def first_record_at(self, timestamp: int) -> Record | None:
         """Return the first record whose timestamp is ``timestamp`` or later; like ``Segment.first_at``."""
         found = (segment.first_at(timestamp) for segment in self.segments)
         return next((record for record in found if record is not None), None)
@@ -164,7 +164,7 @@ class LogDirectory:
     def partitions(self) -> tuple[Partition, ...]:
         """The partitions by topic and number, without those that are being deleted or moved."""
         directories = (path for path in self.path.iterdir() if path.is_dir() and _PARTITION.fullmatch(path.name))
-        return tuple(sorted(map(Partition, directories), key=lambda each: (each.topic, each.number)))
+        return tuple(sorted(map(Partition, directories), key=lambda each: (each.topic, each.partition)))
 
     def meta(self) -> MetaProperties:
         """Return the content of ``meta.properties``; raises what ``read_meta_properties`` raises."""

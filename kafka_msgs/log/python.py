@@ -8,14 +8,14 @@ from crc32c import crc32c
 
 from kafka_msgs.layouts import (
     CODEC_MASK,
-    CRC_FROM,
+    CRC_START,
     HEADER_SIZE,
+    LENGTH_AND_OFFSET_STRUCT,
     NO_PRODUCER,
     NO_TIMESTAMP,
-    SIZE_AND_OFFSET,
     header_struct,
 )
-from kafka_msgs.log.headers import BASE_IS_NO_TIME, Counted
+from kafka_msgs.log.headers import BASE_IS_NO_TIME, BatchCounts
 from kafka_msgs.log.mapping import Mapped
 
 __all__ = ["count_batches"]
@@ -43,7 +43,7 @@ def count_batches(
     without: int = 0,
     first: int = -(2**63),
     last_offset: int = 2**63 - 1,
-) -> Counted:
+) -> BatchCounts:
     """Count sound batches of magic 2 from ``position`` up to the first that starts at ``stop`` or later.
 
     A batch that the last three arguments exclude ends the count, too; see ``headers``. A scan of small batches takes
@@ -55,12 +55,12 @@ def count_batches(
     with memoryview(data) as view:
         while position < stop and length - position >= HEADER_SIZE:
             offset, size, magic, crc, flags, delta, base, latest, writer, count = unpack(data, position)
-            end = position + size + SIZE_AND_OFFSET
+            end = position + size + LENGTH_AND_OFFSET_STRUCT
             if magic != 2 or end - position < HEADER_SIZE or end > length:
                 break
             if flags & without or delta < 0 or not first <= offset <= offset + delta <= last_offset:
                 break
-            if check_crc and crc32c(view[position + CRC_FROM : end]) != crc:
+            if check_crc and crc32c(view[position + CRC_START : end]) != crc:
                 break
             if flags & BASE_IS_NO_TIME or not 0 <= base <= latest:
                 base, latest = _range_of_times(flags, base, latest)
@@ -77,7 +77,7 @@ def count_batches(
             last, position = position, end
     producers.discard(NO_PRODUCER)
     first_of_all, latest_of_all = (None, None) if first_time > last_time else (first_time, last_time)
-    return Counted(position, last, batches, records, first_of_all, latest_of_all, tuple(by_codec), producers)
+    return BatchCounts(position, last, batches, records, first_of_all, latest_of_all, tuple(by_codec), producers)
 
 
 def _range_of_times(flags: int, base: int, latest: int) -> tuple[int, int]:

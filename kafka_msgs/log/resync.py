@@ -13,11 +13,11 @@ from struct import Struct
 from typing import Final
 
 from kafka_msgs.errors import RecordError
-from kafka_msgs.layouts import HEADER_SIZE, MAGIC_AT, SIZE_AND_OFFSET, header_struct
-from kafka_msgs.log.mapping import WINDOW, Mapped, after_hole, first_not_zero, release
+from kafka_msgs.layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET, header_struct
+from kafka_msgs.log.mapping import WINDOW, Mapped, end_of_hole, first_not_zero, release
 from kafka_msgs.records import read_batches
 
-__all__ = ["CHECKED_AT_LEAST", "CHECKED_AT_MOST", "Resync", "claims_a_batch", "stated_size"]
+__all__ = ["CHECKED_AT_LEAST", "CHECKED_AT_MOST", "BatchResync", "looks_like_batch", "stated_size"]
 
 _START: Final = Struct(">qiib")
 _HEADER: Final = header_struct(
@@ -43,18 +43,24 @@ _COST: Final = 64
 
 
 def stated_size(data: Mapped, position: int) -> int:
-    """Return the stated size in bytes of the batch at ``position``. Its first ``MAGIC_AT`` bytes must be there."""
-    return int.from_bytes(data[position + 8 : position + SIZE_AND_OFFSET], "big", signed=True) + SIZE_AND_OFFSET
+    """Return the stated size in bytes of the batch at ``position``. Its first ``MAGIC_OFFSET`` bytes must be there."""
+    return (
+        int.from_bytes(data[position + 8 : position + LENGTH_AND_OFFSET_STRUCT], "big", signed=True)
+        + LENGTH_AND_OFFSET_STRUCT
+    )
 
 
-def claims_a_batch(data: Mapped, position: int) -> bool:
+def looks_like_batch(data: Mapped, position: int) -> bool:
     """Whether the bytes at ``position`` look like a batch that fits into the file."""
-    if len(data) - position <= MAGIC_AT:
+    if len(data) - position <= MAGIC_OFFSET:
         return False
-    return data[position + MAGIC_AT] <= 2 and SIZE_AND_OFFSET < stated_size(data, position) <= len(data) - position
+    return (
+        data[position + MAGIC_OFFSET] <= 2
+        and LENGTH_AND_OFFSET_STRUCT < stated_size(data, position) <= len(data) - position
+    )
 
 
-class Resync:
+class BatchResync:
     """The searches of one walk over ``data``.
 
     ``budget`` is how many bytes the searches may still examine, in addition to the walk itself. At the start it is 32
@@ -89,15 +95,15 @@ class Resync:
         data = self._data
         pattern = _FROM_ANY_MAGIC if legacy else _FROM_MAGIC
         # A batch has at most this number of zeros before the last byte of its size.
-        start = max(start, self._first_not_zero(start) - (SIZE_AND_OFFSET - 1))
-        at = released = start + MAGIC_AT
+        start = max(start, self._first_not_zero(start) - (LENGTH_AND_OFFSET_STRUCT - 1))
+        at = released = start + MAGIC_OFFSET
         while at < len(data) and self.budget > 0:
             match = pattern.search(data, at, at + WINDOW)
             if match is None:
                 at = self._after_window(at)
                 released = release(data, released, min(at, len(data)))
                 continue
-            position, at = match.start() - MAGIC_AT, match.start() + 1
+            position, at = match.start() - MAGIC_OFFSET, match.start() + 1
             if self._is_batch(position, next_offset):
                 return position
         return len(data)
@@ -108,12 +114,12 @@ class Resync:
         No match starts in a hole that begins before the header: the size of that batch would be zero.
         """
         at += WINDOW - _MATCH_SIZE + 1
-        return max(at, after_hole(self._data, at - MAGIC_AT))
+        return max(at, end_of_hole(self._data, at - MAGIC_OFFSET))
 
     def _is_batch(self, position: int, next_offset: int) -> bool:
         data = self._data
         offset, size, _, magic = _START.unpack_from(data, position)
-        end = position + size + SIZE_AND_OFFSET
+        end = position + size + LENGTH_AND_OFFSET_STRUCT
         self.budget -= _COST
         if offset < next_offset or end > len(data) or not _fits(data, position, end, magic):
             return False

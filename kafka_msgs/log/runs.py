@@ -12,27 +12,27 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.layouts import header_struct
-from kafka_msgs.log.headers import Counted
+from kafka_msgs.log.headers import BatchCounts
 from kafka_msgs.log.scan import AnyBatch
 from kafka_msgs.records import ReadOptions
-from kafka_msgs.records.batch import Run
+from kafka_msgs.records.batch import BatchRun
 
-__all__ = ["EVERYTHING", "Item", "Limits", "Walk", "walk_runs"]
+__all__ = ["EVERYTHING", "BatchWalk", "Item", "RunLimits", "walk_runs"]
 
-Item: TypeAlias = Run | AnyBatch | LogFileError | RecordError
+Item: TypeAlias = BatchRun | AnyBatch | LogFileError | RecordError
 """What a walk gives: batches, many of them at once, and damage."""
 
-_IMPLEMENTATION: Final = implementation("kafka_msgs.log")
+_IMPLEMENTATION: Final = backend_module("kafka_msgs.log")
 _OFFSETS: Final = header_struct("base_offset", "last_offset_delta")
 _EACH_RUN: Final = 2**18
 """How many bytes a run has, and up to a batch more: what was compared with its checksum is still in the processor's
 cache when its records are read."""
 
 
-class Walk(Protocol):
+class BatchWalk(Protocol):
     """What a walk over batches offers: ``FileScan`` and ``BatchReader``."""
 
     position: int
@@ -48,12 +48,12 @@ class Walk(Protocol):
     def __next__(self) -> AnyBatch | LogFileError:
         """Return the next batch, or damage; raises ``RecordError`` for damage, too, and ``StopIteration``."""
 
-    def go_on(self, position: int, next_offset: int) -> None:
+    def resume_at(self, position: int, next_offset: int) -> None:
         """Continue at a byte, before which there are sound batches of magic 2."""
 
 
 @frozen(kw_only=True)
-class Limits:
+class RunLimits:
     """Which batches are wanted: those that start before the byte ``stop``.
 
     Only those belong to a run that have none of the attributes ``without``, and hold offsets from ``first`` to
@@ -66,11 +66,11 @@ class Limits:
     last: int = 2**63 - 1
 
 
-EVERYTHING: Final = Limits()
+EVERYTHING: Final = RunLimits()
 
 
-def walk_runs(walk: Walk, limits: Limits = EVERYTHING) -> Iterator[Item]:
-    """Yield the batches and the damage of a walk in order, consecutive sound batches of magic 2 as a ``Run``.
+def walk_runs(walk: BatchWalk, limits: RunLimits = EVERYTHING) -> Iterator[Item]:
+    """Yield the batches and the damage of a walk in order, consecutive sound batches of magic 2 as a ``BatchRun``.
 
     The checksums of a run were compared, if the options say so. Its records are not read.
     """
@@ -86,15 +86,15 @@ def walk_runs(walk: Walk, limits: Limits = EVERYTHING) -> Iterator[Item]:
             yield error
 
 
-def _run_ahead(walk: Walk, limits: Limits) -> Run | None:
+def _run_ahead(walk: BatchWalk, limits: RunLimits) -> BatchRun | None:
     """Return the run that starts where a walk is, and move the walk behind it. None without one."""
     start, data, options = walk.position, walk.data, walk.options
     stop = min(limits.stop, start + _EACH_RUN)
-    found: Counted = _IMPLEMENTATION.count_batches(
+    found: BatchCounts = _IMPLEMENTATION.count_batches(
         data, start, stop, options.check_crc, limits.without, limits.first, limits.last
     )
     if not found.batches:
         return None
     base_offset, delta = _OFFSETS.unpack_from(data, found.last)
-    walk.go_on(found.position, base_offset + delta + 1)
-    return Run(data, start, found.position, options, last_offset=base_offset + delta)
+    walk.resume_at(found.position, base_offset + delta + 1)
+    return BatchRun(data, start, found.position, options, last_offset=base_offset + delta)

@@ -15,11 +15,11 @@ from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
-from kafka_msgs.log.faults import raising
-from kafka_msgs.log.mapping import WINDOW, Mapped, mapped, release
-from kafka_msgs.log.resync import Resync, claims_a_batch, stated_size
-from kafka_msgs.option_checks import check_whole
+from kafka_msgs.layouts import LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
+from kafka_msgs.log.faults import raise_on_fault
+from kafka_msgs.log.mapping import WINDOW, Mapped, map_file, release
+from kafka_msgs.log.resync import BatchResync, looks_like_batch, stated_size
+from kafka_msgs.option_checks import check_int
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, BatchReader, LegacyBatch, ReadOptions, RecordBatch
 
 __all__ = ["AnyBatch", "BatchStart", "FileScan", "read_log", "walk_headers", "walk_log"]
@@ -44,7 +44,7 @@ def read_log(
     writes to a later one. In a closed file such zeros are damage, because the broker would have removed them. Raises
     ``OptionError`` for a ``start`` that is not a whole number, and ``OSError``.
     """
-    return raising(walk_log(path, options, start=start, closed=closed))
+    return raise_on_fault(walk_log(path, options, start=start, closed=closed))
 
 
 def walk_log(
@@ -70,8 +70,8 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         start: int = 0,
         closed: bool = False,
     ) -> None:
-        check_whole("read_log", "start", start)
-        self.data: Final = mapped(path)
+        check_int("read_log", "start", start)
+        self.data: Final = map_file(path)
         self.position = start
         self.preallocated = 0
         self.options: Final = options
@@ -80,7 +80,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         self._next_offset = 0
         self._newest = 0
         self._released = 0
-        self._resync = Resync(self.data)
+        self._resync = BatchResync(self.data)
         self._reader = self._read_from(start)
 
     def __next__(self) -> AnyBatch | LogFileError:
@@ -100,7 +100,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
             raise StopIteration
         return self._fault(cause)
 
-    def go_on(self, position: int, next_offset: int) -> None:
+    def resume_at(self, position: int, next_offset: int) -> None:
         """Continue at ``position``. The caller has found complete and sound batches of magic 2 up to this byte."""
         self._walked_to(position, next_offset, 2)
         self._reader = self._read_from(position)
@@ -132,14 +132,14 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
 
     def _partial(self, position: int) -> str:
         left = len(self.data) - position
-        if left <= MAGIC_AT:
+        if left <= MAGIC_OFFSET:
             return f"{left} bytes left, too few for a batch"
         return f"a batch of {stated_size(self.data, position)} bytes, {left} left"
 
     def _after(self, position: int, stated: int) -> int:
         """Return where the walk continues after a fault: the stated end of the batch, if that end is possible."""
         end = len(self.data)
-        if position < stated and claims_a_batch(self.data, stated):
+        if position < stated and looks_like_batch(self.data, stated):
             return stated
         if position < stated and not self._resync.exhausted and self._resync.is_zero(stated, end):
             return stated
@@ -162,12 +162,12 @@ def walk_headers(data: Mapped, start: int = 0) -> Iterator[BatchStart]:
     Only headers are read. Checksums are not computed.
     """
     position, size, released = start, len(data), start
-    while size - position > MAGIC_AT:
+    while size - position > MAGIC_OFFSET:
         if position - released > WINDOW:
             released = release(data, released, position)
         offset, stated, _, magic = _START.unpack_from(data, position)
-        stated += SIZE_AND_OFFSET
-        if not (0 <= magic <= 2 and MAGIC_AT < stated <= size - position):
+        stated += LENGTH_AND_OFFSET_STRUCT
+        if not (0 <= magic <= 2 and MAGIC_OFFSET < stated <= size - position):
             return
         yield BatchStart(position, stated, offset, magic)
         position += stated

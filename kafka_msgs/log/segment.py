@@ -13,7 +13,7 @@ from pathlib import Path
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.faults import raising, without_faults
+from kafka_msgs.log.faults import raise_on_fault, skip_faults
 from kafka_msgs.log.index import (
     AbortedTransaction,
     OffsetEntry,
@@ -57,7 +57,7 @@ class Segment:
 
         That batch may start before the offset. Raises what ``read_log`` raises.
         """
-        return raising(self.walk_batches(from_offset, options))
+        return raise_on_fault(self.walk_batches(from_offset, options))
 
     def walk_batches(
         self, from_offset: int = 0, options: ReadOptions = DEFAULT_READ_OPTIONS
@@ -71,7 +71,7 @@ class Segment:
 
     def _sound_batches(self, from_offset: int) -> Iterator[AnyBatch]:
         # Zeros at the end do not change the result here, so the directory, which may be long, is not listed.
-        return without_faults(self._walk(from_offset, DEFAULT_READ_OPTIONS, closed=False))
+        return skip_faults(self._walk(from_offset, DEFAULT_READ_OPTIONS, closed=False))
 
     def _walk(self, from_offset: int, options: ReadOptions, *, closed: bool) -> Iterator[AnyBatch | LogFileError]:
         for item in walk_log(self.path, options, start=self.position_of(from_offset), closed=closed):
@@ -110,11 +110,11 @@ class Segment:
         """
         path = self.path.with_suffix(".timeindex")
         entry = find_time(path, timestamp) if path.exists() else None
-        return entry if entry is not None and self._tells(entry) else None
+        return entry if entry is not None and self._entry_is_useful(entry) else None
 
     def offset_index(self) -> Iterator[OffsetEntry]:
         """Yield the entries of the ``.index`` file, none without one; like ``read_offset_index``."""
-        return raising(self.walk_offset_index())
+        return raise_on_fault(self.walk_offset_index())
 
     def walk_offset_index(self) -> Iterator[OffsetEntry | LogFileError]:
         """Yield what ``offset_index`` yields, and in its place each ``LogFileError``."""
@@ -123,7 +123,7 @@ class Segment:
 
     def time_index(self) -> Iterator[TimeEntry]:
         """Yield the entries of the ``.timeindex`` file, none without one; like ``read_time_index``."""
-        return raising(self.walk_time_index())
+        return raise_on_fault(self.walk_time_index())
 
     def walk_time_index(self) -> Iterator[TimeEntry | LogFileError]:
         """Yield what ``time_index`` yields, and in its place each ``LogFileError``."""
@@ -132,7 +132,7 @@ class Segment:
 
     def aborted_transactions(self) -> Iterator[AbortedTransaction]:
         """Yield the entries of the ``.txnindex`` file, none without one; like ``read_aborted_transactions``."""
-        return raising(self.walk_aborted_transactions())
+        return raise_on_fault(self.walk_aborted_transactions())
 
     def walk_aborted_transactions(self) -> Iterator[AbortedTransaction | LogFileError]:
         """Yield what ``aborted_transactions`` yields, and in its place each ``LogFileError``."""
@@ -146,7 +146,7 @@ class Segment:
         first = next(walk_log(self.path, start=entry.position), None)
         return not isinstance(first, LogFileError) and first is not None and first.last_offset <= entry.offset
 
-    def _tells(self, entry: TimeEntry) -> bool:
+    def _entry_is_useful(self, entry: TimeEntry) -> bool:
         """Whether the batch that has the offset of an entry has its latest timestamp."""
         batch = self.batch_at(entry.offset) if entry.offset >= self.base_offset else None
         return batch is not None and batch.max_timestamp == entry.timestamp

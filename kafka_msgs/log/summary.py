@@ -11,19 +11,19 @@ from operator import add
 from pathlib import Path
 from typing import Any, Final
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.errors import CrcMismatchError, KafkaMsgsError, LogFileError
 from kafka_msgs.layouts import CODEC_MASK, NO_PRODUCER, header_struct
-from kafka_msgs.log.headers import BASE_IS_NO_TIME, Counted
+from kafka_msgs.log.headers import BASE_IS_NO_TIME, BatchCounts
 from kafka_msgs.log.scan import AnyBatch, FileScan
-from kafka_msgs.records import DEFAULT_READ_OPTIONS, NO_TIMESTAMP, Compression, ReadOptions, RecordBatch
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, NO_TIMESTAMP, CompressionType, ReadOptions, RecordBatch
 
 __all__ = ["CODEC_NAMES", "LogSummary", "fault_in_batch", "read_summary", "walk_summary"]
 
-_IMPLEMENTATION: Final = implementation("kafka_msgs.log")
+_IMPLEMENTATION: Final = backend_module("kafka_msgs.log")
 _OFFSETS: Final = header_struct("base_offset", "last_offset_delta")
 CODEC_NAMES: Final = tuple(
-    Compression(number).name.lower() if number in Compression._value2member_map_ else str(number)
+    CompressionType(number).name.lower() if number in CompressionType._value2member_map_ else str(number)
     for number in range(CODEC_MASK + 1)
 )
 """The names of the codecs by their numbers. An unknown codec has its number as its name."""
@@ -72,7 +72,7 @@ class LogSummary:
             self._add_times(batch.max_timestamp)
             self.records += len(batch.records()) if batch.codec else 1
 
-    def add_headers(self, counted: Counted, size: int) -> None:
+    def add_headers(self, counted: BatchCounts, size: int) -> None:
         """Add the counts over the headers of batches of ``size`` bytes."""
         self.batches += counted.batches
         self.records += counted.records
@@ -164,11 +164,11 @@ def _count_ahead(scan: FileScan, summary: LogSummary, progress: Callable[[int], 
     """Count the next sound batches of magic 2, and move the walk to the byte after them."""
     while True:
         stop = scan.position + _EACH_RUN
-        counted: Counted = _IMPLEMENTATION.count_batches(scan.data, scan.position, stop, scan.options.check_crc)
+        counted: BatchCounts = _IMPLEMENTATION.count_batches(scan.data, scan.position, stop, scan.options.check_crc)
         if counted.batches:
             summary.add_headers(counted, counted.position - scan.position)
             base_offset, delta = _OFFSETS.unpack_from(scan.data, counted.last)
-            scan.go_on(counted.position, base_offset + delta + 1)
+            scan.resume_at(counted.position, base_offset + delta + 1)
             progress(scan.position)
         if counted.position < stop:
             return

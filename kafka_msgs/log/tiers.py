@@ -1,8 +1,8 @@
 """Where plugins of tiered storage keep the files of a segment: names of objects as data, and one plugin's manifest.
 
-A plugin (Kafka's ``RemoteStorageManager``, KIP-405) chooses the names. ``LAYOUTS`` has those of Kafka's own
-``LocalTieredStorage``, and those of Aiven's plugin; ``layout_of`` takes a template for others. Which segments there are
-is left to ``kafka_msgs.topics.remote_log``.
+A plugin (Kafka's ``RemoteStorageManager``, KIP-405) chooses the names. ``REMOTE_NAMINGS`` has those of Kafka's own
+``LocalTieredStorage``, and those of Aiven's plugin; ``parse_remote_naming`` takes a template for others. Which segments
+there are is left to ``kafka_msgs.topics.remote_log``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,19 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.errors import OptionError, TierFormatError
+from kafka_msgs.errors import OptionError, RemoteFormatError
 
-__all__ = ["LAYOUTS", "SIDES", "SegmentName", "TierLayout", "TierManifest", "layout_of", "read_manifest"]
+__all__ = [
+    "INDEX_SUFFIXES",
+    "REMOTE_NAMINGS",
+    "RemoteManifest",
+    "RemoteNaming",
+    "SegmentName",
+    "parse_remote_naming",
+    "read_manifest",
+]
 
-SIDES: Final = (".index", ".timeindex", ".txnindex", ".snapshot", ".leader_epoch_checkpoint")
+INDEX_SUFFIXES: Final = (".index", ".timeindex", ".txnindex", ".snapshot", ".leader_epoch_checkpoint")
 """The endings of the files beside a segment. In a tier ``.snapshot`` has the producers at the end of the segment."""
 
 _TOPIC: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
@@ -54,7 +62,7 @@ class SegmentName(NamedTuple):
 
 
 @frozen(kw_only=True)
-class TierLayout:
+class RemoteNaming:
     """Names of the files of a segment, below the tier's path.
 
     ``segment`` is a template with the fields ``{topic}``, ``{topic_id}``, ``{partition}``, ``{offset}`` (the first one
@@ -68,9 +76,9 @@ class TierLayout:
     indexes: str | None = None
 
     def path(self, name: SegmentName, ending: str = ".log") -> str:
-        """Return the path of a file of a segment, by its ending. Raises ``TierFormatError`` for a wrong topic."""
+        """Return the path of a file of a segment, by its ending. Raises ``RemoteFormatError`` for a wrong topic."""
         if not _TOPIC.fullmatch(name.topic):
-            raise TierFormatError(file="__remote_log_metadata", reason=f"{name.topic!r} is not the name of a topic")
+            raise RemoteFormatError(file="__remote_log_metadata", reason=f"{name.topic!r} is not the name of a topic")
         texts = name._asdict() | {
             "topic_id": "" if name.topic_id is None else _text_of(name.topic_id),
             "segment_id": _text_of(name.segment_id),
@@ -96,10 +104,10 @@ class TierLayout:
         )
 
 
-LAYOUTS: Final[Mapping[str, TierLayout]] = MappingProxyType(
+REMOTE_NAMINGS: Final[Mapping[str, RemoteNaming]] = MappingProxyType(
     {
-        "kafka": TierLayout(segment="{topic}-{partition}-{topic_id}/{offset:020}-{segment_id}.log"),
-        "aiven": TierLayout(
+        "kafka": RemoteNaming(segment="{topic}-{partition}-{topic_id}/{offset:020}-{segment_id}.log"),
+        "aiven": RemoteNaming(
             segment="{topic}-{topic_id}/{partition}/{offset:020}-{segment_id}.log",
             manifest=".rsm-manifest",
             indexes=".indexes",
@@ -109,10 +117,10 @@ LAYOUTS: Final[Mapping[str, TierLayout]] = MappingProxyType(
 """The layouts with names: Kafka's ``LocalTieredStorage``, and Aiven's plugin, whose prefix belongs to the path."""
 
 
-def layout_of(text: str) -> TierLayout:
+def parse_remote_naming(text: str) -> RemoteNaming:
     """Return the layout of that name, or with that template for the names of segments. Raises ``OptionError``."""
-    if text in LAYOUTS:
-        return LAYOUTS[text]
+    if text in REMOTE_NAMINGS:
+        return REMOTE_NAMINGS[text]
     try:
         fields = list(Formatter().parse(text)) if len(text) <= _LONGEST_TEMPLATE else []
     except ValueError:
@@ -125,13 +133,13 @@ def layout_of(text: str) -> TierLayout:
     )
     if not known or not plain:
         there = ", ".join(f"{{{name}}}" for name in _FIELDS)
-        reason = f"it is one of {', '.join(LAYOUTS)}, or a template in which each of {there} is once at most; "
+        reason = f"it is one of {', '.join(REMOTE_NAMINGS)}, or a template in which each of {there} is once at most; "
         reason += "it needs the topic, the partition, the offset and the id of the segment"
         raise OptionError(source="a tier", option="layout", value=text, reason=reason)
-    return TierLayout(segment=text)
+    return RemoteNaming(segment=text)
 
 
-class TierManifest(NamedTuple):
+class RemoteManifest(NamedTuple):
     """A manifest of Aiven's plugin: the size of the segment, and the bytes of each index, by its ending.
 
     The bytes are those from the first number on, as many as the second number is, in the object with all indexes.
@@ -150,11 +158,11 @@ _INDEXES: Final = {
 }
 
 
-def read_manifest(data: bytes, file: str) -> TierManifest:
+def read_manifest(data: bytes, file: str) -> RemoteManifest:
     """Return what a manifest tells. ``file`` is its name in errors.
 
-    Raises ``TierFormatError`` if it is damaged, or if the segment is compressed or encrypted: only the plugin, with its
-    keys, can read such a segment.
+    Raises ``RemoteFormatError`` if it is damaged, or if the segment is compressed or encrypted: only the plugin, with
+    its keys, can read such a segment.
     """
     try:
         found = json.loads(data)
@@ -169,7 +177,7 @@ def read_manifest(data: bytes, file: str) -> TierManifest:
     if any(stored.values()):
         ways = " and ".join(way for way, is_so in stored.items() if is_so)
         _fail(file, f"the segment is {ways} by its plugin; only segments that are stored as they are can be read")
-    return TierManifest(size, slices)
+    return RemoteManifest(size, slices)
 
 
 def _whole(number: Any) -> int:
@@ -179,7 +187,7 @@ def _whole(number: Any) -> int:
 
 
 def _fail(file: str, reason: str) -> NoReturn:
-    raise TierFormatError(file=file, reason=reason) from None
+    raise RemoteFormatError(file=file, reason=reason) from None
 
 
 def _pattern(template: str) -> str:

@@ -19,21 +19,21 @@ from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import RecordError
 from kafka_msgs.layouts import CONTROL, HEADER_SIZE, TRANSACTIONAL, header_struct
-from kafka_msgs.log.faults import without_faults
-from kafka_msgs.log.mapping import Mapped, mapped
+from kafka_msgs.log.faults import skip_faults
+from kafka_msgs.log.mapping import Mapped, map_file
 from kafka_msgs.log.scan import AnyBatch, BatchStart, walk_headers, walk_log
 from kafka_msgs.records import ControlType, RecordBatch, read_batches
 
-__all__ = ["Isolation", "Mark", "Transactions", "find_transactions", "follow_transactions", "walk_marks"]
+__all__ = ["IsolationLevel", "TransactionIndex", "TransactionMark", "find_transactions", "replay_marks", "walk_marks"]
 
-Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
+IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
 """The values of ``isolation.level`` of Kafka's consumer."""
 
 _FLAGS_AND_PRODUCER: Final = header_struct("attributes", "producer_id")
 
 
 @frozen
-class Transactions:
+class TransactionIndex:
     """The transactions of a partition.
 
     ``aborted`` has, by producer id, the first and the last offset of each aborted transaction, in order.
@@ -44,7 +44,7 @@ class Transactions:
     aborted: dict[int, list[tuple[int, int]]] = field(factory=dict)
     last_stable_offset: int | None = None
 
-    def hides(self, batch: AnyBatch) -> bool:
+    def is_hidden(self, batch: AnyBatch) -> bool:
         """Whether ``batch`` is hidden from a consumer that reads only committed records."""
         if self.last_stable_offset is not None and batch.last_offset >= self.last_stable_offset:
             return True
@@ -54,7 +54,7 @@ class Transactions:
         at = bisect_right(spans, batch.base_offset, key=itemgetter(0)) - 1
         return at >= 0 and batch.base_offset <= spans[at][1]
 
-    def between(self, first: int, end: int | None) -> Transactions:
+    def between(self, first: int, end: int | None) -> TransactionIndex:
         """Return the part for the offsets from ``first`` to before ``end``. An ``end`` of None is the end of the
         log.
         """
@@ -65,23 +65,23 @@ class Transactions:
         return evolve(self, aborted={producer: spans for producer, spans in near.items() if spans})
 
 
-def find_transactions(paths: Iterable[Path]) -> Transactions:
+def find_transactions(paths: Iterable[Path]) -> TransactionIndex:
     """Return the transactions in the segments of one partition, given as files in the order of their offsets.
 
     A transaction whose control record is damaged counts as open. Raises ``OSError``.
     """
-    return follow_transactions(mark for path in paths for mark in walk_marks(path))
+    return replay_marks(mark for path in paths for mark in walk_marks(path))
 
 
-def follow_transactions(
-    marks: Iterable[Mark],
+def replay_marks(
+    marks: Iterable[TransactionMark],
     begun: Mapping[int, int] = MappingProxyType({}),
     aborted: Mapping[int, list[tuple[int, int]]] = MappingProxyType({}),
-) -> Transactions:
+) -> TransactionIndex:
     """Return the transactions that marks tell, which are in the order of their offsets.
 
     ``begun`` and ``aborted`` are known from before the first mark: by producer id, the first offset of the transaction
-    that is open, and the transactions as in ``Transactions``.
+    that is open, and the transactions as in ``TransactionIndex``.
     """
     open_ = dict(begun)
     ended = {producer: list(spans) for producer, spans in aborted.items()}
@@ -92,10 +92,10 @@ def follow_transactions(
         first = open_.pop(mark.producer_id, None)
         if mark.end is ControlType.ABORT and first is not None:
             ended.setdefault(mark.producer_id, []).append((first, mark.base_offset))
-    return Transactions(ended, min(open_.values(), default=None))
+    return TransactionIndex(ended, min(open_.values(), default=None))
 
 
-class Mark(NamedTuple):
+class TransactionMark(NamedTuple):
     """A batch of a transaction. If ``end`` is not None, it is the control batch that ends the transaction."""
 
     producer_id: int
@@ -103,37 +103,37 @@ class Mark(NamedTuple):
     end: ControlType | int | None
 
 
-def walk_marks(path: Path, start: int = 0) -> Iterator[Mark]:
+def walk_marks(path: Path, start: int = 0) -> Iterator[TransactionMark]:
     """Yield the marks of transactions in a file, from byte ``start`` on, where a batch begins. Raises ``OSError``.
 
     Complete batches are read only after damage.
     """
-    data, end = mapped(path), start
+    data, end = map_file(path), start
     for each in walk_headers(data, start):
         end = each.position + each.size
         if mark := _mark_at(data, each):
             yield mark
-    behind: Iterator[AnyBatch] = without_faults(walk_log(path, start=end))
+    behind: Iterator[AnyBatch] = skip_faults(walk_log(path, start=end))
     for batch in behind:
         if mark := _mark_of(batch):
             yield mark
 
 
-def _mark_at(data: Mapped, at: BatchStart) -> Mark | None:
+def _mark_at(data: Mapped, at: BatchStart) -> TransactionMark | None:
     if at.magic != 2 or at.size < HEADER_SIZE:
         return None
     flags, producer_id = _FLAGS_AND_PRODUCER.unpack_from(data, at.position)
     if not flags & TRANSACTIONAL:
         return None
     if not flags & CONTROL:
-        return Mark(producer_id, at.base_offset, None)
+        return TransactionMark(producer_id, at.base_offset, None)
     try:
         return _mark_of(next(read_batches(data[at.position : at.position + at.size])))
     except RecordError:
         return None
 
 
-def _mark_of(batch: AnyBatch) -> Mark | None:
+def _mark_of(batch: AnyBatch) -> TransactionMark | None:
     """Return the mark of a batch, or None for a damaged control batch. Reading its records reports the damage."""
     if not isinstance(batch, RecordBatch) or not batch.is_transactional:
         return None
@@ -141,4 +141,4 @@ def _mark_of(batch: AnyBatch) -> Mark | None:
         end = next((record.type for record in batch.control_records()), None)
     except RecordError:
         return None
-    return Mark(batch.producer_id, batch.base_offset, end)
+    return TransactionMark(batch.producer_id, batch.base_offset, end)

@@ -14,8 +14,8 @@ from attrs import define, field
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.exchanges import Exchange
 from kafka_msgs.capture.report import QUANTILES, CaptureSummary, quantile
-from kafka_msgs.lookup import message_classes
-from kafka_msgs.report import Part, Report, Table, report_of
+from kafka_msgs.lookup import iter_message_classes
+from kafka_msgs.report import Report, ReportPart, Table, report_of
 from kafka_msgs.report.sections.clients import WAITING, client_part
 
 __all__ = ["ClientTally", "captures_report", "highest_versions"]
@@ -26,7 +26,7 @@ _SHOWN: Final = 30
 
 def highest_versions() -> dict[str, int]:
     """Return the highest version of each api in this release, by its name."""
-    infos = (cls.INFO for cls in message_classes())
+    infos = (cls.INFO for cls in iter_message_classes())
     return {each.name.removesuffix("Request"): each.versions.highest for each in infos if each.name.endswith("Request")}
 
 
@@ -116,7 +116,7 @@ class ClientTally:
             "api": item.api,
             "version": item.version,
             "latencyUs": item.latency_us,
-            "requestAtUs": item.request.at,
+            "requestAtUs": item.request.time_us,
             "requestSize": item.request.size,
             "responseSize": item.response.size,
         }
@@ -133,7 +133,7 @@ class ClientTally:
             merged.setdefault((client_id, self._software.get((file, number))), _Client()).merge(client)
         return [{"clientId": each, "software": software} | client.row() for (each, software), client in merged.items()]
 
-    def part(self) -> Part:
+    def part(self) -> ReportPart:
         """Return the part of a report about these clients."""
         versions = [dict(zip(("clientId", "api", "version"), each, strict=True)) for each in self._versions]
         slowest = [row for _, _, row in sorted(self._slowest, key=lambda entry: entry[:2], reverse=True)]

@@ -23,7 +23,7 @@ from kafka_msgs.messages.topic_record import TopicRecord as Topic
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.records import TopicRecord
 
-__all__ = ["METADATA_TOPIC", "Cluster", "Placement", "read_cluster"]
+__all__ = ["METADATA_TOPIC", "MetadataLogState", "Placement", "read_metadata_log_state"]
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 
@@ -47,7 +47,7 @@ class Placement(NamedTuple):
 
 
 @frozen(kw_only=True)
-class Cluster:
+class MetadataLogState:
     """The placement of each partition, and the settings of each topic that the metadata log has.
 
     A setting that all brokers share is among those of each topic without its own. What only the file of a broker says
@@ -58,7 +58,7 @@ class Cluster:
     configs: Mapping[str, Mapping[str, str]] = field(factory=dict)
 
 
-def read_cluster(partitions: Iterable[Partition]) -> Cluster:
+def read_metadata_log_state(partitions: Iterable[Partition]) -> MetadataLogState:
     """Return what the metadata log among partitions says; nothing without one.
 
     A record that cannot be read does not count. Raises ``OSError``.
@@ -129,10 +129,10 @@ class _State:
         else:
             settings[record.name] = record.value
 
-    def cluster(self) -> Cluster:
+    def cluster(self) -> MetadataLogState:
         shared = self.configs.get((_BROKER_RESOURCE, _ALL_BROKERS), {})
         common = {_OF_BROKERS[name]: value for name, value in shared.items() if name in _OF_BROKERS}
-        return Cluster(
+        return MetadataLogState(
             placements={
                 (self.topics[each], number): placement
                 for each, placed in self.partitions.items()

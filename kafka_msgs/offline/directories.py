@@ -23,10 +23,10 @@ from kafka_msgs.records import ReadOptions
 __all__ = [
     "EndOffsets",
     "Progress",
-    "end_of",
     "end_of_segment",
+    "end_offset_of",
     "end_offsets_in",
-    "ends_of",
+    "end_offsets_of",
     "partitions_in",
     "topic_names",
 ]
@@ -58,7 +58,7 @@ def partitions_in(paths: Iterable[Path]) -> list[Partition]:
     found: dict[tuple[str, int], Partition] = {}
     for path in paths:
         for each in _partitions_of(path):
-            other = found.setdefault((each.topic, each.number), each)
+            other = found.setdefault((each.topic, each.partition), each)
             if other.path.resolve() != each.path.resolve():
                 reason = f"another copy of this partition is {other.path}; give one of them"
                 raise JobPathError(path=str(each.path), reason=reason)
@@ -74,7 +74,7 @@ def _partitions_of(path: Path) -> tuple[Partition, ...]:
     return found
 
 
-def end_of(partition: Partition) -> int | None:
+def end_offset_of(partition: Partition) -> int | None:
     """Return the offset after the last record of a partition, from its last segment.
 
     Return None without a segment, and for a partition that a running broker deletes meanwhile.
@@ -96,10 +96,10 @@ def end_of_segment(last: Segment) -> int:
     return end
 
 
-def ends_of(partitions: Iterable[Partition]) -> dict[tuple[str, int], int]:
+def end_offsets_of(partitions: Iterable[Partition]) -> dict[tuple[str, int], int]:
     """Return the ends of the partitions that have one."""
-    ends = {(each.topic, each.number): end_of(each) for each in partitions}
-    return {place: end for place, end in ends.items() if end is not None}
+    end_offsets = {(each.topic, each.partition): end_offset_of(each) for each in partitions}
+    return {place: end for place, end in end_offsets.items() if end is not None}
 
 
 def end_offsets_in(path: Path) -> dict[tuple[str, int], int]:
@@ -107,22 +107,22 @@ def end_offsets_in(path: Path) -> dict[tuple[str, int], int]:
 
     Raises ``JobPathError`` for any other line, and ``OSError``.
     """
-    ends = {}
+    end_offsets = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         match = _END.fullmatch(line.strip())
         if match is not None:
-            ends[match["topic"], int(match["partition"])] = int(match["offset"])
+            end_offsets[match["topic"], int(match["partition"])] = int(match["offset"])
         elif line.strip():
             raise JobPathError(path=f"{path}, line {number}", reason="expected topic:partition:offset")
-    return ends
+    return end_offsets
 
 
 def topic_names(partitions: Iterable[Partition]) -> dict[UUID, str]:
     """Return the names of topics by their ids, as far as there are ``partition.metadata`` files."""
-    names = {}
+    topic_names = {}
     for each in partitions:
         try:
-            names[each.metadata().topic_id] = each.topic
+            topic_names[each.metadata().topic_id] = each.topic
         except (LogFileError, OSError):
             continue
-    return names
+    return topic_names

@@ -20,9 +20,9 @@ from kafka_msgs.offline.directories import EndOffsets, Progress
 from kafka_msgs.records import ControlType, RecordBatch
 from kafka_msgs.topics.describe import GroupDescription, describe_group
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, UnknownRecord, decode_record
-from kafka_msgs.topics.replay import GroupState, TransactionEnd, replay
+from kafka_msgs.topics.replay import ReplayedGroup, TransactionEnd, replay
 
-__all__ = ["OFFSETS_TOPIC", "CommittedOffset", "Group", "Groups", "Problem", "read_groups"]
+__all__ = ["OFFSETS_TOPIC", "GroupOffset", "GroupWithOffsets", "GroupsRead", "ReadProblem", "read_groups"]
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
@@ -32,7 +32,7 @@ _NO_TOPIC_ID: Final = UUID(int=0)
 
 
 @frozen(kw_only=True)
-class CommittedOffset:
+class GroupOffset:
     """The committed offset of a group for one partition. Of a share group, the offset where it begins to read.
 
     Times are in milliseconds since the epoch. ``end_offset`` is None if the end of the partition is unknown. ``done``
@@ -61,11 +61,11 @@ class CommittedOffset:
 
 
 @frozen(kw_only=True)
-class Group:
+class GroupWithOffsets:
     """A group: the description of its coordinator, and its committed offsets by topic and partition."""
 
     description: GroupDescription
-    offsets: tuple[CommittedOffset, ...]
+    offsets: tuple[GroupOffset, ...]
 
     @property
     def lag(self) -> int | None:
@@ -80,7 +80,7 @@ class Group:
 
 
 @frozen(kw_only=True)
-class Problem:
+class ReadProblem:
     """Something that cannot be read: the ``partition`` of the ``topic``, the ``offset`` of the record if it is one, and
     the reason.
     """
@@ -92,26 +92,28 @@ class Problem:
 
 
 @frozen(kw_only=True)
-class Groups:
+class GroupsRead:
     """All groups, by name, and the problems."""
 
-    groups: tuple[Group, ...]
-    problems: tuple[Problem, ...]
+    groups: tuple[GroupWithOffsets, ...]
+    problems: tuple[ReadProblem, ...]
 
 
-def read_groups(partitions: Iterable[Partition], ends: EndOffsets, *, progress: Progress | None = None) -> Groups:
-    """Return the groups in partitions of ``__consumer_offsets``. ``ends`` are for the lags.
+def read_groups(
+    partitions: Iterable[Partition], end_offsets: EndOffsets, *, progress: Progress | None = None
+) -> GroupsRead:
+    """Return the groups in partitions of ``__consumer_offsets``. ``end_offsets`` are for the lags.
 
     A record that cannot be read is a problem, and so is a damaged part of a file. Everything else counts. Raises
     ``OSError``.
     """
-    found: list[Group] = []
-    problems: list[Problem] = []
+    found: list[GroupWithOffsets] = []
+    problems: list[ReadProblem] = []
     for partition in partitions:
         loading = _Loading(partition, problems)
         loading.load(progress or Progress())
-        found += [_group(each, ends) for each in replay(loading.records()).groups().values()]
-    return Groups(groups=tuple(sorted(found, key=lambda each: each.description.group_id)), problems=tuple(problems))
+        found += [_group(each, end_offsets) for each in replay(loading.records()).groups().values()]
+    return GroupsRead(groups=tuple(sorted(found, key=lambda each: each.description.group_id)), problems=tuple(problems))
 
 
 _Kept: TypeAlias = "tuple[int, bytes | None, bytes | None, int] | TransactionEnd"
@@ -127,7 +129,7 @@ class _Loading:
     """
 
     partition: Partition
-    problems: list[Problem]
+    problems: list[ReadProblem]
     kept: dict[bytes | int, _Kept] = field(factory=dict)
 
     def load(self, progress: Progress) -> None:
@@ -180,7 +182,7 @@ class _Loading:
 
     def _report(self, offset: int | None, reason: str) -> None:
         self.problems.append(
-            Problem(topic=OFFSETS_TOPIC, partition=self.partition.number, offset=offset, reason=reason)
+            ReadProblem(topic=OFFSETS_TOPIC, partition=self.partition.partition, offset=offset, reason=reason)
         )
 
 
@@ -191,16 +193,16 @@ def _rows(batch: AnyBatch) -> Iterable[tuple[int, Any, Any]]:
     return ((record.offset, record.key, record.value) for record in batch.records())
 
 
-def _group(state: GroupState, ends: EndOffsets) -> Group:
+def _group(state: ReplayedGroup, end_offsets: EndOffsets) -> GroupWithOffsets:
     offsets = (
-        _committed(topic, partition, value, ends.get((topic, partition)))
+        _committed(topic, partition, value, end_offsets.get((topic, partition)))
         for (topic, partition), value in sorted(state.offsets.items())
     )
-    return Group(description=describe_group(state), offsets=tuple(offsets))
+    return GroupWithOffsets(description=describe_group(state), offsets=tuple(offsets))
 
 
-def _committed(topic: str, partition: int, value: OffsetCommitValue, end: int | None) -> CommittedOffset:
-    return CommittedOffset(
+def _committed(topic: str, partition: int, value: OffsetCommitValue, end: int | None) -> GroupOffset:
+    return GroupOffset(
         topic=topic,
         partition=partition,
         offset=value.offset,

@@ -18,16 +18,16 @@ from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.scan import AnyBatch
 from kafka_msgs.log.summary import CODEC_NAMES
 from kafka_msgs.offline.directories import Progress
-from kafka_msgs.offline.groups import Problem
+from kafka_msgs.offline.groups import ReadProblem
 from kafka_msgs.records import ControlRecord, ControlType, Payload, ReadOptions, Record, RecordBatch
 
-__all__ = ["Figures", "Profile", "add_up", "read_profile"]
+__all__ = ["TopicProfile", "TopicStats", "merge_stats", "read_profile"]
 
 _HOUR_MS: Final = 3_600_000
 
 
 @define(kw_only=True)
-class Figures:
+class TopicStats:
     """The figures of some batches of a topic. Sizes are in bytes.
 
     ``bytes`` are those of all batches as they are stored. ``data_bytes`` are those of the batches with records of
@@ -57,9 +57,9 @@ class Figures:
     first_offset: int | None = None
     last_offset: int | None = None
 
-    def add(self, other: Figures) -> None:
+    def add(self, other: TopicStats) -> None:
         """Add the figures of another part of the topic to these."""
-        for each in fields(Figures):
+        for each in fields(TopicStats):
             mine, theirs = getattr(self, each.name), getattr(other, each.name)
             setattr(self, each.name, _MERGED.get(each.name, add)(mine, theirs))
 
@@ -104,35 +104,35 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 
 @frozen(kw_only=True)
-class Profile:
+class TopicProfile:
     """The figures by topic, partition and hour, and the problems.
 
     An hour is its start in milliseconds since the epoch, and None for records without a timestamp. A batch counts in
     the hour of its first record. The problems of a partition are under the name of its directory.
     """
 
-    figures: dict[tuple[str, int, int | None], Figures]
-    problems: tuple[tuple[str, Problem], ...]
+    figures: dict[tuple[str, int, int | None], TopicStats]
+    problems: tuple[tuple[str, ReadProblem], ...]
 
 
-def read_profile(partitions: Iterable[Partition], *, progress: Progress | None = None) -> Profile:
+def read_profile(partitions: Iterable[Partition], *, progress: Progress | None = None) -> TopicProfile:
     """Return the profile of partitions. A batch that cannot be read is a problem, and does not count.
 
     Raises ``OSError``.
     """
-    found: dict[tuple[str, int, int | None], Figures] = {}
-    problems: list[tuple[str, Problem]] = []
+    found: dict[tuple[str, int, int | None], TopicStats] = {}
+    problems: list[tuple[str, ReadProblem]] = []
     for partition in partitions:
-        walk = _Walk(partition.topic, partition.number)
+        walk = _Walk(partition.topic, partition.partition)
         walk.run(partition, progress or Progress())
-        found |= {(partition.topic, partition.number, hour): figures for hour, figures in walk.hours.items()}
+        found |= {(partition.topic, partition.partition, hour): figures for hour, figures in walk.hours.items()}
         problems += [(partition.path.name, each) for each in walk.problems]
-    return Profile(figures=found, problems=tuple(problems))
+    return TopicProfile(figures=found, problems=tuple(problems))
 
 
-def add_up(figures: Iterable[Figures]) -> Figures:
+def merge_stats(figures: Iterable[TopicStats]) -> TopicStats:
     """Return the figures of several parts of a topic as one."""
-    total = Figures()
+    total = TopicStats()
     for each in figures:
         total.add(each)
     return total
@@ -142,17 +142,17 @@ class _Walk:
     """One walk over one partition, from its first batch to its last."""
 
     def __init__(self, topic: str, number: int) -> None:
-        self.hours: defaultdict[int | None, Figures] = defaultdict(Figures)
-        self.problems: list[Problem] = []
+        self.hours: defaultdict[int | None, TopicStats] = defaultdict(TopicStats)
+        self.problems: list[ReadProblem] = []
         self._topic = topic
         self._number = number
         self._before: int | None = None
-        self._open: defaultdict[int, list[tuple[Figures, int]]] = defaultdict(list)
+        self._open: defaultdict[int, list[tuple[TopicStats, int]]] = defaultdict(list)
 
     def run(self, partition: Partition, progress: Progress) -> None:
         for segment in partition.segments:
             progress.file(segment.path)
-            for item in segment.walk_batches(options=ReadOptions(views=True)):
+            for item in segment.walk_batches(options=ReadOptions(zero_copy=True)):
                 try:
                     if isinstance(item, LogFileError):
                         raise item
@@ -164,7 +164,7 @@ class _Walk:
                 progress.read(item.position)
 
     def _report(self, reason: str) -> None:
-        self.problems.append(Problem(topic=self._topic, partition=self._number, offset=None, reason=reason))
+        self.problems.append(ReadProblem(topic=self._topic, partition=self._number, offset=None, reason=reason))
 
     def _batch(self, batch: AnyBatch) -> None:
         """Count a batch. A batch without records, after compaction, does not count."""
@@ -184,12 +184,12 @@ class _Walk:
         if isinstance(batch, RecordBatch):
             self._producer(figures, batch, len(records))
 
-    def _figures(self, batch: AnyBatch, first: int) -> Figures:
+    def _figures(self, batch: AnyBatch, first: int) -> TopicStats:
         figures = self.hours[first // _HOUR_MS * _HOUR_MS if first >= 0 else None]
         figures.bytes += batch.size
         return figures
 
-    def _producer(self, figures: Figures, batch: RecordBatch, count: int) -> None:
+    def _producer(self, figures: TopicStats, batch: RecordBatch, count: int) -> None:
         if batch.producer_id >= 0:
             figures.producers.add(batch.producer_id)
         if batch.is_transactional:
@@ -206,7 +206,7 @@ class _Walk:
             for waiting, count in self._open.pop(batch.producer_id, ()):
                 waiting.aborted_records += count if marker is ControlType.ABORT else 0
 
-    def _records(self, figures: Figures, records: Sequence[Record]) -> None:
+    def _records(self, figures: TopicStats, records: Sequence[Record]) -> None:
         keys = [0 if record.key is None else len(record.key) for record in records]
         values = [0 if record.value is None else len(record.value) for record in records]
         figures.records += len(records)

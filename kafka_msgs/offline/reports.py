@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.cluster import read_cluster
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, Group, Groups, Problem
-from kafka_msgs.offline.profile import Figures, Profile, add_up
+from kafka_msgs.offline.cluster import read_metadata_log_state
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, GroupWithOffsets, ReadProblem
+from kafka_msgs.offline.profile import TopicProfile, TopicStats, merge_stats
 from kafka_msgs.offline.times import LocalTimes, first_commits, newest_of, segment_rows, with_log_times
-from kafka_msgs.report import Part, Report, Section, Table, report_of
+from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.retention import retention_part
 from kafka_msgs.report.sections.skew import broker_part, member_part, partition_part
@@ -25,19 +25,19 @@ __all__ = ["groups_report", "lag_rows", "profile_report"]
 _CURRENT: Final = "current"
 
 
-def groups_report(found: Groups, groups: Sequence[Group], partitions: Sequence[Partition]) -> Report:
+def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partitions: Sequence[Partition]) -> Report:
     """Return the report on some of the groups found in partitions: lag in time, trend, and skew between members.
 
     Raises ``OSError``.
     """
     commits = [each for each in partitions if each.topic == OFFSETS_TOPIC]
-    places = {(each.topic, each.number): LocalTimes(each) for each in partitions}
+    places = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
     rows, as_of = with_log_times(lag_rows(groups, commits), places)
-    parts: list[Section | Part] = [_groups(groups), lag_part(rows, as_of), member_part(_members(groups))]
+    parts: list[Section | ReportPart] = [_groups(groups), lag_part(rows, as_of), member_part(_members(groups))]
     return report_of("Groups, their lag and its trend", [*parts, _problems(found.problems)])
 
 
-def lag_rows(groups: Iterable[Group], commits: Iterable[Partition]) -> list[dict[str, Any]]:
+def lag_rows(groups: Iterable[GroupWithOffsets], commits: Iterable[Partition]) -> list[dict[str, Any]]:
     """Return the committed offsets of groups as rows of ``kafka_msgs.report.sections.lag``; raises ``OSError``."""
     first = first_commits(commits)
     rows = []
@@ -61,7 +61,7 @@ def lag_rows(groups: Iterable[Group], commits: Iterable[Partition]) -> list[dict
     return rows
 
 
-def _groups(groups: Iterable[Group]) -> Table:
+def _groups(groups: Iterable[GroupWithOffsets]) -> Table:
     rows = [
         (
             each.description.group_id,
@@ -79,7 +79,7 @@ def _groups(groups: Iterable[Group]) -> Table:
     return Table("Groups", columns, tuple(rows), kinds={"lastCommit": "time"})
 
 
-def _members(groups: Iterable[Group]) -> list[dict[str, Any]]:
+def _members(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
     return [
         {
             "group": group.description.group_id,
@@ -91,12 +91,12 @@ def _members(groups: Iterable[Group]) -> list[dict[str, Any]]:
     ]
 
 
-def profile_report(profile: Profile, partitions: Sequence[Partition], chosen: Sequence[Partition]) -> Report:
+def profile_report(profile: TopicProfile, partitions: Sequence[Partition], chosen: Sequence[Partition]) -> Report:
     """Return the report on the topics of the ``chosen`` partitions: skew, sizes, retention. Raises ``OSError``.
 
     ``partitions`` are all in the input: among them may be the metadata log, with placements and settings.
     """
-    cluster = read_cluster(partitions)
+    cluster = read_metadata_log_state(partitions)
     wanted = {each.topic for each in chosen}
     placements = {place: each for place, each in cluster.placements.items() if place[0] in wanted}
     segments = list(segment_rows(chosen))
@@ -115,11 +115,11 @@ def profile_report(profile: Profile, partitions: Sequence[Partition], chosen: Se
     )
 
 
-def _topics(profile: Profile) -> Table:
-    by_topic: dict[str, list[Figures]] = {}
+def _topics(profile: TopicProfile) -> Table:
+    by_topic: dict[str, list[TopicStats]] = {}
     for (topic, _, _), figures in profile.figures.items():
         by_topic.setdefault(topic, []).append(figures)
-    sums = {topic: add_up(each) for topic, each in by_topic.items()}
+    sums = {topic: merge_stats(each) for topic, each in by_topic.items()}
     columns = (
         "topic", "records", "batches", "contentBytes", "ratio", "codecs", "tombstones", "abortedRecords", "outOfOrder",
     )  # fmt: skip
@@ -140,7 +140,7 @@ def _topics(profile: Profile) -> Table:
     return Table("Topics", columns, tuple(rows))
 
 
-def _partition_rows(profile: Profile, segments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _partition_rows(profile: TopicProfile, segments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the bytes of the files of each partition, and the records in them."""
     records: Counter[tuple[str, int]] = Counter()
     for (topic, partition, _), figures in profile.figures.items():
@@ -154,6 +154,6 @@ def _partition_rows(profile: Profile, segments: Iterable[Mapping[str, Any]]) -> 
     ]
 
 
-def _problems(problems: Iterable[Problem]) -> Table:
+def _problems(problems: Iterable[ReadProblem]) -> Table:
     rows = [(each.topic, each.partition, each.offset, each.reason) for each in problems]
     return Table("Problems", ("topic", "partition", "offset", "problem"), tuple(rows))

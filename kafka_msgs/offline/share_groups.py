@@ -18,70 +18,76 @@ from kafka_msgs.log.partition import Partition
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
 from kafka_msgs.offline.directories import EndOffsets, Progress
-from kafka_msgs.offline.groups import CommittedOffset, Group, Groups, Problem
+from kafka_msgs.offline.groups import GroupOffset, GroupsRead, GroupWithOffsets, ReadProblem
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.records import InternalRecord
 from kafka_msgs.topics.replay import TransactionEnd, replay
 
-__all__ = ["SHARE_STATE_TOPIC", "ShareStates", "is_share", "read_share_states", "with_starts"]
+__all__ = ["SHARE_STATE_TOPIC", "ShareGroupStates", "add_share_offsets", "is_share", "read_share_states"]
 
 SHARE_STATE_TOPIC: Final = "__share_group_state"
 
 
 @frozen(kw_only=True)
-class ShareStates:
+class ShareGroupStates:
     """The states of share partitions by group, topic id and partition, and what could not be read."""
 
     by_group: Mapping[str, Mapping[tuple[UUID, int], ShareSnapshotValue]]
-    problems: tuple[Problem, ...]
+    problems: tuple[ReadProblem, ...]
 
 
-def read_share_states(partitions: Iterable[Partition], *, progress: Progress | None = None) -> ShareStates:
+def read_share_states(partitions: Iterable[Partition], *, progress: Progress | None = None) -> ShareGroupStates:
     """Return the states in partitions of ``__share_group_state``.
 
     A record that cannot be read is a problem, with all after it in its batch, and so is a damaged part of a file.
     Everything else counts. Raises ``OSError``.
     """
     found: defaultdict[str, dict[tuple[UUID, int], ShareSnapshotValue]] = defaultdict(dict)
-    problems: list[Problem] = []
+    problems: list[ReadProblem] = []
     for partition in partitions:
         state = replay(_records(partition, problems, progress or Progress()))
         for key, value in state.select(ShareSnapshotKey, ShareSnapshotValue).items():
             found[key.group_id][key.topic_id, key.partition] = value
-    return ShareStates(by_group=found, problems=tuple(problems))
+    return ShareGroupStates(by_group=found, problems=tuple(problems))
 
 
-def with_starts(groups: Groups, states: ShareStates, names: Mapping[UUID, str], ends: EndOffsets) -> Groups:
+def add_share_offsets(
+    groups: GroupsRead, states: ShareGroupStates, topic_names: Mapping[UUID, str], end_offsets: EndOffsets
+) -> GroupsRead:
     """Return groups of which share groups have the offsets where they begin to read, and the problems of both.
 
-    ``names`` are the topics by their ids; a partition of a topic without a name is left out, and so is one whose start
-    is not decided yet. ``ends`` are for the lags.
+    ``topic_names`` are the topics by their ids; a partition of a topic without a name is left out, and so is one whose
+    start is not decided yet. ``end_offsets`` are for the lags.
     """
     found = [
-        evolve(each, offsets=tuple(_starts(states.by_group.get(each.description.group_id, {}), names, ends)))
+        evolve(
+            each, offsets=tuple(_starts(states.by_group.get(each.description.group_id, {}), topic_names, end_offsets))
+        )
         if is_share(each)
         else each
         for each in groups.groups
     ]
-    return Groups(groups=tuple(found), problems=groups.problems + states.problems)
+    return GroupsRead(groups=tuple(found), problems=groups.problems + states.problems)
 
 
-def is_share(group: Group) -> bool:
+def is_share(group: GroupWithOffsets) -> bool:
     """Whether a group is a share group."""
     return group.description.kind == "share"
 
 
 def _starts(
-    states: Mapping[tuple[UUID, int], ShareSnapshotValue], names: Mapping[UUID, str], ends: EndOffsets
-) -> Iterator[CommittedOffset]:
+    states: Mapping[tuple[UUID, int], ShareSnapshotValue], topic_names: Mapping[UUID, str], end_offsets: EndOffsets
+) -> Iterator[GroupOffset]:
     """The starts in the order of topics and partitions.
 
     The lag has no records that are done with (KIP-1226). A coordinator of an older release did not count them.
     """
-    for topic, partition, topic_id in sorted((names[each], number, each) for each, number in states if each in names):
+    for topic, partition, topic_id in sorted(
+        (topic_names[each], number, each) for each, number in states if each in topic_names
+    ):
         state = states[topic_id, partition]
         if state.start_offset >= 0:
-            yield CommittedOffset(
+            yield GroupOffset(
                 topic=topic,
                 partition=partition,
                 offset=state.start_offset,
@@ -90,16 +96,16 @@ def _starts(
                 commit_timestamp=None,
                 expire_timestamp=None,
                 topic_id=topic_id,
-                end_offset=ends.get((topic, partition)),
+                end_offset=end_offsets.get((topic, partition)),
                 done=state.delivery_complete_count if state.delivery_complete_count >= 0 else None,
             )
 
 
 def _records(
-    partition: Partition, problems: list[Problem], progress: Progress
+    partition: Partition, problems: list[ReadProblem], progress: Progress
 ) -> Iterator[InternalRecord | TransactionEnd]:
     def report(reason: str) -> None:
-        problems.append(Problem(topic=SHARE_STATE_TOPIC, partition=partition.number, offset=None, reason=reason))
+        problems.append(ReadProblem(topic=SHARE_STATE_TOPIC, partition=partition.partition, offset=None, reason=reason))
 
     for segment in partition.segments:
         progress.file(segment.path)

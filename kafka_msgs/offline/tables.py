@@ -17,25 +17,25 @@ import pyarrow.compute as pc
 from attrs import evolve, frozen
 
 from kafka_msgs.columns import RECORD_SCHEMA
-from kafka_msgs.columns.records import BATCH_LEVEL, Fault, walk_batch_table, walk_record_table
+from kafka_msgs.columns.records import BATCH_COLUMNS, Fault, walk_batch_table, walk_record_table
 from kafka_msgs.errors import LogFileError, OptionError, RecordError, UnknownColumnError
 from kafka_msgs.layouts import CONTROL
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.runs import Item, Limits, walk_runs
+from kafka_msgs.log.runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.scan import FileScan
 from kafka_msgs.offline.directories import Progress, partitions_in
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 
 __all__ = [
+    "DEFAULT_COLUMNS",
     "ERROR",
     "FROM_RECORDS",
-    "USUAL",
     "LogTable",
     "SegmentRows",
-    "chosen_columns",
     "columns_of_logs",
     "fault_in_file",
     "in_microseconds",
+    "select_columns",
     "with_header_names",
 ]
 
@@ -65,7 +65,7 @@ FROM_RECORDS: Final[Mapping[str, str]] = {
 }
 """The columns that records have, named as Spark's own Kafka source names them, and their names in ``record_table``."""
 
-USUAL: Final = frozenset(
+DEFAULT_COLUMNS: Final = frozenset(
     {"topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", ERROR}
 )
 """The columns of who names none: those of Spark's own source ``kafka`` with headers, and the error."""
@@ -135,10 +135,10 @@ class LogTable:
         options: ReadOptions = DEFAULT_READ_OPTIONS,
         progress: Progress | None = None,
     ) -> None:
-        names = chosen_columns("a log", _OWN, columns, USUAL)
+        names = select_columns("a log", _OWN, columns, DEFAULT_COLUMNS)
         self._partitions = _among(partitions_in(map(Path, paths)), topics, partitions)
         self._control = control
-        self._options = evolve(options, views=True)
+        self._options = evolve(options, zero_copy=True)
         self.progress = progress or Progress()
         """Gets the progress of reading."""
         self._sources = sorted({FROM_RECORDS[name] for name in names if name in FROM_RECORDS} or {"magic"})
@@ -159,7 +159,7 @@ class LogTable:
         """Yield the segments that there are now, by topic, partition and offset."""
         for each in self._partitions:
             for segment in each.segments:
-                yield SegmentRows(table=self, topic=each.topic, partition=each.number, path=segment.path)
+                yield SegmentRows(table=self, topic=each.topic, partition=each.partition, path=segment.path)
 
     def __getstate__(self) -> dict[str, Any]:
         # Progress is drawn by the process that made the table.
@@ -185,7 +185,7 @@ class LogTable:
         path = segment.path
         self.progress.file(path)
         known = {"topic": segment.topic, "partition": segment.partition, "file": str(path)}
-        walk = walk_batch_table if BATCH_LEVEL.issuperset(self._sources) else walk_record_table
+        walk = walk_batch_table if BATCH_COLUMNS.issuperset(self._sources) else walk_record_table
         try:
             for item in walk(self._batches(path), self._options, columns=self._sources):
                 yield self._rows(known, item) if isinstance(item, pa.RecordBatch) else self._damage(known, item)
@@ -195,7 +195,7 @@ class LogTable:
             yield self._damage(known, gone)
 
     def _batches(self, path: Path) -> Iterator[Item]:
-        limits = Limits(without=0 if self._control else CONTROL)
+        limits = RunLimits(without=0 if self._control else CONTROL)
         for item in walk_runs(FileScan(path, self._options), limits):
             self.progress.read(item.position)
             if self._control or not (isinstance(item, RecordBatch) and item.is_control):
@@ -227,7 +227,7 @@ def _among(
     """Return the partitions with those topics and numbers; raises ``OptionError`` for one that there is not."""
     known: dict[str, tuple[Collection[Any] | None, set[Any]]] = {
         "topics": (topics, {each.topic for each in found}),
-        "partitions": (partitions, {each.number for each in found}),
+        "partitions": (partitions, {each.partition for each in found}),
     }
     for option, (wanted, there) in known.items():
         for value in sorted(set(wanted or ()) - there):
@@ -235,7 +235,7 @@ def _among(
     return [
         each
         for each in found
-        if (topics is None or each.topic in topics) and (partitions is None or each.number in partitions)
+        if (topics is None or each.topic in topics) and (partitions is None or each.partition in partitions)
     ]
 
 
@@ -248,7 +248,7 @@ def columns_of_logs() -> tuple[str, ...]:
     return _OWN
 
 
-def chosen_columns(
+def select_columns(
     source: str, own: Sequence[str], asked: Sequence[str] | None, usual: frozenset[str]
 ) -> tuple[str, ...]:
     """Return those of a table's ``own`` columns that are asked for, in their order, by default the ``usual`` ones.

@@ -12,18 +12,18 @@ from typing import Final, TypeVar, get_args
 
 from attrs import frozen
 
-from kafka_msgs.errors import JobPathError, LogFileError, TierFormatError
-from kafka_msgs.log.faults import raising
+from kafka_msgs.errors import JobPathError, LogFileError, RemoteFormatError
+from kafka_msgs.log.faults import raise_on_fault
 from kafka_msgs.log.files import read_offset_checkpoint
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.log.scan import AnyBatch, walk_log
-from kafka_msgs.log.tiers import TierLayout, layout_of, read_manifest
-from kafka_msgs.log.transactions import Isolation, Mark, Transactions, follow_transactions, walk_marks
+from kafka_msgs.log.tiers import RemoteNaming, parse_remote_naming, read_manifest
+from kafka_msgs.log.transactions import IsolationLevel, TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.offline.tiers import (
     LOG_START,
     METADATA_TOPIC,
-    LocalLog,
-    TierRange,
+    LocalLogBounds,
+    RemoteOffsetRange,
     TopicPlace,
     ranges_by_metadata,
     ranges_by_names,
@@ -49,7 +49,7 @@ class TieredSegment:
     path: Path
     start: int
     end: int
-    remote: TierRange | None = None
+    remote: RemoteOffsetRange | None = None
 
     def walk_batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch | LogFileError]:
         """Yield the batches with such offsets, and each ``LogFileError``. The first batch may start before them.
@@ -62,7 +62,7 @@ class TieredSegment:
             if isinstance(item, LogFileError) or item.last_offset >= self.start:
                 yield item
 
-    def marks(self, *, first: bool) -> Iterator[Mark]:
+    def marks(self, *, first: bool) -> Iterator[TransactionMark]:
         """Yield the marks of transactions at such offsets; of the first segment, those before them, too."""
         marks = walk_marks(self.path)
         return (mark for mark in marks if (first or mark.base_offset >= self.start) and mark.base_offset < self.end)
@@ -76,53 +76,55 @@ class TieredPartition:
     number: int
     segments: tuple[TieredSegment, ...]
 
-    def transactions(self) -> Transactions:
+    def transactions(self) -> TransactionIndex:
         """Return the transactions in the segments: the aborted ones, and the last stable offset. Raises ``OSError``."""
         numbered = enumerate(self.segments)
-        return follow_transactions(mark for number, each in numbered for mark in each.marks(first=not number))
+        return replay_marks(mark for number, each in numbered for mark in each.marks(first=not number))
 
     def batches(
         self,
         from_offset: int = 0,
         options: ReadOptions = DEFAULT_READ_OPTIONS,
         *,
-        isolation: Isolation = "read_uncommitted",
+        isolation: IsolationLevel = "read_uncommitted",
     ) -> Iterator[AnyBatch]:
         """Yield the batches from the one that holds ``from_offset`` on; like ``batches`` of ``Partition``."""
-        return raising(self.walk_batches(from_offset, options, isolation=isolation))
+        return raise_on_fault(self.walk_batches(from_offset, options, isolation=isolation))
 
     def walk_batches(
         self,
         from_offset: int = 0,
         options: ReadOptions = DEFAULT_READ_OPTIONS,
         *,
-        isolation: Isolation = "read_uncommitted",
+        isolation: IsolationLevel = "read_uncommitted",
     ) -> Iterator[AnyBatch | LogFileError]:
         """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
-        check_choice("batches", "isolation", isolation, get_args(Isolation))
-        transactions = self.transactions() if isolation == "read_committed" else Transactions()
+        check_choice("batches", "isolation", isolation, get_args(IsolationLevel))
+        transactions = self.transactions() if isolation == "read_committed" else TransactionIndex()
         for segment in self.segments:
             if segment.end > from_offset:
                 for item in segment.walk_batches(options):
-                    hidden = not isinstance(item, LogFileError) and transactions.hides(item)
+                    hidden = not isinstance(item, LogFileError) and transactions.is_hidden(item)
                     if not hidden and (isinstance(item, LogFileError) or item.last_offset >= from_offset):
                         yield item
 
 
 def tiered_partitions(
-    tier: Path, *, layout: str | TierLayout = "kafka", metadata: Path | None = None, log: Path | None = None
+    tier: Path, *, layout: str | RemoteNaming = "kafka", metadata: Path | None = None, log: Path | None = None
 ) -> tuple[TieredPartition, ...]:
     """Return the partitions in a tier by topic and number.
 
-    ``layout`` is what ``layout_of`` takes. ``metadata`` is a log directory that has ``__remote_log_metadata``; without
-    one the names of the segments have to do. ``log`` is the log directory of a broker: its partitions are returned,
-    too, and segments that are in both are read there.
+    ``layout`` is what ``parse_remote_naming`` takes. ``metadata`` is a log directory that has
+    ``__remote_log_metadata``; without one the names of the segments have to do. ``log`` is the log directory of a
+    broker: its partitions are returned, too, and segments that are in both are read there.
 
     Raises ``JobPathError`` for a tier that has no segment and a directory without the topic, ``OptionError`` for a
-    wrong layout, ``TierFormatError`` for segments that are stored in another form, ``LogFileError`` and ``OSError``.
+    wrong layout, ``RemoteFormatError`` for segments that are stored in another form, ``LogFileError`` and ``OSError``.
     """
-    known = layout_of(layout) if isinstance(layout, str) else layout
-    local = {(each.topic, each.number): each for each in LogDirectory(log).partitions if each.segments} if log else {}
+    known = parse_remote_naming(layout) if isinstance(layout, str) else layout
+    local = (
+        {(each.topic, each.partition): each for each in LogDirectory(log).partitions if each.segments} if log else {}
+    )
     logs = _local_logs(log, local) if log else {}
     remote = _by_names(tier, known, logs) if metadata is None else _by_metadata(metadata, logs)
     found = {place: [_segment(tier, known, each) for each in ranges] for place, ranges in remote.items()}
@@ -133,7 +135,9 @@ def tiered_partitions(
     return tuple(TieredPartition(*place, tuple(found[place])) for place in sorted(found) if found[place])
 
 
-def _by_metadata(metadata: Path, logs: Mapping[TopicPlace, LocalLog]) -> Mapping[TopicPlace, Sequence[TierRange]]:
+def _by_metadata(
+    metadata: Path, logs: Mapping[TopicPlace, LocalLogBounds]
+) -> Mapping[TopicPlace, Sequence[RemoteOffsetRange]]:
     partitions = [each for each in LogDirectory(metadata).partitions if each.topic == METADATA_TOPIC]
     paths = [segment.path for each in partitions for segment in each.segments]
     if not paths:
@@ -142,8 +146,8 @@ def _by_metadata(metadata: Path, logs: Mapping[TopicPlace, LocalLog]) -> Mapping
 
 
 def _by_names(
-    tier: Path, layout: TierLayout, logs: Mapping[TopicPlace, LocalLog]
-) -> Mapping[TopicPlace, Sequence[TierRange]]:
+    tier: Path, layout: RemoteNaming, logs: Mapping[TopicPlace, LocalLogBounds]
+) -> Mapping[TopicPlace, Sequence[RemoteOffsetRange]]:
     named = ((layout.name_of(path.relative_to(tier).as_posix()), path) for path in tier.rglob("*"))
     sizes = {name: path.stat().st_size for name, path in named if name is not None}
     for name in sizes if layout.manifest is not None else ():
@@ -155,23 +159,23 @@ def _check_manifest(path: Path) -> None:
     read_manifest(path.read_bytes(), str(path))
 
 
-def _segment(tier: Path, layout: TierLayout, found: TierRange) -> TieredSegment:
+def _segment(tier: Path, layout: RemoteNaming, found: RemoteOffsetRange) -> TieredSegment:
     path = tier / layout.path(found.name)
     size = path.stat().st_size if path.exists() else found.size
     if size != found.size:
         if layout.manifest is not None:
             _check_manifest(tier / layout.path(found.name, layout.manifest))
         reason = f"the object has {size} bytes, and the segment {found.size}: its plugin stores it in another form"
-        raise TierFormatError(file=str(path), reason=reason)
+        raise RemoteFormatError(file=str(path), reason=reason)
     return TieredSegment(path, found.start, found.end, found)
 
 
-def _local_logs(log: Path, local: Mapping[TopicPlace, Partition]) -> dict[TopicPlace, LocalLog]:
+def _local_logs(log: Path, local: Mapping[TopicPlace, Partition]) -> dict[TopicPlace, LocalLogBounds]:
     starts = _if_there(lambda: read_offset_checkpoint(log / LOG_START)) or {}
     found = {}
     for place, partition in local.items():
         metadata = _if_there(partition.metadata)
-        found[place] = LocalLog(
+        found[place] = LocalLogBounds(
             first=partition.segments[0].base_offset,
             topic_id=metadata.topic_id if metadata else None,
             lineage=_if_there(partition.leader_epochs),
@@ -188,7 +192,7 @@ def _if_there(read: Callable[[], T]) -> T | None:
 
 
 def _local_segments(partition: Partition, log_start: int) -> Iterable[TieredSegment]:
-    ends = [*(each.base_offset for each in partition.segments), _LARGEST]
-    for segment, (start, end) in zip(partition.segments, pairwise(ends), strict=True):
+    end_offsets = [*(each.base_offset for each in partition.segments), _LARGEST]
+    for segment, (start, end) in zip(partition.segments, pairwise(end_offsets), strict=True):
         if log_start < end:
             yield TieredSegment(segment.path, max(start, log_start), end)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kafka_msgs.columns import walk_record_table
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.scan import AnyBatch
-from kafka_msgs.log.transactions import Isolation, Transactions
+from kafka_msgs.log.transactions import IsolationLevel, TransactionIndex
 from kafka_msgs.offline.tables import LogTable
 from kafka_msgs.offline.tiered import TieredPartition, TieredSegment
 from kafka_msgs.option_checks import check_choice
@@ -37,10 +37,10 @@ class TieredTable(LogTable):
         *,
         columns: Sequence[str] | None = None,
         control: bool = False,
-        isolation: Isolation = "read_uncommitted",
+        isolation: IsolationLevel = "read_uncommitted",
         options: ReadOptions = DEFAULT_READ_OPTIONS,
     ) -> None:
-        check_choice("TieredTable", "isolation", isolation, get_args(Isolation))
+        check_choice("TieredTable", "isolation", isolation, get_args(IsolationLevel))
         super().__init__(columns=columns, control=control, options=options)
         self._logs = tuple(partitions)
         self._committed = isolation == "read_committed"
@@ -53,13 +53,13 @@ class TieredTable(LogTable):
     def batches(self) -> Iterator[Any]:
         """Yield the rows as Arrow record batches."""
         for partition in self._logs:
-            transactions = partition.transactions() if self._committed else Transactions()
+            transactions = partition.transactions() if self._committed else TransactionIndex()
             known = {"topic": partition.topic, "partition": partition.number}
             for segment in partition.segments:
                 yield from self._rows_of(segment, transactions, {**known, "file": str(segment.path)})
 
     def _rows_of(
-        self, segment: TieredSegment, transactions: Transactions, known: Mapping[str, Any]
+        self, segment: TieredSegment, transactions: TransactionIndex, known: Mapping[str, Any]
     ) -> Iterator[pa.RecordBatch]:
         batches = self._wanted(segment, transactions)
         try:
@@ -70,10 +70,10 @@ class TieredTable(LogTable):
             gone = LogFileError(file=str(segment.path), position=0, skipped=0, reason="the file is not there")
             yield self._damage(known, gone)
 
-    def _wanted(self, segment: TieredSegment, transactions: Transactions) -> Iterator[AnyBatch | LogFileError]:
+    def _wanted(self, segment: TieredSegment, transactions: TransactionIndex) -> Iterator[AnyBatch | LogFileError]:
         for item in segment.walk_batches(self._options):
             control = isinstance(item, RecordBatch) and item.is_control
-            if isinstance(item, LogFileError) or not (transactions.hides(item) or (control and not self._control)):
+            if isinstance(item, LogFileError) or not (transactions.is_hidden(item) or (control and not self._control)):
                 yield item
 
 

@@ -20,13 +20,13 @@ from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.log.scan import AnyBatch, walk_log
 from kafka_msgs.log.tiers import SegmentName
 from kafka_msgs.topics.batches import decode_batches
-from kafka_msgs.topics.remote_log import RemoteLog, RemotePartition, RemoteRange, replay_remote_log
+from kafka_msgs.topics.remote_log import RemoteLog, RemotePartition, RemoteSegmentRange, replay_remote_log
 
 __all__ = [
     "LOG_START",
     "METADATA_TOPIC",
-    "LocalLog",
-    "TierRange",
+    "LocalLogBounds",
+    "RemoteOffsetRange",
     "TopicPlace",
     "ranges_by_metadata",
     "ranges_by_names",
@@ -46,7 +46,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 @frozen(kw_only=True)
-class LocalLog:
+class LocalLogBounds:
     """What the log directory of a broker tells of a partition. None is not known.
 
     ``first`` is the offset that its first segment begins with: from there on the local segments are read. ``lineage``
@@ -60,17 +60,17 @@ class LocalLog:
 
 
 @frozen(kw_only=True)
-class TierRange:
+class RemoteOffsetRange:
     """A segment in remote storage, and the offsets that it is read for: from ``start`` on and before ``end``.
 
-    ``ends`` is the offset after its last one, None if it is not known. ``size`` is that of the segment in bytes, None
-    if only its object tells. ``no_aborted``: it is known that no transaction was aborted in it.
+    ``end_offsets`` is the offset after its last one, None if it is not known. ``size`` is that of the segment in bytes,
+    None if only its object tells. ``no_aborted``: it is known that no transaction was aborted in it.
     """
 
     name: SegmentName
     start: int
     end: int
-    ends: int | None = None
+    end_offsets: int | None = None
     size: int | None = None
     no_aborted: bool = False
 
@@ -93,7 +93,9 @@ def _batches(path: Path) -> Iterator[AnyBatch]:
             raise item
 
 
-def ranges_by_metadata(log: RemoteLog, local: Mapping[TopicPlace, LocalLog]) -> dict[TopicPlace, tuple[TierRange, ...]]:
+def ranges_by_metadata(
+    log: RemoteLog, local: Mapping[TopicPlace, LocalLogBounds]
+) -> dict[TopicPlace, tuple[RemoteOffsetRange, ...]]:
     """Return what is read of remote storage, by partition, in the order of offsets.
 
     Where there is a local log, its lineage of leader epochs decides which segment an offset is read from, remote
@@ -112,25 +114,25 @@ def ranges_by_metadata(log: RemoteLog, local: Mapping[TopicPlace, LocalLog]) -> 
     return {place: _ranges(partition, local.get(place)) for place, (_, partition) in chosen.items()}
 
 
-def _ranges(partition: RemotePartition, local: LocalLog | None) -> tuple[TierRange, ...]:
+def _ranges(partition: RemotePartition, local: LocalLogBounds | None) -> tuple[RemoteOffsetRange, ...]:
     return _clipped(map(_of, partition.ranges(local.lineage if local else None)), local)
 
 
-def _of(found: RemoteRange) -> TierRange:
+def _of(found: RemoteSegmentRange) -> RemoteOffsetRange:
     segment, place = found.segment, found.segment.place
-    return TierRange(
+    return RemoteOffsetRange(
         name=SegmentName(place.topic, place.topic_id, place.partition, segment.start_offset, segment.segment_id),
         start=found.start,
         end=min(found.end, _LARGEST),
-        ends=min(segment.end_offset + 1, _LARGEST),
+        end_offsets=min(segment.end_offset + 1, _LARGEST),
         size=segment.size,
         no_aborted=segment.txn_index_empty,
     )
 
 
 def ranges_by_names(
-    sizes: Mapping[SegmentName, int], local: Mapping[TopicPlace, LocalLog]
-) -> dict[TopicPlace, tuple[TierRange, ...]]:
+    sizes: Mapping[SegmentName, int], local: Mapping[TopicPlace, LocalLogBounds]
+) -> dict[TopicPlace, tuple[RemoteOffsetRange, ...]]:
     """Return what is read of remote storage, by partition, from the names of its segments and their sizes alone.
 
     Each segment is read up to where the next one begins; of several that begin at one offset, the largest. That is less
@@ -148,15 +150,17 @@ def ranges_by_names(
             reason = f"topics with two ids have this name, {ids[name.topic].topic_id} and {name.topic_id}"
             raise JobPathError(path=name.topic, reason=f"{reason}: give the metadata topic, or the local log")
         found[place][name.offset] = name
-    return {place: _clipped(_successive(names, sizes), local.get(place)) for place, names in found.items()}
+    return {place: _clipped(_successive(topic_names, sizes), local.get(place)) for place, topic_names in found.items()}
 
 
-def _successive(names: Mapping[int, SegmentName], sizes: Mapping[SegmentName, int]) -> Iterator[TierRange]:
-    for start, end in pairwise([*sorted(names), _LARGEST]):
-        yield TierRange(name=names[start], start=start, end=end, size=sizes[names[start]])
+def _successive(
+    topic_names: Mapping[int, SegmentName], sizes: Mapping[SegmentName, int]
+) -> Iterator[RemoteOffsetRange]:
+    for start, end in pairwise([*sorted(topic_names), _LARGEST]):
+        yield RemoteOffsetRange(name=topic_names[start], start=start, end=end, size=sizes[topic_names[start]])
 
 
-def _clipped(ranges: Iterable[TierRange], local: LocalLog | None) -> tuple[TierRange, ...]:
+def _clipped(ranges: Iterable[RemoteOffsetRange], local: LocalLogBounds | None) -> tuple[RemoteOffsetRange, ...]:
     """Return the parts of ranges from the start of the log on, and before the first local offset."""
     start, end = (local.log_start, local.first) if local else (0, _LARGEST)
     clipped = (evolve(each, start=max(each.start, start), end=min(each.end, end)) for each in ranges)

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from attrs import frozen
 
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.log.faults import without_faults
+from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
@@ -23,13 +23,13 @@ from kafka_msgs.topics.records import TopicRecord, decode_record
 
 __all__ = [
     "LocalTimes",
-    "LogTimes",
-    "end_at",
+    "LogTimestamps",
+    "end_offset_at",
     "first_commits",
+    "latest_timestamp",
     "newest_of",
-    "newest_time",
     "segment_rows",
-    "unread_time",
+    "timestamp_at_or_after",
     "with_log_times",
 ]
 
@@ -41,16 +41,16 @@ _LOOKED_UP: Final = 1000
 _HEADERS: Final = ReadOptions(check_crc=False)
 
 
-class LogTimes(Protocol):
+class LogTimestamps(Protocol):
     """The times in the log of a partition, wherever it is. None means: not known, or no record has such a time."""
 
-    def unread_time(self, offset: int) -> int | None:
+    def timestamp_at_or_after(self, offset: int) -> int | None:
         """Return the time of the first record at an offset or after it."""
 
-    def end_at(self, moment: int, end: int) -> int | None:
+    def end_offset_at(self, moment: int, end: int) -> int | None:
         """Return where the log ended at a time; ``end`` where nothing was written since then."""
 
-    def newest_time(self) -> int | None:
+    def latest_timestamp(self) -> int | None:
         """Return the newest time."""
 
 
@@ -60,30 +60,30 @@ class LocalTimes:
 
     partition: Partition
 
-    def unread_time(self, offset: int) -> int | None:
+    def timestamp_at_or_after(self, offset: int) -> int | None:
         """Return what the function of that name returns."""
-        return unread_time(self.partition, offset)
+        return timestamp_at_or_after(self.partition, offset)
 
-    def end_at(self, moment: int, end: int) -> int | None:
+    def end_offset_at(self, moment: int, end: int) -> int | None:
         """Return what the function of that name returns."""
-        return end_at(self.partition, moment, end)
+        return end_offset_at(self.partition, moment, end)
 
-    def newest_time(self) -> int | None:
+    def latest_timestamp(self) -> int | None:
         """Return what the function of that name returns."""
-        return newest_time(self.partition.segments)
+        return latest_timestamp(self.partition.segments)
 
 
-Places: TypeAlias = Mapping[tuple[str, int], LogTimes]
+Places: TypeAlias = Mapping[tuple[str, int], LogTimestamps]
 """The logs of partitions by topic and number."""
 
 
-def unread_time(partition: Partition, offset: int) -> int | None:
+def timestamp_at_or_after(partition: Partition, offset: int) -> int | None:
     """Return the time of the first record at an offset or after it, in milliseconds since the epoch.
 
     Markers of transactions do not count. None where there is no such record, or where it has no time. The indexes of
     the segment find the batch. Raises ``OSError``, and what a batch raises that cannot be read.
     """
-    for batch in without_faults(partition.walk_batches(offset)):
+    for batch in skip_faults(partition.walk_batches(offset)):
         if isinstance(batch, RecordBatch) and batch.is_control:
             continue
         for record in batch.records():
@@ -92,13 +92,13 @@ def unread_time(partition: Partition, offset: int) -> int | None:
     return None
 
 
-def end_at(partition: Partition, moment: int, end: int) -> int:
+def end_offset_at(partition: Partition, moment: int, end: int) -> int:
     """Return where a partition ended at a time: the offset of the first record since then, or ``end`` for none."""
-    first = partition.first_at(moment)
+    first = partition.first_record_at(moment)
     return end if first is None else first.offset
 
 
-def newest_time(segments: Sequence[Segment]) -> int | None:
+def latest_timestamp(segments: Sequence[Segment]) -> int | None:
     """Return the newest time of the last segment with records that have one; None for none."""
     times = (_newest(segment) for segment in reversed(segments))
     return next((each for each in times if each is not None), None)
@@ -108,7 +108,7 @@ def _newest(segment: Segment) -> int | None:
     """Return the newest time of a segment: that of the last entry of the time index, or of the batches after it."""
     entry = segment.time_before()
     start = segment.base_offset if entry is None else entry.offset
-    times = [each.max_timestamp for each in without_faults(segment.walk_batches(start, _HEADERS))]
+    times = [each.max_timestamp for each in skip_faults(segment.walk_batches(start, _HEADERS))]
     return max((each for each in [*([entry.timestamp] if entry else []), *times] if each >= 0), default=None)
 
 
@@ -116,11 +116,11 @@ def segment_rows(partitions: Iterable[Partition]) -> Iterator[dict[str, Any]]:
     """Yield a row for each segment, as ``kafka_msgs.report.sections.retention`` takes them; raises ``OSError``."""
     for partition in partitions:
         for segment in partition.segments:
-            first = next(without_faults(segment.walk_batches(options=_HEADERS)), None)
+            first = next(skip_faults(segment.walk_batches(options=_HEADERS)), None)
             oldest = None if first is None else getattr(first, "base_timestamp", first.max_timestamp)
             yield {
                 "topic": partition.topic,
-                "partition": partition.number,
+                "partition": partition.partition,
                 "segment": segment.path.name,
                 "bytes": segment.size,
                 "oldestMs": None if oldest is None or oldest < 0 else oldest,
@@ -135,7 +135,7 @@ def first_commits(partitions: Iterable[Partition]) -> dict[tuple[str, str, int],
     """
     found: dict[bytes, bytes] = {}
     for partition in partitions:
-        for batch in without_faults(partition.walk_batches()):
+        for batch in skip_faults(partition.walk_batches()):
             if isinstance(batch, RecordBatch) and not batch.is_control and not batch.is_transactional:
                 _keep_first(batch, found)
     return dict(_commits(found))
@@ -180,7 +180,7 @@ def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[l
         for number, row in enumerate(given)
     ]
     read = {(row["topic"], row["topicPartition"]) for row in found} & places.keys()
-    times = [places[place].newest_time() for place in read]
+    times = [places[place].latest_timestamp() for place in read]
     commits = [row.get("commitTimestampMs") for row in found]
     return found, newest_of((*times, *commits))
 
@@ -194,15 +194,15 @@ def newest_of(times: Iterable[int | None]) -> int | None:
     return None if newest is None else min(newest, int(time() * _SECOND_MS))
 
 
-def _of_log(row: Mapping[str, Any], log: LogTimes | None) -> dict[str, Any]:
+def _of_log(row: Mapping[str, Any], log: LogTimestamps | None) -> dict[str, Any]:
     end, since = row.get("endOffset"), row.get("firstCommitMs")
     if log is None or end is None:
         return {}
     try:
         behind = row["committedOffset"] < end and row.get("lag") != 0
         return {
-            "unreadMs": log.unread_time(row["committedOffset"]) if behind else None,
-            "firstEndOffset": None if since is None or since < 0 else log.end_at(since, end),
+            "unreadMs": log.timestamp_at_or_after(row["committedOffset"]) if behind else None,
+            "firstEndOffset": None if since is None or since < 0 else log.end_offset_at(since, end),
         }
     except (KafkaMsgsError, OSError):
         return {}

@@ -17,7 +17,7 @@ from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
-from kafka_msgs.pipeline.survivors import COUNTS, FIRST, GROUP, WAITS, rows_with
+from kafka_msgs.pipeline.survivors import EFFECTIVE, FIRST_COMMIT, GROUP_RECORD, UNDECIDED, rows_with
 from kafka_msgs.topics.describe import GroupDescription, describe_group
 from kafka_msgs.topics.records import InternalRecord, decode_record
 from kafka_msgs.topics.replay import replay
@@ -28,12 +28,12 @@ __all__ = [
     "OFFSETS",
     "PENDING",
     "PROBLEMS",
-    "Ends",
+    "EndOffsets",
+    "commit_history",
+    "committed_offsets",
     "described_groups",
-    "history_of",
-    "offsets_of",
-    "pending_of",
-    "time_of",
+    "pending_offsets",
+    "to_timestamps",
     "with_first_commits",
 ]
 
@@ -101,14 +101,14 @@ _Columns: TypeAlias = "dict[str, pa.Array]"
 
 
 @frozen
-class Ends:
+class EndOffsets:
     """The offsets after the last records of partitions, as columns that other columns are looked up in."""
 
     _places: pa.Array
     _offsets: pa.Array
 
     @classmethod
-    def of(cls, ends: Mapping[tuple[str, int], int]) -> Ends:
+    def of(cls, ends: Mapping[tuple[str, int], int]) -> EndOffsets:
         """Return the ends in a mapping by topic and partition."""
         places = pa.array([f"{topic}/{number}" for topic, number in ends], _TEXT)
         return cls(places, pa.array(ends.values(), _LONG))
@@ -119,9 +119,9 @@ class Ends:
         return self._offsets.take(pc.index_in(places, self._places))
 
 
-def offsets_of(survivors: pa.Table, number: int, ends: Ends) -> Iterator[pa.RecordBatch]:
+def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Iterator[pa.RecordBatch]:
     """Yield what is committed at the end of a partition, with the lag where the end is known."""
-    rows = rows_with(survivors, COUNTS)
+    rows = rows_with(survivors, EFFECTIVE)
     for batch in _slices(rows.filter(rows["value"].is_valid())):
         found = _columns(batch, number)
         found["endOffset"] = ends.ends(found["topic"], found["topicPartition"])
@@ -129,13 +129,13 @@ def offsets_of(survivors: pa.Table, number: int, ends: Ends) -> Iterator[pa.Reco
         yield _batch(found, OFFSETS)
 
 
-def pending_of(survivors: pa.Table, number: int) -> Iterator[pa.RecordBatch]:
+def pending_offsets(survivors: pa.Table, number: int) -> Iterator[pa.RecordBatch]:
     """Yield what the open transactions of a partition would commit."""
-    for batch in _slices(rows_with(survivors, WAITS)):
+    for batch in _slices(rows_with(survivors, UNDECIDED)):
         yield _batch(_columns(batch, number), PENDING)
 
 
-def history_of(commits: pa.Table, outcomes: pa.Array, files: pa.Array) -> pa.Table:
+def commit_history(commits: pa.Table, outcomes: pa.Array, files: pa.Array) -> pa.Table:
     """Return rows of the history: commits and deletions as they are in the log, with the given outcomes."""
     batches = []
     for start in range(0, commits.num_rows, _SLICE):
@@ -149,11 +149,12 @@ def history_of(commits: pa.Table, outcomes: pa.Array, files: pa.Array) -> pa.Tab
 
 
 def with_first_commits(offsets: pa.Table, survivors: pa.Table) -> pa.Table:
-    """Return some rows of ``offsets_of`` with ``firstCommitMs`` and ``firstCommitOffset``, null where there is none.
+    """Return some rows of ``committed_offsets`` with ``firstCommitMs`` and ``firstCommitOffset``, null where there is
+    none.
 
     The first commit is the oldest one in the log since the last deletion, outside transactions.
     """
-    counting, first = rows_with(survivors, COUNTS), rows_with(survivors, FIRST)
+    counting, first = rows_with(survivors, EFFECTIVE), rows_with(survivors, FIRST_COMMIT)
     # Of the first commits only those of these offsets are decoded.
     keys = counting.filter(pc.is_in(counting["offset"], offsets["logOffset"].combine_chunks()))["key"].combine_chunks()
     decoded = [_columns(batch, 0, _FIRST) for batch in _slices(first.filter(pc.is_in(first["key"], keys)))]
@@ -170,11 +171,11 @@ def _places(columns: Mapping[str, Any] | pa.Table) -> pa.ChunkedArray:
 
 def described_groups(survivors: pa.Table) -> list[GroupDescription]:
     """Return the groups that have records of their own. A record that cannot be read does not count."""
-    rows = rows_with(survivors, GROUP)
+    rows = rows_with(survivors, GROUP_RECORD)
     return [describe_group(each) for each in replay(_decoded(rows)).groups().values()]
 
 
-def time_of(milliseconds: pa.Array) -> pa.Array:
+def to_timestamps(milliseconds: pa.Array) -> pa.Array:
     """Return times of Kafka's numbers: null for -1, which means none, and for those that 64 bits cannot hold."""
     held = pc.and_(pc.greater_equal(milliseconds, -_MOST_MS), pc.less_equal(milliseconds, _MOST_MS))
     known = pc.and_(held, pc.not_equal(milliseconds, _NO_TIME))
@@ -213,7 +214,7 @@ def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELD
         "logOffset": rows["offset"],
         "logTimestampMs": rows["timestamp"],
     }
-    times = {name.removesuffix("Ms"): time_of(found[name]) for name in found if name.endswith("Ms")}
+    times = {name.removesuffix("Ms"): to_timestamps(found[name]) for name in found if name.endswith("Ms")}
     return found | times
 
 

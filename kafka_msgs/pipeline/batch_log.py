@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
-from kafka_msgs.pipeline.answers import time_of
+from kafka_msgs.pipeline.answers import to_timestamps
 from kafka_msgs.pipeline.batch_rows import NO_HOUR, ROWS, begins
-from kafka_msgs.pipeline.endings import markers_after
-from kafka_msgs.pipeline.logs import Log
-from kafka_msgs.pipeline.output import Place, write_table
+from kafka_msgs.pipeline.endings import next_markers
+from kafka_msgs.pipeline.logs import PartitionInput
+from kafka_msgs.pipeline.output import OutputDirectory, write_table
 
-__all__ = ["BATCHES", "BATCHES_TABLE", "BatchFile", "BatchLog", "directory_of"]
+__all__ = ["BATCHES", "BATCHES_TABLE", "BatchFile", "BatchTableWriter", "directory_of"]
 
 BATCHES_TABLE: Final = "batches"
 _TEXT, _INT, _LONG, _TIME = pa.string(), pa.int32(), pa.int64(), pa.timestamp("us", tz="UTC")
@@ -77,10 +77,10 @@ class BatchFile:
         return cls(found["directory"], int(found["number"]), int(segment) if segment else None, int(start or 0))
 
 
-class BatchLog:
+class BatchTableWriter:
     """Takes the batches of a partition from the offset ``start`` on; ``waiting`` are those that may still change."""
 
-    def __init__(self, new: Place, log: Log, start: int, waiting: pa.Table) -> None:
+    def __init__(self, new: OutputDirectory, log: PartitionInput, start: int, waiting: pa.Table) -> None:
         self.waiting = waiting
         self._new = new
         self._log = log
@@ -93,9 +93,9 @@ class BatchLog:
         """Take the next batches; return those, of all that were waiting, whose transaction was aborted."""
         self._rows.append(batches)
         self._size += batches.nbytes
-        return self.decide() if self._size >= max(_BUFFER, self.waiting.nbytes) else ROWS.empty_table()
+        return self.apply_markers() if self._size >= max(_BUFFER, self.waiting.nbytes) else ROWS.empty_table()
 
-    def decide(self) -> pa.Table:
+    def apply_markers(self) -> pa.Table:
         """Write what is decided, and return what was aborted."""
         before = pa.concat_tables([self.waiting, *self._rows]).combine_chunks()
         self._rows, self._size = [], 0
@@ -141,7 +141,7 @@ def _ended(rows: pa.Table) -> pa.Table:
         return rows
     concerned = pc.or_(asked, rows["marker"].is_valid()).combine_chunks()
     ending = rows.filter(concerned)
-    found = markers_after(ending["producerId"], ending["offset"], ending["marker"])
+    found = next_markers(ending["producerId"], ending["offset"], ending["marker"])
     outcomes = pc.coalesce(_one(ending, "outcome"), found)
     at = ROWS.get_field_index("outcome")
     return rows.set_column(at, ROWS.field(at), pc.replace_with_mask(_one(rows, "outcome"), concerned, outcomes))
@@ -157,5 +157,5 @@ def _shown(rows: pa.Table, number: int) -> pa.Table:
     known: dict[str, Any] = {name: rows[name] for name in rows.column_names}
     known["hourMs"] = pc.if_else(pc.not_equal(hours, NO_HOUR), hours, pa.scalar(None, _LONG))
     known["partition"] = pa.repeat(pa.scalar(number, _INT), rows.num_rows)
-    known |= {name: time_of(known[f"{name}Ms"].combine_chunks()) for name in _TIMES}
+    known |= {name: to_timestamps(known[f"{name}Ms"].combine_chunks()) for name in _TIMES}
     return pa.table({name: known[name] for name in _IN_FILE.names}).cast(_IN_FILE)

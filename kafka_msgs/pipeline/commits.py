@@ -16,9 +16,9 @@ from kafka_msgs.columns.decode import decode_column, error_texts
 from kafka_msgs.message import Message
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
-from kafka_msgs.pipeline.survivors import ABORTS, COMMITS, COUNTS, GROUP, ROWS, WAITS
+from kafka_msgs.pipeline.survivors import ABORTS, COMMITS, EFFECTIVE, GROUP_RECORD, ROWS, UNDECIDED
 
-__all__ = ["PROBLEMS", "Classified", "classify", "classify_groups"]
+__all__ = ["PROBLEMS", "ClassifiedRecords", "classify", "classify_groups"]
 
 PROBLEMS: Final = pa.schema([("logOffset", pa.int64()), ("file", pa.string()), ("problem", pa.string())])
 """What could not be read: the offset of a record, null for a part of a file, and the reason."""
@@ -31,7 +31,7 @@ _ROLES: Final = pa.array([ABORTS, COMMITS], pa.int8())
 
 
 @frozen
-class Classified:
+class ClassifiedRecords:
     """Records by what they are. ``commits`` have their keys in today's form; ``groups`` has a commit's group beside it.
 
     ``rows`` has all rows for ``Survivors``, in the order that they need among themselves.
@@ -49,13 +49,13 @@ class Classified:
         return pa.concat_tables([self.commits, self.others, self.markers])
 
 
-def classify(records: pa.RecordBatch, file: str) -> Classified:
+def classify(records: pa.RecordBatch, file: str) -> ClassifiedRecords:
     """Return what records of a file are. ``records`` has the columns of ``logs.RECORD_COLUMNS``."""
     control, keys = records.column("is_control"), records.column("key")
     is_commit = pc.and_not(pc.fill_null(pc.is_in(pc.binary_slice(keys, 0, 2), _COMMIT_TYPES), False), control)
     commits, groups, unreadable = _commits(records.filter(is_commit), file)
     others, keyless = classify_groups(records, file)
-    return Classified(commits, groups, others, _markers(records.filter(control)), _joined([unreadable, keyless]))
+    return ClassifiedRecords(commits, groups, others, _markers(records.filter(control)), _joined([unreadable, keyless]))
 
 
 def classify_groups(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Table]:
@@ -65,7 +65,7 @@ def classify_groups(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Ta
     typed = pc.fill_null(pc.equal(pc.binary_length(types), 2), False)
     is_group = pc.and_(of_client, pc.and_not(typed, pc.fill_null(pc.is_in(types, _COMMIT_TYPES), False)))
     others, keyless = records.filter(is_group), records.filter(pc.and_not(of_client, typed))
-    roles = pa.repeat(pa.scalar(GROUP, pa.int8()), others.num_rows)
+    roles = pa.repeat(pa.scalar(GROUP_RECORD, pa.int8()), others.num_rows)
     return _rows(others, roles), _problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)
 
 
@@ -86,7 +86,7 @@ def _commits(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Array, pa
         records, groups = records.filter(sound), groups.filter(sound)
     waits = pc.and_(records.column("is_transactional"), records.column("value").is_valid())
     return (
-        _rows(records, pc.if_else(waits, pa.scalar(WAITS, pa.int8()), pa.scalar(COUNTS, pa.int8()))),
+        _rows(records, pc.if_else(waits, pa.scalar(UNDECIDED, pa.int8()), pa.scalar(EFFECTIVE, pa.int8()))),
         groups,
         problems,
     )

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field
 
-from kafka_msgs.pipeline.commits import Classified
-from kafka_msgs.pipeline.survivors import WAITS, rows_with
+from kafka_msgs.pipeline.commits import ClassifiedRecords
+from kafka_msgs.pipeline.survivors import UNDECIDED, rows_with
 
-__all__ = ["HOURS", "SHOWN_HOURS", "Counters"]
+__all__ = ["HOURS", "SHOWN_HOURS", "CommitCounters"]
 
 HOURS: Final = pa.schema([("group", pa.string()), ("hour", pa.int64()), ("commits", pa.int64())])
 """How many offsets each group committed in an hour, which is its start in milliseconds since the epoch."""
@@ -24,7 +24,7 @@ _BUFFER: Final = 1 << 18
 
 
 @define
-class Counters:
+class CommitCounters:
     """Counts the records of a partition by what they are, and commits by group and hour."""
 
     numbers: dict[str, int] = field(factory=dict)
@@ -32,10 +32,10 @@ class Counters:
     _new: list[pa.Table] = field(factory=list)
     _rows: int = 0
 
-    def add(self, found: Classified) -> None:
+    def add(self, found: ClassifiedRecords) -> None:
         """Count records."""
         deletions = found.commits["value"].null_count
-        waiting = rows_with(found.commits, WAITS).num_rows
+        waiting = rows_with(found.commits, UNDECIDED).num_rows
         self.count("commits", found.commits.num_rows - deletions - waiting)
         self.count("deletions", deletions)
         self.count("in transactions", waiting)
@@ -56,7 +56,7 @@ class Counters:
         self._new, self._rows = [], 0
         return self._hours
 
-    def _add_hours(self, found: Classified) -> None:
+    def _add_hours(self, found: ClassifiedRecords) -> None:
         times = found.commits["timestamp"].combine_chunks()
         table = pa.table({"group": found.groups, "hour": pc.multiply(pc.divide(times, _HOUR_MS), _HOUR_MS)})
         counted = table.filter(pc.and_(found.commits["value"].is_valid(), pc.greater_equal(times, 0)))

@@ -8,10 +8,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["markers_after"]
+__all__ = ["next_markers"]
 
 
-def markers_after(producers: pa.Array, offsets: pa.Array, markers: pa.Array) -> pa.Array:
+def next_markers(producers: pa.Array, offsets: pa.Array, markers: pa.Array) -> pa.Array:
     """Return the marker after each row, which for a marker is itself; null in an open transaction.
 
     ``markers`` is null in rows that are not markers. The rows are of one partition, in any order.

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field
 
-from kafka_msgs.pipeline.answers import time_of
+from kafka_msgs.pipeline.answers import to_timestamps
 from kafka_msgs.pipeline.batch_rows import NO_HOUR
 
 __all__ = [
@@ -20,12 +20,12 @@ __all__ = [
     "PRODUCERS",
     "PROFILE",
     "SUMMED",
-    "Figures",
+    "HourlyStats",
     "by_codec",
     "by_segment",
     "late_at",
-    "of_segments",
     "profile_of",
+    "rows_of_segments",
 ]
 
 _TEXT, _INT, _LONG, _DOUBLE = pa.string(), pa.int32(), pa.int64(), pa.float64()
@@ -90,7 +90,7 @@ _BUFFER: Final = 1 << 16
 
 
 @define
-class _Reduced:
+class _ReducingBuffer:
     """Rows that are reduced when there are as many new ones as are kept, so that the time is linear."""
 
     rows: pa.Table
@@ -110,12 +110,12 @@ class _Reduced:
         return self.rows
 
 
-class Figures:
+class HourlyStats:
     """Adds batches up. What is kept is as small as the figures are."""
 
     def __init__(self, sums: pa.Table | None = None, producers: pa.Table | None = None) -> None:
-        self._sums = _Reduced(FIGURES.empty_table() if sums is None else sums, _by_place)
-        self._producers = _Reduced(PRODUCERS.empty_table() if producers is None else producers, _distinct)
+        self._sums = _ReducingBuffer(FIGURES.empty_table() if sums is None else sums, _by_place)
+        self._producers = _ReducingBuffer(PRODUCERS.empty_table() if producers is None else producers, _distinct)
 
     def add(self, batches: pa.Table) -> None:
         """Add batches, which have the columns of ``batch_rows.ROWS``. Aborted ones are given to ``abort``, too."""
@@ -193,7 +193,7 @@ def profile_of(figures: pa.Table, producers: pa.Table, topic: str, partition: in
     columns |= {
         "topic": pa.repeat(pa.scalar(topic), found.num_rows),
         "partition": pa.repeat(pa.scalar(partition, _INT), found.num_rows),
-        "hour": time_of(hours.combine_chunks()),
+        "hour": to_timestamps(hours.combine_chunks()),
         "hourMs": hours,
         "contentBytes": pc.fill_null(content, 0),
         "ratio": pc.divide(content.cast(_DOUBLE), found["dataBytes"]),
@@ -236,6 +236,6 @@ def by_segment(figures: pa.Table) -> list[dict[str, Any]]:
     return list(found.to_pylist())
 
 
-def of_segments(rows: pa.Table, segments: Iterable[int]) -> pa.Table:
+def rows_of_segments(rows: pa.Table, segments: Iterable[int]) -> pa.Table:
     """Return the rows of some segments."""
     return rows.filter(pc.is_in(rows["segment"], pa.array(segments, _LONG)))

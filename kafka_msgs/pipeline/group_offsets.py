@@ -14,22 +14,23 @@ from attrs import frozen
 
 from kafka_msgs.offline.directories import EndOffsets
 from kafka_msgs.offline.groups import OFFSETS_TOPIC
-from kafka_msgs.pipeline.answers import GROUPS, HISTORY, OFFSETS, PENDING, PROBLEMS, Ends, time_of
+from kafka_msgs.pipeline.answers import GROUPS, HISTORY, OFFSETS, PENDING, PROBLEMS, to_timestamps
+from kafka_msgs.pipeline.answers import EndOffsets as Ends
 from kafka_msgs.pipeline.history import HISTORY_TABLE, files_of
-from kafka_msgs.pipeline.job import Inputs, Job, Run
-from kafka_msgs.pipeline.offsets_log import OWN_GROUPS, Summary, reading_of, summed_lags
-from kafka_msgs.pipeline.output import Place, TableForm, write_by
+from kafka_msgs.pipeline.job import Job, JobInputs, JobRun
+from kafka_msgs.pipeline.offsets_log import OWN_GROUPS, GroupOffsetsSummary, reading_of, summed_lags
+from kafka_msgs.pipeline.output import OutputDirectory, TableSpec, write_partitioned
 
-__all__ = ["NAME", "Found", "OffsetsRun", "offsets_run"]
+__all__ = ["NAME", "GroupOffsetsResult", "OffsetsRun", "group_offsets_run"]
 
 NAME: Final = "group-offsets"
 _TABLES: Final = {
-    "offsets": TableForm(OFFSETS, keys=("group", "topic", "topicPartition")),
-    "pending": TableForm(PENDING),
-    "groups": TableForm(GROUPS, keys=("group",)),
-    "problems": TableForm(PROBLEMS),
+    "offsets": TableSpec(OFFSETS, keys=("group", "topic", "topicPartition")),
+    "pending": TableSpec(PENDING),
+    "groups": TableSpec(GROUPS, keys=("group",)),
+    "problems": TableSpec(PROBLEMS),
 }
-_HISTORY: Final = {HISTORY_TABLE: TableForm(HISTORY.append(pa.field("logPartition", pa.int32())), time="logTimestamp")}
+_HISTORY: Final = {HISTORY_TABLE: TableSpec(HISTORY.append(pa.field("logPartition", pa.int32())), time="logTimestamp")}
 
 _JOINED: Final = ("group", "kind", "state", "epoch", "members", "partitions", "lag")
 _ALONE: Final = {"kind": "classic", "state": "Empty", "members": 0, "partitions": 0}
@@ -37,20 +38,20 @@ _ALONE: Final = {"kind": "classic", "state": "Empty", "members": 0, "partitions"
 
 
 @frozen
-class Found:
+class GroupOffsetsResult:
     """What a run found: the summaries of partitions by number, and the table of groups."""
 
-    summaries: tuple[Summary, ...]
+    summaries: tuple[GroupOffsetsSummary, ...]
     groups: pa.Table
 
 
-OffsetsRun: TypeAlias = Run[Summary, Found]
+OffsetsRun: TypeAlias = JobRun[GroupOffsetsSummary, GroupOffsetsResult]
 
 
-def offsets_run(inputs: Inputs, ends: EndOffsets | None = None, *, history: bool = False) -> OffsetsRun:
+def group_offsets_run(inputs: JobInputs, ends: EndOffsets | None = None, *, history: bool = False) -> OffsetsRun:
     """Return the run over the partitions of ``__consumer_offsets`` in inputs. ``ends`` are by default those in them.
 
-    Raises what ``Inputs`` raises.
+    Raises what ``JobInputs`` raises.
     """
     logs = inputs.logs(OFFSETS_TOPIC)
     job = Job(
@@ -58,31 +59,31 @@ def offsets_run(inputs: Inputs, ends: EndOffsets | None = None, *, history: bool
         options={"history": history},
         reading=reading_of(Ends.of(inputs.ends() if ends is None else ends), history=history),
         tables={**_TABLES, **(_HISTORY if history else {})},
-        grown={HISTORY_TABLE: _replaced} if history else {},
-        found=_found,
+        appended_tables={HISTORY_TABLE: _replaced} if history else {},
+        combine=_found,
     )
-    return Run(job=job, inputs=inputs.named, logs=logs)
+    return JobRun(job=job, inputs=inputs.paths, logs=logs)
 
 
-def _found(summaries: Sequence[Summary], new: Place) -> Found:
+def _found(summaries: Sequence[GroupOffsetsSummary], new: OutputDirectory) -> GroupOffsetsResult:
     groups = _groups(summaries)
-    write_by("kind", "groups", groups, new, "0")
-    return Found(tuple(summaries), groups)
+    write_partitioned("kind", "groups", groups, new, "0")
+    return GroupOffsetsResult(tuple(summaries), groups)
 
 
-def _groups(summaries: Sequence[Summary]) -> pa.Table:
+def _groups(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
     """Return all groups: those with records of their own, and those that have offsets only."""
     own = pa.concat_tables([OWN_GROUPS.empty_table(), *(each.groups for each in summaries)])
     lags = summed_lags(pa.concat_tables([each.lags for each in summaries]))
     found = own.join(lags, "group", join_type="full outer")
     columns = {name: pc.fill_null(found[name], _ALONE[name]) if name in _ALONE else found[name] for name in _JOINED}
     columns["lastCommitMs"] = found["commitTimestampMs"].combine_chunks()
-    columns["lastCommit"] = time_of(columns["lastCommitMs"])
+    columns["lastCommit"] = to_timestamps(columns["lastCommitMs"])
     groups = pa.Table.from_arrays([columns[name] for name in GROUPS.names], names=GROUPS.names)
     return groups.cast(GROUPS).sort_by("group")
 
 
-def _replaced(place: Place, summaries: Sequence[Summary]) -> Iterator[str]:
+def _replaced(place: OutputDirectory, summaries: Sequence[GroupOffsetsSummary]) -> Iterator[str]:
     """Yield the files of the history that are replaced: what was read from its start again replaces all of it."""
     for each in summaries:
         there = files_of(place, each.number)

@@ -19,23 +19,23 @@ from kafka_msgs.offline.groups import OFFSETS_TOPIC
 from kafka_msgs.pipeline import group_rows as rows_of
 from kafka_msgs.pipeline.commits import classify_groups
 from kafka_msgs.pipeline.group_rows import CURRENT, DESCRIPTIONS, PROBLEMS, Row, Rows
-from kafka_msgs.pipeline.job import Inputs, Job, Run
-from kafka_msgs.pipeline.logs import Log, LogSegment
-from kafka_msgs.pipeline.output import Place, TableForm, write_by, write_table
-from kafka_msgs.pipeline.partition import PROBLEMS_TABLE, SHOWN, Kept, Problems, Reading
-from kafka_msgs.pipeline.state import State
-from kafka_msgs.pipeline.survivors import GROUP, ROWS, Survivors, rows_since, rows_with
+from kafka_msgs.pipeline.job import Job, JobInputs, JobRun
+from kafka_msgs.pipeline.logs import PartitionInput, SegmentInput
+from kafka_msgs.pipeline.output import OutputDirectory, TableSpec, write_partitioned, write_table
+from kafka_msgs.pipeline.partition import PROBLEMS_TABLE, REPORT_ROWS, CheckpointData, Problems, ReadSpec
+from kafka_msgs.pipeline.state import Checkpoint
+from kafka_msgs.pipeline.survivors import GROUP_RECORD, ROWS, LiveRecords, rows_since, rows_with
 
-__all__ = ["NAME", "SHOWN_MEMBERS", "StateRun", "StateSummary", "first_rows", "most_assigned", "state_run"]
+__all__ = ["NAME", "SHOWN_MEMBERS", "StateRun", "StateSummary", "first_rows", "group_state_run", "most_assigned"]
 
 NAME: Final = "group-state"
 _TABLES: Final = {
-    "descriptions": TableForm(DESCRIPTIONS),
-    "groups": TableForm(rows_of.GROUPS, keys=("group", "logPartition"), by=("kind",)),
-    "members": TableForm(rows_of.MEMBERS, by=("kind",)),
-    "assignments": TableForm(rows_of.ASSIGNMENTS, by=("kind",)),
-    "topology": TableForm(rows_of.TOPOLOGY),
-    PROBLEMS_TABLE: TableForm(PROBLEMS),
+    "descriptions": TableSpec(DESCRIPTIONS),
+    "groups": TableSpec(rows_of.GROUPS, keys=("group", "logPartition"), partition_by=("kind",)),
+    "members": TableSpec(rows_of.MEMBERS, partition_by=("kind",)),
+    "assignments": TableSpec(rows_of.ASSIGNMENTS, partition_by=("kind",)),
+    "topology": TableSpec(rows_of.TOPOLOGY),
+    PROBLEMS_TABLE: TableSpec(PROBLEMS),
 }
 _HAS: Final = ("group", "memberId", "status", "role")
 _ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -66,39 +66,41 @@ class StateSummary:
     problems: Rows
 
 
-StateRun: TypeAlias = Run[StateSummary, tuple[StateSummary, ...]]
+StateRun: TypeAlias = JobRun[StateSummary, tuple[StateSummary, ...]]
 
 
-def state_run(inputs: Inputs) -> StateRun:
+def group_state_run(inputs: JobInputs) -> StateRun:
     """Return the run over the partitions of ``__consumer_offsets`` in inputs.
 
-    Raises what ``Inputs`` raises.
+    Raises what ``JobInputs`` raises.
     """
     logs = inputs.logs(OFFSETS_TOPIC)
-    reading = Reading(
+    reading = ReadSpec(
         start=partial(_StateWork, inputs.names()), tables={"rows": ROWS}, problems=PROBLEMS, damage=_damage
     )
-    job = Job(name=NAME, reading=reading, tables=_TABLES, found=lambda summaries, _: tuple(summaries))
-    return Run(job=job, inputs=inputs.named, logs=logs)
+    job = Job(name=NAME, reading=reading, tables=_TABLES, combine=lambda summaries, _: tuple(summaries))
+    return JobRun(job=job, inputs=inputs.paths, logs=logs)
 
 
-def _damage(log: Log, fault: LogFileError) -> Row:
+def _damage(log: PartitionInput, fault: LogFileError) -> Row:
     return {"logPartition": log.number, "file": fault.file, "problem": str(fault)}
 
 
 class _StateWork:
     """What becomes of the records of one partition."""
 
-    def __init__(self, names: Mapping[str, str], place: Place, log: Log, earlier: State | None) -> None:
+    def __init__(
+        self, names: Mapping[str, str], place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None
+    ) -> None:
         self._names = names
         self._log = log
-        self._new = place.new
+        self._new = place.staging
         self._from_start = earlier is None
-        self._survivors = Survivors()
+        self._survivors = LiveRecords()
         if earlier is not None:
-            self._survivors = Survivors(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
+            self._survivors = LiveRecords(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
 
-    def add(self, records: pa.RecordBatch, segment: LogSegment) -> pa.Table:
+    def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
         """Take the next records; return those that are problems."""
         rows, problems = classify_groups(records, segment.name)
         self._survivors.add(rows)
@@ -109,9 +111,9 @@ class _StateWork:
         }
         return pa.table({name: columns[name] for name in PROBLEMS.names}, schema=PROBLEMS)
 
-    def finish(self) -> Kept:
+    def finish(self) -> CheckpointData:
         """Return what is kept, after the last record."""
-        return Kept({}, {"rows": self._survivors.finish()})
+        return CheckpointData({}, {"rows": self._survivors.finish()})
 
     def discard(self) -> None:
         """Delete nothing: another pass writes over all files."""
@@ -137,13 +139,13 @@ class _StateWork:
             kinds=Counter((each["kind"], each["state"]) for each in tables["groups"]),
             rows={name: first_rows(name, shown[name]) for name in (*_ORDERS, "counts")},
             most=most_assigned(_by_role(shown["has"])),
-            problems=(tables[PROBLEMS_TABLE] + problems.first.to_pylist())[:SHOWN],
+            problems=(tables[PROBLEMS_TABLE] + problems.first.to_pylist())[:REPORT_ROWS],
         )
 
     def _descriptions(self) -> Rows:
         """Return the groups that are left, from the records of each."""
         by_group: dict[bytes | None, list[tuple[int, bytes, bytes | None]]] = {}
-        kept = rows_with(self._survivors.kept, GROUP)
+        kept = rows_with(self._survivors.rows, GROUP_RECORD)
         for row in zip(*(kept[name].to_pylist() for name in ("offset", "key", "value")), strict=True):
             by_group.setdefault(rows_of.name_in(row[1]), []).append(row)
         return [row for records in by_group.values() for row in rows_of.description_rows(self._log.number, records)]
@@ -152,8 +154,8 @@ class _StateWork:
         table = pa.Table.from_pylist(rows, schema=_TABLES[name].schema)
         # What was damaged is in a file of the same table that is written while the log is read.
         part = f"{self._log.name}-groups" if name == PROBLEMS_TABLE else self._log.name
-        if _TABLES[name].by:
-            write_by("kind", name, table, self._new, part)
+        if _TABLES[name].partition_by:
+            write_partitioned("kind", name, table, self._new, part)
         else:
             write_table(name, table.to_batches(), table.schema, self._new, part)
 
@@ -167,7 +169,7 @@ def first_rows(name: str, rows: Rows) -> Rows:
     def key(row: Row) -> tuple[tuple[bool, Any], ...]:
         return tuple((row[column] is not None, row[column]) for column in columns)
 
-    return sorted(rows, key=key)[:SHOWN]
+    return sorted(rows, key=key)[:REPORT_ROWS]
 
 
 def most_assigned(rows: Rows) -> Rows:

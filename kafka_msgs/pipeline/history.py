@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_msgs.pipeline.answers import HISTORY, history_of
-from kafka_msgs.pipeline.commits import Classified
-from kafka_msgs.pipeline.endings import markers_after
-from kafka_msgs.pipeline.output import Place
+from kafka_msgs.pipeline.answers import HISTORY, commit_history
+from kafka_msgs.pipeline.commits import ClassifiedRecords
+from kafka_msgs.pipeline.endings import next_markers
+from kafka_msgs.pipeline.output import OutputDirectory
 from kafka_msgs.pipeline.survivors import COMMITS
 
 __all__ = ["HISTORY_TABLE", "HistoryWriter", "directory_of"]
@@ -35,7 +35,7 @@ def directory_of(number: int) -> str:
 class HistoryWriter:
     """Writes the history of a partition from the offset ``start`` on; ``earlier`` is where an earlier run wrote it."""
 
-    def __init__(self, place: Place, number: int, start: int, earlier: Place | None) -> None:
+    def __init__(self, place: OutputDirectory, number: int, start: int, earlier: OutputDirectory | None) -> None:
         self._path = (HISTORY_TABLE, directory_of(number))
         self._place = place
         self._name = f"{start:020}"
@@ -45,12 +45,12 @@ class HistoryWriter:
         self._markers: list[pa.Table] = []
         self._size = 0
 
-    def add(self, found: Classified, file: str) -> None:
+    def add(self, found: ClassifiedRecords, file: str) -> None:
         """Add the next commits and markers of the log."""
         commits = found.commits
         files = pa.repeat(pa.scalar(file), commits.num_rows)
         plain = pc.invert(commits["transactional"].combine_chunks())
-        rows = history_of(commits, pc.if_else(plain, "none", pa.scalar(None, pa.string())), files)
+        rows = commit_history(commits, pc.if_else(plain, "none", pa.scalar(None, pa.string())), files)
         self._write(rows.filter(plain))
         self._new.append(rows.filter(pc.invert(plain)))
         self._markers.append(_markers(found.markers))
@@ -73,7 +73,7 @@ class HistoryWriter:
         rows = pa.concat_tables([self._waiting, *self._new, *self._markers], promote_options="default")
         self._new, self._markers, self._size = [], [], 0
         markers = _marker_column(rows)
-        outcome = markers_after(rows["producerId"], rows["logOffset"], markers)
+        outcome = next_markers(rows["producerId"], rows["logOffset"], markers)
         is_marker, ended = markers.is_valid(), outcome.is_valid()
         at = HISTORY.get_field_index("outcome")
         found = rows.select(HISTORY.names).set_column(at, HISTORY.field(at), outcome)
@@ -87,8 +87,8 @@ class HistoryWriter:
             self._writer.write_table(rows)
 
 
-def _open_rows(earlier: Place, number: int) -> pa.Table:
-    path = earlier.at(HISTORY_TABLE, directory_of(number), f"{_OPEN}.parquet")
+def _open_rows(earlier: OutputDirectory, number: int) -> pa.Table:
+    path = earlier.path_of(HISTORY_TABLE, directory_of(number), f"{_OPEN}.parquet")
     try:
         # The file alone: its directory would be read as a column.
         with pq.ParquetFile(earlier.filesystem.open_input_file(path)) as file:
@@ -107,7 +107,7 @@ def _markers(markers: pa.Table) -> pa.Table:
     return pa.Table.from_arrays([markers["producer"], markers["offset"], kinds], schema=_MARKERS)
 
 
-def files_of(place: Place, number: int) -> Iterator[str]:
+def files_of(place: OutputDirectory, number: int) -> Iterator[str]:
     """Yield the files of a partition in the table, by their paths in it."""
-    for name in place.inside(HISTORY_TABLE, directory_of(number)).files():
+    for name in place.subdirectory(HISTORY_TABLE, directory_of(number)).files():
         yield f"{directory_of(number)}/{name}"

@@ -16,16 +16,16 @@ from uuid import uuid4
 from attrs import field, frozen
 
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.offline.directories import Progress
-from kafka_msgs.offline.times import LogTimes
-from kafka_msgs.pipeline.logs import Log
-from kafka_msgs.pipeline.output import Place, TableForm
-from kafka_msgs.pipeline.partition import Done, Reading, Task, run_partition
+from kafka_msgs.offline.times import LogTimestamps
+from kafka_msgs.pipeline.logs import PartitionInput
+from kafka_msgs.pipeline.output import OutputDirectory, TableSpec
+from kafka_msgs.pipeline.partition import ReadSpec, TaskResult, TaskSpec, run_partition
 from kafka_msgs.pipeline.state import STATE
 
-__all__ = ["Each", "Inputs", "Job", "Run", "check_out", "in_this_process", "run_job"]
+__all__ = ["Engine", "Job", "JobInputs", "JobRun", "find_earlier_run", "local_engine", "run_job"]
 
 S = TypeVar("S")
 F = TypeVar("F", covariant=True)
@@ -33,28 +33,30 @@ F = TypeVar("F", covariant=True)
 _JOB: Final = "job.json"
 _NOTHING: Final = "none.parquet"
 
-Each: TypeAlias = Callable[[Callable[[Log], Done[Any]], Sequence[Log]], Iterable[Done[Any]]]
+Engine: TypeAlias = Callable[
+    [Callable[[PartitionInput], TaskResult[Any]], Sequence[PartitionInput]], Iterable[TaskResult[Any]]
+]
 """An engine: it calls a function for each partition, wherever that is, and gives the results in any order."""
 
-Grown: TypeAlias = "Callable[[Place, Sequence[S]], Iterable[str]]"
+ReplacedFiles: TypeAlias = "Callable[[OutputDirectory, Sequence[S]], Iterable[str]]"
 """Tells which files of a table that runs add to are replaced, by their paths in it."""
 
 
-class Inputs(Protocol):
-    """What the inputs of a run hold. ``named`` is how they were named; the other things are looked up when asked for.
+class JobInputs(Protocol):
+    """What the inputs of a run hold. ``paths`` is how they were named; the other things are looked up when asked for.
 
     All methods raise ``JobPathError``, for a path without partitions and for two copies of one, and ``OSError``.
     """
 
-    named: tuple[str, ...]
+    paths: tuple[str, ...]
 
-    def logs(self, topic: str | None = None) -> tuple[Log, ...]:
+    def logs(self, topic: str | None = None) -> tuple[PartitionInput, ...]:
         """Return the partitions, or those of a topic, of which there must be one."""
 
-    def places(self) -> Mapping[tuple[str, int], Partition]:
+    def local_partitions(self) -> Mapping[tuple[str, int], Partition]:
         """Return the partitions that are on this machine."""
 
-    def times(self) -> Mapping[tuple[str, int], LogTimes]:
+    def times(self) -> Mapping[tuple[str, int], LogTimestamps]:
         """Return the logs of all partitions, wherever they are, to be asked for times."""
 
     def ends(self) -> Mapping[tuple[str, int], int]:
@@ -69,44 +71,51 @@ class Job(Generic[S, F]):
     """A job over partitions: what it reads, the tables that it writes, and what it finds.
 
     ``options`` are those that an earlier run must have had, too. Every run writes all rows of ``tables``, and adds to
-    the tables of ``grown``. ``found`` writes what takes all partitions together, and returns what the report needs.
+    the tables of ``appended_tables``. ``found`` writes what takes all partitions together, and returns what the report
+    needs.
     """
 
     name: str
     options: Mapping[str, object] = field(factory=dict)
-    reading: Reading[S]
-    tables: Mapping[str, TableForm]
-    grown: Mapping[str, Grown[S]] = field(factory=dict)
-    found: Callable[[Sequence[S], Place], F]
+    reading: ReadSpec[S]
+    tables: Mapping[str, TableSpec]
+    appended_tables: Mapping[str, ReplacedFiles[S]] = field(factory=dict)
+    combine: Callable[[Sequence[S], OutputDirectory], F]
 
 
 @frozen(kw_only=True)
-class Run(Generic[S, F]):
+class JobRun(Generic[S, F]):
     """What is asked for: a job, the inputs as they were named, and the partitions in them that it reads."""
 
     job: Job[S, F]
     inputs: tuple[str, ...]
-    logs: tuple[Log, ...]
+    logs: tuple[PartitionInput, ...]
 
 
-def in_this_process(progress: Progress | None = None) -> Each:
+def local_engine(progress: Progress | None = None) -> Engine:
     """Return the engine that reads one partition after another in this process, and tells a progress how far it is."""
 
-    def each(function: Callable[[Log], Done[Any]], logs: Sequence[Log]) -> Iterator[Done[Any]]:
+    def each(
+        function: Callable[[PartitionInput], TaskResult[Any]], logs: Sequence[PartitionInput]
+    ) -> Iterator[TaskResult[Any]]:
         return (function(log, progress) for log in logs)  # type: ignore[call-arg]
 
     return each
 
 
-def check_out(
-    out: str, inputs: Sequence[str], name: str, options: Mapping[str, object], settings: Settings = NO_SETTINGS
+def find_earlier_run(
+    out: str,
+    inputs: Sequence[str],
+    name: str,
+    options: Mapping[str, object],
+    fs_options: FilesystemOptions = NO_OPTIONS,
 ) -> bool:
     """Return whether a directory holds an earlier run of a job over the same inputs, to go on from.
 
     Raises ``JobPathError`` if it holds something else.
     """
-    place, is_file = Place.of(out, settings), "://" not in out and Path(out).is_file()
-    if not is_file and place.is_unused():
+    place, is_file = OutputDirectory.of(out, fs_options), "://" not in out and Path(out).is_file()
+    if not is_file and place.is_empty():
         return False
     wanted = _identity(inputs, name, options)
     found = None if is_file else _identity_in(place)
@@ -120,42 +129,42 @@ def check_out(
 
 
 def run_job(
-    run: Run[S, F],
+    run: JobRun[S, F],
     out: str,
-    each: Each,
-    settings: Settings = NO_SETTINGS,
+    each: Engine,
+    fs_options: FilesystemOptions = NO_OPTIONS,
     say: Callable[[str], None] = lambda _: None,
 ) -> F:
-    """Run a job and return what it found; the tables are in ``out`` then. ``settings`` are those of filesystems.
+    """Run a job and return what it found; the tables are in ``out`` then. ``fs_options`` are those of filesystems.
 
     ``say`` is called with a sentence about each partition that had to be read from its start again. Raises
     ``JobPathError`` for a place that holds something else, and ``OSError``.
     """
     job = run.job
-    appends = check_out(out, run.inputs, job.name, job.options, settings)
-    place = Place.of(out, settings)
+    appends = find_earlier_run(out, run.inputs, job.name, job.options, fs_options)
+    place = OutputDirectory.of(out, fs_options)
     place.begin()
-    task = Task(run=uuid4().hex, place=place, reading=job.reading, appends=appends)
+    task = TaskSpec(run=uuid4().hex, place=place, reading=job.reading, resumes=appends)
     done = sorted(each(partial(run_partition, task), run.logs), key=lambda one: (one.topic, one.number))
     for one in done:
-        if one.again:
-            say(f"{one.topic}-{one.number} was read from its start again: {one.again}")
+        if one.reread_reason:
+            say(f"{one.topic}-{one.number} was read from its start again: {one.reread_reason}")
     summaries = [one.summary for one in done]
-    found = job.found(summaries, place.new)
-    place.new.write(json.dumps(_identity(run.inputs, job.name, job.options)).encode(), STATE, _JOB)
+    found = job.combine(summaries, place.staging)
+    place.staging.write(json.dumps(_identity(run.inputs, job.name, job.options)).encode(), STATE, _JOB)
     _put(job, place, summaries, [one.attempt for one in done])
     return found
 
 
-def _put(job: Job[S, F], place: Place, summaries: Sequence[S], attempts: Sequence[str]) -> None:
+def _put(job: Job[S, F], place: OutputDirectory, summaries: Sequence[S], attempts: Sequence[str]) -> None:
     """Put the tables into their places. One without a row has a file, too, which has the columns."""
     written, extended = place.written(attempts), dict[str, set[str]]()
     for name, table in job.tables.items():
-        there = set(place.inside(name).files())
-        replaced = set(job.grown[name](place, summaries)) if name in job.grown else there
+        there = set(place.subdirectory(name).files())
+        replaced = set(job.appended_tables[name](place, summaries)) if name in job.appended_tables else there
         if name not in written and not there - replaced:
-            place.new.writer(table.schema, name, _NOTHING).close()
-        if name in job.grown:
+            place.staging.writer(table.schema, name, _NOTHING).close()
+        if name in job.appended_tables:
             extended[name] = replaced
     place.publish([name for name in (*job.tables, STATE) if name not in extended], extended, attempts)
 
@@ -165,9 +174,9 @@ def _identity(inputs: Sequence[str], name: str, options: Mapping[str, object]) -
     return {"job": name, "inputs": sorted(paths), **options}
 
 
-def _identity_in(place: Place) -> dict[str, object] | None:
+def _identity_in(place: OutputDirectory) -> dict[str, object] | None:
     # A run that was killed while it put its tables in place has left its state where it was written.
-    content = place.read(STATE, _JOB) or (place.new.read(STATE, _JOB) if place.plan() is not None else None)
+    content = place.read(STATE, _JOB) or (place.staging.read(STATE, _JOB) if place.plan() is not None else None)
     try:
         found = json.loads(content or b"")
     except ValueError:

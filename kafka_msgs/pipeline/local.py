@@ -11,9 +11,9 @@ from pathlib import Path
 
 from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.directories import ends_of, partitions_in, topic_names
+from kafka_msgs.offline.directories import end_offsets_of, partitions_in, topic_names
 from kafka_msgs.offline.times import LocalTimes
-from kafka_msgs.pipeline.logs import Log, local_segment
+from kafka_msgs.pipeline.logs import PartitionInput, local_segment
 
 __all__ = ["LocalInputs"]
 
@@ -29,37 +29,37 @@ class LocalInputs:
         for each in paths:
             if "://" in each:
                 raise JobPathError(path=each, reason="the local engine reads directories of this machine only")
-        self.named = tuple(paths)
+        self.paths = tuple(paths)
         self._partitions = partitions_in(map(Path, paths))
 
-    def logs(self, topic: str | None = None) -> tuple[Log, ...]:
+    def logs(self, topic: str | None = None) -> tuple[PartitionInput, ...]:
         """Return the partitions, or those of a topic; raises ``JobPathError`` if there is none, and ``OSError``."""
         found = tuple(_log(each) for each in self._partitions if topic in (None, each.topic))
         if not found:
-            raise JobPathError(path=", ".join(self.named), reason=f"there is no partition of {topic} in it")
+            raise JobPathError(path=", ".join(self.paths), reason=f"there is no partition of {topic} in it")
         return found
 
-    def places(self) -> dict[tuple[str, int], Partition]:
+    def local_partitions(self) -> dict[tuple[str, int], Partition]:
         """Return the partitions."""
-        return {(each.topic, each.number): each for each in self._partitions}
+        return {(each.topic, each.partition): each for each in self._partitions}
 
     def times(self) -> dict[tuple[str, int], LocalTimes]:
         """Return the logs, to be asked for times."""
-        return {place: LocalTimes(each) for place, each in self.places().items()}
+        return {place: LocalTimes(each) for place, each in self.local_partitions().items()}
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the offsets after the last records, where they are known."""
-        return ends_of(self._partitions)
+        return end_offsets_of(self._partitions)
 
     def names(self) -> Mapping[str, str]:
         """Return the names of topics by their ids, where these are known."""
         return {str(topic_id): name for topic_id, name in topic_names(self._partitions).items()}
 
 
-def _log(partition: Partition) -> Log:
+def _log(partition: Partition) -> PartitionInput:
     segments = tuple(local_segment(segment.path) for segment in partition.segments)
     read_id = partial(_topic_id, partition)
-    return Log(topic=partition.topic, number=partition.number, topic_id=read_id, segments=segments)
+    return PartitionInput(topic=partition.topic, number=partition.partition, topic_id=read_id, segments=segments)
 
 
 def _topic_id(partition: Partition) -> str | None:

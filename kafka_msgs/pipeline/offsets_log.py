@@ -18,22 +18,31 @@ from kafka_msgs.pipeline.answers import (
     OFFSETS,
     PENDING,
     PROBLEMS,
-    Ends,
+    EndOffsets,
+    committed_offsets,
     described_groups,
-    offsets_of,
-    pending_of,
+    pending_offsets,
     with_first_commits,
 )
 from kafka_msgs.pipeline.commits import classify
-from kafka_msgs.pipeline.counters import HOURS, Counters
+from kafka_msgs.pipeline.counters import HOURS, CommitCounters
 from kafka_msgs.pipeline.history import HISTORY_TABLE, HistoryWriter, directory_of
-from kafka_msgs.pipeline.logs import Log, LogSegment
-from kafka_msgs.pipeline.output import Place, write_table
-from kafka_msgs.pipeline.partition import SHOWN, Kept, Problems, Reading
-from kafka_msgs.pipeline.state import State
-from kafka_msgs.pipeline.survivors import ROWS, Survivors, rows_since
+from kafka_msgs.pipeline.logs import PartitionInput, SegmentInput
+from kafka_msgs.pipeline.output import OutputDirectory, write_table
+from kafka_msgs.pipeline.partition import REPORT_ROWS, CheckpointData, Problems, ReadSpec
+from kafka_msgs.pipeline.state import Checkpoint
+from kafka_msgs.pipeline.survivors import ROWS, LiveRecords, rows_since
 
-__all__ = ["LOOKED_AT", "OWN_GROUPS", "SHOWN", "Summary", "best_of", "damage_of", "reading_of", "with_number"]
+__all__ = [
+    "LOOKED_AT",
+    "OWN_GROUPS",
+    "REPORT_ROWS",
+    "GroupOffsetsSummary",
+    "damage_of",
+    "reading_of",
+    "top_rows",
+    "with_number",
+]
 
 LOOKED_AT: Final = 10_000
 """How many offsets are kept for it, those with the largest lags: their groups are summed up, too."""
@@ -51,7 +60,7 @@ _BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartiti
 
 
 @frozen(kw_only=True)
-class Summary:
+class GroupOffsetsSummary:
     """What the report needs of a partition, and how much of it was read anew: all, or what was added."""
 
     number: int
@@ -66,9 +75,9 @@ class Summary:
     problems: pa.Table
 
 
-def reading_of(ends: Ends, *, history: bool = False) -> Reading[Summary]:
+def reading_of(ends: EndOffsets, *, history: bool = False) -> ReadSpec[GroupOffsetsSummary]:
     """Return how partitions are read: with the ends of all, for lags, and with the history, or without it."""
-    return Reading(
+    return ReadSpec(
         start=partial(_OffsetsWork, ends, history),
         tables={"rows": ROWS, "hours": HOURS},
         problems=PROBLEMS,
@@ -76,12 +85,12 @@ def reading_of(ends: Ends, *, history: bool = False) -> Reading[Summary]:
     )
 
 
-def damage_of(log: Log, fault: LogFileError) -> dict[str, Any]:
+def damage_of(log: PartitionInput, fault: LogFileError) -> dict[str, Any]:
     """Return the row of a part of a file that cannot be read."""
     return {"logPartition": log.number, "logOffset": None, "file": fault.file, "problem": str(fault)}
 
 
-def with_number(problems: pa.Table, log: Log) -> pa.Table:
+def with_number(problems: pa.Table, log: PartitionInput) -> pa.Table:
     """Return problems with records of a partition, with its number."""
     numbers = pa.repeat(pa.scalar(log.number, pa.int32()), problems.num_rows)
     return problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
@@ -90,21 +99,23 @@ def with_number(problems: pa.Table, log: Log) -> pa.Table:
 class _OffsetsWork:
     """What becomes of the records of one partition."""
 
-    def __init__(self, ends: Ends, history: bool, place: Place, log: Log, earlier: State | None) -> None:
+    def __init__(
+        self, ends: EndOffsets, history: bool, place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None
+    ) -> None:
         self._log = log
         self._ends = ends
-        self._new = place.new
+        self._new = place.staging
         self._from_start = earlier is None
         if earlier is None:
-            self._counters, self._survivors = Counters(), Survivors()
+            self._counters, self._survivors = CommitCounters(), LiveRecords()
         else:
-            self._counters = Counters(dict(earlier.numbers), earlier.tables["hours"])
-            self._survivors = Survivors(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
+            self._counters = CommitCounters(dict(earlier.numbers), earlier.tables["hours"])
+            self._survivors = LiveRecords(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
         start = 0 if earlier is None else earlier.tip.offset + 1
         before = None if earlier is None else place
-        self._history = HistoryWriter(place.new, log.number, start, before) if history else None
+        self._history = HistoryWriter(place.staging, log.number, start, before) if history else None
 
-    def add(self, records: pa.RecordBatch, segment: LogSegment) -> pa.Table:
+    def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
         """Take the next records; return those that are problems."""
         found = classify(records, segment.name)
         self._survivors.add(found.rows)
@@ -113,27 +124,27 @@ class _OffsetsWork:
             self._history.add(found, segment.name)
         return with_number(found.problems, self._log)
 
-    def finish(self) -> Kept:
+    def finish(self) -> CheckpointData:
         """Return what is kept, after the last record."""
         rows = self._survivors.finish()
         self._counters.count("committed", self._survivors.committed)
         self._counters.count("aborted", self._survivors.aborted)
         if self._history is not None:
             self._history.finish()
-        return Kept(self._counters.facts(), {"rows": rows, "hours": self._counters.hours})
+        return CheckpointData(self._counters.facts(), {"rows": rows, "hours": self._counters.hours})
 
     def discard(self) -> None:
         """Delete the history that was written."""
-        self._new.inside(HISTORY_TABLE, directory_of(self._log.number)).clear()
+        self._new.subdirectory(HISTORY_TABLE, directory_of(self._log.number)).clear()
 
-    def summary(self, problems: Problems) -> Summary:
+    def summary(self, problems: Problems) -> GroupOffsetsSummary:
         """Write offsets and what waits, and return what the report needs."""
-        survivors, number, name = self._survivors.kept, self._log.number, self._log.name
-        offsets, pending = _Offsets(), _Best(PENDING, _BY_KEY)
-        batches = offsets.seen(offsets_of(survivors, number, self._ends))
+        survivors, number, name = self._survivors.rows, self._log.number, self._log.name
+        offsets, pending = _Offsets(), _TopRows(PENDING, _BY_KEY)
+        batches = offsets.seen(committed_offsets(survivors, number, self._ends))
         written = write_table("offsets", batches, OFFSETS, self._new, name)
-        waiting = write_table("pending", pending.seen(pending_of(survivors, number)), PENDING, self._new, name)
-        return Summary(
+        waiting = write_table("pending", pending.seen(pending_offsets(survivors, number)), PENDING, self._new, name)
+        return GroupOffsetsSummary(
             number=number,
             from_start=self._from_start,
             rows={"offsets": written, "pending": waiting, "problems": problems.count},
@@ -148,12 +159,12 @@ class _OffsetsWork:
 
 
 @define
-class _Best:
+class _TopRows:
     """The first rows of a table in some order, picked while it passes by; they are not sorted."""
 
     schema: pa.Schema
     order: Sequence[tuple[str, str]]
-    most: int = SHOWN
+    most: int = REPORT_ROWS
     rows: pa.Table = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -165,13 +176,13 @@ class _Best:
             yield batch
 
 
-def best_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int = SHOWN) -> pa.Table:
+def top_rows(rows: pa.Table, order: Sequence[tuple[str, str]], most: int = REPORT_ROWS) -> pa.Table:
     """Return the first rows in an order, at most as many as are given."""
     return _first_of(rows, order, most).sort_by(order)
 
 
 def _first_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int) -> pa.Table:
-    """Return the same rows as ``best_of``, in any order."""
+    """Return the same rows as ``top_rows``, in any order."""
     return rows.take(pc.select_k_unstable(rows, most, sort_keys=order)) if rows.num_rows > most else rows
 
 
@@ -179,7 +190,7 @@ class _Offsets:
     """The largest lags, and the sums by group, of offsets that pass by."""
 
     def __init__(self) -> None:
-        self.worst = _Best(OFFSETS, _WORST, LOOKED_AT)
+        self.worst = _TopRows(OFFSETS, _WORST, LOOKED_AT)
         self._sums: list[pa.Table] = []
 
     def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -12,15 +12,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.offline.times import LogTimes, with_log_times
+from kafka_msgs.offline.times import LogTimestamps, with_log_times
 from kafka_msgs.pipeline.counters import HOURS, SHOWN_HOURS
-from kafka_msgs.pipeline.group_offsets import Found
-from kafka_msgs.pipeline.offsets_log import LOOKED_AT, best_of
-from kafka_msgs.pipeline.partition import SHOWN
-from kafka_msgs.report import Bars, Part, Report, Section, Table, by_hour, report_of
+from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult
+from kafka_msgs.pipeline.offsets_log import LOOKED_AT, top_rows
+from kafka_msgs.pipeline.partition import REPORT_ROWS
+from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.lag import lag_part
 
-__all__ = ["offsets_report"]
+__all__ = ["group_offsets_report"]
 
 _SHOWN_GROUPS: Final = 20
 _SHOWN_LINES: Final = 6
@@ -40,14 +40,14 @@ _LAGS: Final = [
 _PENDING: Final = ("group", "topic", "topicPartition", "producerId", "committedOffset")
 
 
-def offsets_report(found: Found, places: Mapping[tuple[str, int], LogTimes]) -> Report:
+def group_offsets_report(found: GroupOffsetsResult, places: Mapping[tuple[str, int], LogTimestamps]) -> Report:
     """Return the report about a run; times are looked up in the logs of ``places``. Raises ``OSError``."""
-    by_lag = best_of(found.groups, _BY_LAG)
-    worst = best_of(pa.concat_tables([each.worst for each in found.summaries]), _WORST, LOOKED_AT)
-    pending = best_of(pa.concat_tables([each.pending for each in found.summaries]), _BY_KEY)
-    problems = pa.concat_tables([each.problems for each in found.summaries]).slice(0, SHOWN)
-    largest = _described(worst.slice(0, SHOWN), found)
-    sections: list[Section | Part] = [
+    by_lag = top_rows(found.groups, _BY_LAG)
+    worst = top_rows(pa.concat_tables([each.worst for each in found.summaries]), _WORST, LOOKED_AT)
+    pending = top_rows(pa.concat_tables([each.pending for each in found.summaries]), _BY_KEY)
+    problems = pa.concat_tables([each.problems for each in found.summaries]).slice(0, REPORT_ROWS)
+    largest = _described(worst.slice(0, REPORT_ROWS), found)
+    sections: list[Section | ReportPart] = [
         _table("Groups", _GROUPS, map(_with_time, by_lag.to_pylist()), found.groups.num_rows),
         *_lag_plot(by_lag),
         lag_part(*with_log_times(worst.select(_LAGS).to_pylist(), places), total=_count(found, "offsets")),
@@ -65,7 +65,7 @@ def _table(title: str, columns: Sequence[str], rows: Any, total: int) -> Table:
     return Table(title, tuple(columns), shown, total=total)
 
 
-def _count(found: Found, table: str) -> int:
+def _count(found: GroupOffsetsResult, table: str) -> int:
     return sum(each.rows[table] for each in found.summaries)
 
 
@@ -81,7 +81,7 @@ def _text(milliseconds: int) -> str | None:
         return None
 
 
-def _described(worst: pa.Table, found: Found) -> list[dict[str, Any]]:
+def _described(worst: pa.Table, found: GroupOffsetsResult) -> list[dict[str, Any]]:
     """Return offsets with kind and state of their groups."""
     names = pc.unique(worst["group"])
     known = found.groups.filter(pc.is_in(found.groups["group"], names)).select(["group", "kind", "state"])
@@ -94,13 +94,13 @@ def _lag_plot(by_lag: pa.Table) -> list[Section]:
     labels = [f"{row['group']} ({row['kind']}, {row['state']})" for row in rows]
     series = {"lag": [row["lag"] for row in rows]}
     note = f"the {_SHOWN_GROUPS} groups with the largest lags" if len(rows) == _SHOWN_GROUPS else ""
-    plot = Bars(
+    plot = BarPlot(
         title="Lag of each group", file="lag.svg", labels=labels, series=series, unit="lag in records", note=note
     )
     return [plot] if rows else []
 
 
-def _hours_plot(found: Found) -> list[Section]:
+def _hours_plot(found: GroupOffsetsResult) -> list[Section]:
     """Commits an hour of the groups that commit most; the latest hours only, so that the plot stays small."""
     hours = pa.concat_tables([HOURS.empty_table(), *(each.hours for each in found.summaries)])
     busiest = hours.group_by("group").aggregate([("commits", "sum")])
@@ -116,7 +116,7 @@ def _hours_plot(found: Found) -> list[Section]:
     return [by_hour("Commits an hour", "commits.svg", "commits an hour", names, counts)]
 
 
-def _counted(found: Found) -> list[dict[str, Any]]:
+def _counted(found: GroupOffsetsResult) -> list[dict[str, Any]]:
     """Return how many records there were of each sort, and how the transactions of commits ended."""
     sums: dict[str, int] = {}
     for each in found.summaries:

@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 from attrs import frozen
 from pyarrow import fs
 
-from kafka_msgs.filesystems.copying import place_of
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
+from kafka_msgs.filesystems.copying import resolve_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
 
-__all__ = ["Place", "Plan", "TableForm", "write_by", "write_table"]
+__all__ = ["OutputDirectory", "PublishPlan", "TableSpec", "write_partitioned", "write_table"]
 
 _NEW: Final = "_new"
 _OLD: Final = "_old"
@@ -38,26 +38,26 @@ _REPEATED: Final = frozenset(
 _DIFFERENCES: Final = (pa.int64(), pa.timestamp("us", tz="UTC"))
 """Types whose values are kept as differences, where they do not repeat: offsets and times."""
 
-Plan: TypeAlias = dict[str, dict[str, Any]]
+PublishPlan: TypeAlias = dict[str, dict[str, Any]]
 """By table: whether it replaces the one that is there, where its new files are, and which files are deleted."""
 
 
 @frozen
-class TableForm:
+class TableSpec:
     """What a table is: its columns, and what formats other than Parquet do with it.
 
-    ``keys`` are columns that no two rows have in common and that are never null. Rows lie apart by the columns ``by``,
-    and by the day of the ``time``.
+    ``keys`` are columns that no two rows have in common and that are never null. Rows lie apart by the columns
+    ``partition_by``, and by the day of the ``time``.
     """
 
     schema: pa.Schema
     keys: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
     time: str = ""
 
 
 @frozen
-class Place:
+class OutputDirectory:
     """A directory of a filesystem. It can be sent to other processes."""
 
     filesystem: Any
@@ -66,32 +66,32 @@ class Place:
     """The attempt of a task that writes here, if it is one: it has a directory of its own."""
 
     @classmethod
-    def of(cls, out: str, settings: Settings = NO_SETTINGS) -> Place:
+    def of(cls, out: str, fs_options: FilesystemOptions = NO_OPTIONS) -> OutputDirectory:
         """Return the place that a path or a URI names; raises ``JobPathError`` for a filesystem that is not known."""
         if "://" not in out:
             return cls(fs.LocalFileSystem(), str(Path(out).absolute()))
-        filesystem, path = place_of(out, settings)
+        filesystem, path = resolve_uri(out, fs_options)
         return cls(filesystem, path.rstrip("/"))
 
-    def at(self, *names: str) -> str:
+    def path_of(self, *names: str) -> str:
         """Return the path of something in this place."""
         return "/".join((self.path, *names))
 
-    def inside(self, *names: str) -> Place:
+    def subdirectory(self, *names: str) -> OutputDirectory:
         """Return a directory in this place."""
-        return Place(self.filesystem, self.at(*names))
+        return OutputDirectory(self.filesystem, self.path_of(*names))
 
     @property
-    def new(self) -> Place:
+    def staging(self) -> OutputDirectory:
         """The directory in which a run writes, or an attempt of a task."""
-        return self.inside(_NEW, self.attempt) if self.attempt else self.inside(_NEW)
+        return self.subdirectory(_NEW, self.attempt) if self.attempt else self.subdirectory(_NEW)
 
     def names(self) -> list[str]:
         """Return the names of what is in this directory, none if it does not exist."""
         found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
         return sorted(info.base_name for info in found)
 
-    def is_unused(self) -> bool:
+    def is_empty(self) -> bool:
         """Return whether nothing is here but what a first run left that did not come to its end."""
         return self.plan() is None and not set(self.names()) - {_NEW, _OLD}
 
@@ -103,22 +103,22 @@ class Place:
     def read(self, *names: str) -> bytes | None:
         """Return the content of a small file, None if it is not there."""
         try:
-            with self.filesystem.open_input_stream(self.at(*names)) as file:
+            with self.filesystem.open_input_stream(self.path_of(*names)) as file:
                 return bytes(file.read())
         except FileNotFoundError:
             return None
 
     def write(self, content: bytes, *names: str) -> None:
         """Write a small file, and the directories that it is in."""
-        self.filesystem.create_dir(self.at(*names[:-1]) if names[:-1] else self.path, recursive=True)
-        with self.filesystem.open_output_stream(self.at(*names)) as file:
+        self.filesystem.create_dir(self.path_of(*names[:-1]) if names[:-1] else self.path, recursive=True)
+        with self.filesystem.open_output_stream(self.path_of(*names)) as file:
             file.write(content)
 
     def writer(self, schema: pa.Schema, *names: str) -> pq.ParquetWriter:
         """Return a writer of a Parquet file, whose directories are made."""
-        self.filesystem.create_dir(self.at(*names[:-1]), recursive=True)
+        self.filesystem.create_dir(self.path_of(*names[:-1]), recursive=True)
         return pq.ParquetWriter(
-            self.at(*names),
+            self.path_of(*names),
             schema,
             filesystem=self.filesystem,
             compression="zstd",
@@ -128,8 +128,8 @@ class Place:
 
     def remove(self, *names: str) -> None:
         """Delete a file, if it exists."""
-        if self.filesystem.get_file_info(self.at(*names)).type == fs.FileType.File:
-            self.filesystem.delete_file(self.at(*names))
+        if self.filesystem.get_file_info(self.path_of(*names)).type == fs.FileType.File:
+            self.filesystem.delete_file(self.path_of(*names))
 
     def clear(self) -> None:
         """Delete this directory and all in it, if it exists."""
@@ -143,17 +143,17 @@ class Place:
             self._carry_out(plan)
         self._clean()
 
-    def plan(self) -> Plan | None:
+    def plan(self) -> PublishPlan | None:
         """Return the plan that a run has left, None without one."""
         try:
-            found: Plan = json.loads(self.new.read(_PLAN) or b"")
+            found: PublishPlan = json.loads(self.staging.read(_PLAN) or b"")
         except ValueError:
             return None
         return found
 
     def written(self, attempts: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return the new files by table, each by its path in the table; those of a task are in its directory."""
-        return _by_table(self.new.files(), set(attempts))
+        return _by_table(self.staging.files(), set(attempts))
 
     def publish(self, replaced: Iterable[str], extended: Mapping[str, Iterable[str]], attempts: Iterable[str]) -> None:
         """Put all tables in their places.
@@ -163,25 +163,25 @@ class Place:
         others have written is deleted.
         """
         new = self.written(attempts)
-        plan: Plan = {name: {"whole": True, "deleted": self.inside(name).files()} for name in replaced}
+        plan: PublishPlan = {name: {"whole": True, "deleted": self.subdirectory(name).files()} for name in replaced}
         plan |= {name: {"whole": False, "deleted": list(files)} for name, files in extended.items()}
         for name, each in plan.items():
             each["new"] = new.get(name, {})
             each["deleted"] = sorted(set(each["deleted"]) - each["new"].keys())
-        self.new.write(json.dumps(plan).encode(), _PLAN)
+        self.staging.write(json.dumps(plan).encode(), _PLAN)
         self._carry_out(plan)
         self._clean()
 
-    def _carry_out(self, plan: Plan) -> None:
+    def _carry_out(self, plan: PublishPlan) -> None:
         """Do what is left of a plan: each step can be done again."""
-        left = set(self.new.files())
+        left = set(self.staging.files())
         for name, each in plan.items():
             swapped = each["whole"] and isinstance(self.filesystem, fs.LocalFileSystem)
-            table = (self.new if swapped else self).inside(name)
+            table = (self.staging if swapped else self).subdirectory(name)
             for file, source in each["new"].items():
-                if source in left and self.new.at(source) != table.at(file):
-                    self.filesystem.create_dir(table.at(file).rpartition("/")[0], recursive=True)
-                    _move(self.filesystem, self.new.at(source), table.at(file))
+                if source in left and self.staging.path_of(source) != table.path_of(file):
+                    self.filesystem.create_dir(table.path_of(file).rpartition("/")[0], recursive=True)
+                    _move(self.filesystem, self.staging.path_of(source), table.path_of(file))
             if swapped:
                 self._swap(name)
             else:
@@ -189,19 +189,19 @@ class Place:
                     table.remove(file)
 
     def _swap(self, name: str) -> None:
-        new, table, old = self.new.inside(name), self.inside(name), self.inside(_OLD, name)
+        new, table, old = self.staging.subdirectory(name), self.subdirectory(name), self.subdirectory(_OLD, name)
         if not new.files():
             return
         if table.files():
             old.clear()
-            self.filesystem.create_dir(self.at(_OLD), recursive=True)
+            self.filesystem.create_dir(self.path_of(_OLD), recursive=True)
             self.filesystem.move(table.path, old.path)
         table.clear()
         self.filesystem.move(new.path, table.path)
 
     def _clean(self) -> None:
-        self.new.clear()
-        self.inside(_OLD).clear()
+        self.staging.clear()
+        self.subdirectory(_OLD).clear()
 
 
 def _encodings(schema: pa.Schema) -> dict[str, str]:
@@ -229,7 +229,9 @@ def _move(filesystem: Any, old: str, new: str) -> None:
         filesystem.delete_file(old)
 
 
-def write_table(name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: Place, part: str) -> int:
+def write_table(
+    name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: OutputDirectory, part: str
+) -> int:
     """Write rows as one part of a table, a Parquet file named ``part`` in a directory; return how many there are.
 
     ``part`` may have directories in front, such as ``kind=classic/0``. Nothing is written where there are no rows.
@@ -247,7 +249,7 @@ def write_table(name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema,
     return rows
 
 
-def write_by(column: str, name: str, rows: pa.Table, place: Place, part: str) -> None:
+def write_partitioned(column: str, name: str, rows: pa.Table, place: OutputDirectory, part: str) -> None:
     """Write rows as one part of a table that lies apart by a column of text, in a directory for each of its values."""
     for value in pc.unique(rows[column]).to_pylist():
         found = rows.filter(pc.equal(rows[column], value)).drop_columns(column)

@@ -1,7 +1,7 @@
 """One partition from its files to its part of every table: the work of one task, whatever the job.
 
 Owns the order of things: what an earlier run kept, what is new in the log, the problems, and what is kept for the next
-run. What becomes of records is left to the job, as a ``Work``. Engines decide where this runs.
+run. What becomes of records is left to the job, as a ``PartitionProcessor``. Engines decide where this runs.
 """
 
 from __future__ import annotations
@@ -15,22 +15,32 @@ from attrs import define, evolve, field, frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.offline.directories import Progress
-from kafka_msgs.pipeline.logs import Log, LogReader, LogSegment, RewrittenError
-from kafka_msgs.pipeline.output import Place
-from kafka_msgs.pipeline.state import State, earlier_problems, load_state, problems_file, save_state
+from kafka_msgs.pipeline.logs import LogRewrittenError, PartitionInput, PartitionReader, SegmentInput
+from kafka_msgs.pipeline.output import OutputDirectory
+from kafka_msgs.pipeline.state import Checkpoint, earlier_problems, load_checkpoint, problems_file, save_checkpoint
 
-__all__ = ["PROBLEMS_TABLE", "SHOWN", "Done", "Kept", "Problems", "Reading", "Task", "Work", "run_partition"]
+__all__ = [
+    "PROBLEMS_TABLE",
+    "REPORT_ROWS",
+    "CheckpointData",
+    "PartitionProcessor",
+    "Problems",
+    "ReadSpec",
+    "TaskResult",
+    "TaskSpec",
+    "run_partition",
+]
 
 S = TypeVar("S")
 SummaryT = TypeVar("SummaryT", covariant=True)
 
 PROBLEMS_TABLE: Final = "problems"
-SHOWN: Final = 50
+REPORT_ROWS: Final = 50
 """How many rows of a table are kept for the report."""
 
 
 @frozen
-class Kept:
+class CheckpointData:
     """What a job keeps of a partition for the next run."""
 
     numbers: Mapping[str, int]
@@ -55,16 +65,16 @@ class Problems:
     def add(self, found: pa.Table) -> None:
         """Count some more."""
         self.count += found.num_rows
-        self.first = pa.concat_tables([self.first, found.slice(0, max(SHOWN - self.first.num_rows, 0))])
+        self.first = pa.concat_tables([self.first, found.slice(0, max(REPORT_ROWS - self.first.num_rows, 0))])
 
 
-class Work(Protocol[SummaryT]):
+class PartitionProcessor(Protocol[SummaryT]):
     """What a job makes of the records of one partition. It writes into ``new`` of the place that it was given."""
 
-    def add(self, records: pa.RecordBatch, segment: LogSegment) -> pa.Table:
+    def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
         """Take the next records; return those that are problems."""
 
-    def finish(self) -> Kept:
+    def finish(self) -> CheckpointData:
         """Return what is kept, after the last record."""
 
     def summary(self, problems: Problems) -> SummaryT:
@@ -75,37 +85,37 @@ class Work(Protocol[SummaryT]):
 
 
 @frozen(kw_only=True)
-class Reading(Generic[S]):
+class ReadSpec(Generic[S]):
     """How a job reads a partition.
 
     ``start`` gives the work: where it writes, which partition it is, and what the earlier run kept. ``tables`` are
-    those of ``Kept``. ``columns`` of records are wanted beside ``logs.RECORD_COLUMNS``. ``damage`` gives the row of a
-    part of a file that cannot be read, with the columns of ``problems``. With ``exact`` an earlier run is of use only
-    where nothing that was read was rewritten.
+    those of ``CheckpointData``. ``columns`` of records are wanted beside ``logs.RECORD_COLUMNS``. ``damage`` gives the
+    row of a part of a file that cannot be read, with the columns of ``problems``. With ``exact`` an earlier run is of
+    use only where nothing that was read was rewritten.
     """
 
-    start: Callable[[Place, Log, State | None], Work[S]]
+    start: Callable[[OutputDirectory, PartitionInput, Checkpoint | None], PartitionProcessor[S]]
     tables: Mapping[str, pa.Schema]
     problems: pa.Schema
-    damage: Callable[[Log, LogFileError], Mapping[str, Any]]
+    damage: Callable[[PartitionInput, LogFileError], Mapping[str, Any]]
     columns: tuple[str, ...] = ()
     exact: bool = False
 
 
 @frozen(kw_only=True)
-class Task(Generic[S]):
+class TaskSpec(Generic[S]):
     """What all partitions of a run share: its name, where it writes, how it reads, and whether the place holds an
     earlier run.
     """
 
     run: str
-    place: Place
-    reading: Reading[S]
-    appends: bool = False
+    place: OutputDirectory
+    reading: ReadSpec[S]
+    resumes: bool = False
 
 
 @frozen(kw_only=True)
-class Done(Generic[S]):
+class TaskResult(Generic[S]):
     """What a task found; ``again`` says why a partition was read from its start that an earlier run had read.
 
     ``attempt`` names the directory below ``_new`` in which its files are.
@@ -114,11 +124,11 @@ class Done(Generic[S]):
     topic: str
     number: int
     attempt: str
-    again: str | None
+    reread_reason: str | None
     summary: S
 
 
-def run_partition(task: Task[S], log: Log, progress: Progress | None = None) -> Done[S]:
+def run_partition(task: TaskSpec[S], log: PartitionInput, progress: Progress | None = None) -> TaskResult[S]:
     """Read what is new in a partition, write its parts of the tables and its state, and return its summary.
 
     Raises ``OSError``.
@@ -128,20 +138,22 @@ def run_partition(task: Task[S], log: Log, progress: Progress | None = None) -> 
     task = evolve(task, place=evolve(task.place, attempt=attempt))
     again, topic_id = None, log.topic_id()
     try:
-        earlier = load_state(task.place, log.name, task.reading.tables) if task.appends else None
+        earlier = load_checkpoint(task.place, log.name, task.reading.tables) if task.resumes else None
         if earlier is not None:
             earlier.check(log, topic_id, exact=task.reading.exact)
-        summary = _Pass(task, log, topic_id, earlier).run(progress)
-    except RewrittenError as difference:
+        summary = _PartitionPass(task, log, topic_id, earlier).run(progress)
+    except LogRewrittenError as difference:
         again = str(difference)
-        summary = _Pass(task, log, topic_id, None).run(progress)
-    return Done(topic=log.topic, number=log.number, attempt=attempt, again=again, summary=summary)
+        summary = _PartitionPass(task, log, topic_id, None).run(progress)
+    return TaskResult(topic=log.topic, number=log.number, attempt=attempt, reread_reason=again, summary=summary)
 
 
-class _Pass(Generic[S]):
+class _PartitionPass(Generic[S]):
     """One pass over a log, from the tip of ``earlier`` on, or from its start."""
 
-    def __init__(self, task: Task[S], log: Log, topic_id: str | None, earlier: State | None) -> None:
+    def __init__(
+        self, task: TaskSpec[S], log: PartitionInput, topic_id: str | None, earlier: Checkpoint | None
+    ) -> None:
         self._task = task
         self._log = log
         self._topic_id = topic_id
@@ -153,10 +165,10 @@ class _Pass(Generic[S]):
 
     def run(self, progress: Progress | None) -> S:
         tip = None if self._earlier is None else self._earlier.tip
-        reader = LogReader(self._log.segments, tip, progress, columns=self._reading.columns)
+        reader = PartitionReader(self._log.segments, tip, progress, columns=self._reading.columns)
         try:
             self._read(reader)
-        except RewrittenError:
+        except LogRewrittenError:
             self._discard()
             raise
         finally:
@@ -165,7 +177,7 @@ class _Pass(Generic[S]):
         self._save(reader, self._work.finish())
         return self._work.summary(self._problems)
 
-    def _read(self, reader: LogReader) -> None:
+    def _read(self, reader: PartitionReader) -> None:
         place, name = self._task.place, self._log.name
         if self._earlier is not None:
             for found in earlier_problems(place, name, self._earlier, self._reading.problems):
@@ -183,7 +195,7 @@ class _Pass(Generic[S]):
         if not found.num_rows:
             return
         if not self._writers:
-            self._writers = [self._task.place.new.writer(self._reading.problems, *path) for path in self._files()]
+            self._writers = [self._task.place.staging.writer(self._reading.problems, *path) for path in self._files()]
         for writer in self._writers:
             writer.write_table(found)
         self._problems.add(found)
@@ -196,13 +208,13 @@ class _Pass(Generic[S]):
             writer.close()
         self._writers = []
         for path in self._files():
-            self._task.place.new.remove(*path)
+            self._task.place.staging.remove(*path)
         self._work.discard()
 
-    def _save(self, reader: LogReader, kept: Kept) -> None:
+    def _save(self, reader: PartitionReader, kept: CheckpointData) -> None:
         if reader.tip is None:
             return
-        state = State(
+        state = Checkpoint(
             run=self._task.run,
             topic_id=self._topic_id,
             tip=reader.tip,
@@ -212,4 +224,4 @@ class _Pass(Generic[S]):
             numbers=kept.numbers,
             tables=kept.tables,
         )
-        save_state(state, self._task.place.new, self._log.name)
+        save_checkpoint(state, self._task.place.staging, self._log.name)

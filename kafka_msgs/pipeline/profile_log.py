@@ -14,24 +14,24 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.pipeline.batch_log import BatchLog, directory_of
+from kafka_msgs.pipeline.batch_log import BatchTableWriter, directory_of
 from kafka_msgs.pipeline.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
 from kafka_msgs.pipeline.counters import SHOWN_HOURS
 from kafka_msgs.pipeline.figures import (
     FIGURES,
     PRODUCERS,
     SUMMED,
-    Figures,
+    HourlyStats,
     by_codec,
     by_segment,
     late_at,
-    of_segments,
     profile_of,
+    rows_of_segments,
 )
-from kafka_msgs.pipeline.logs import Log, LogSegment
-from kafka_msgs.pipeline.output import Place, write_table
-from kafka_msgs.pipeline.partition import SHOWN, Kept, Problems, Reading
-from kafka_msgs.pipeline.state import State
+from kafka_msgs.pipeline.logs import PartitionInput, SegmentInput
+from kafka_msgs.pipeline.output import OutputDirectory, write_table
+from kafka_msgs.pipeline.partition import REPORT_ROWS, CheckpointData, Problems, ReadSpec
+from kafka_msgs.pipeline.state import Checkpoint
 
 __all__ = ["PROBLEMS", "PROFILE_TABLE", "READING", "ProfileSummary"]
 
@@ -79,7 +79,7 @@ class ProfileSummary:
         return self.start == 0
 
 
-def _damage(log: Log, fault: LogFileError) -> Mapping[str, Any]:
+def _damage(log: PartitionInput, fault: LogFileError) -> Mapping[str, Any]:
     return {
         "topic": log.topic,
         "partition": log.number,
@@ -92,22 +92,22 @@ def _damage(log: Log, fault: LogFileError) -> Mapping[str, Any]:
 class _ProfileWork:
     """What becomes of the records of one partition. ``last`` has the time of the last batch of clients by segment."""
 
-    def __init__(self, place: Place, log: Log, earlier: State | None) -> None:
+    def __init__(self, place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None) -> None:
         self._log = log
-        self._new = place.new
+        self._new = place.staging
         self._start = 0 if earlier is None else earlier.tip.offset + 1
         self._bases = {each.base_offset for each in log.segments}
         tables = {} if earlier is None else {
-            name: of_segments(rows, self._bases) for name, rows in earlier.tables.items()
+            name: rows_of_segments(rows, self._bases) for name, rows in earlier.tables.items()
         }  # fmt: skip
-        self._figures = Figures(tables["figures"], tables["producers"]) if tables else Figures()
-        self._batches = BatchLog(place.new, log, self._start, tables.get("waiting", ROWS.empty_table()))
+        self._figures = HourlyStats(tables["figures"], tables["producers"]) if tables else HourlyStats()
+        self._batches = BatchTableWriter(place.staging, log, self._start, tables.get("waiting", ROWS.empty_table()))
         numbers = {} if earlier is None else earlier.numbers
         self._last = {int(base): time for base, time in numbers.items() if int(base) in self._bases}
         self._held = ROWS.empty_table()
         self._late = FIGURES.empty_table()
 
-    def add(self, records: pa.RecordBatch, segment: LogSegment) -> pa.Table:
+    def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
         """Take the next records; none is a problem. The last batch is held back, because more of it may follow."""
         rows = batch_rows(records, segment.base_offset, segment.name)
         if self._held.num_rows:
@@ -137,15 +137,15 @@ class _ProfileWork:
         self._last |= _last_by_segment(segments, times)
         return _replaced(rows, data, pc.add(data["outOfOrder"].combine_chunks(), late.cast(pa.int64())), first)
 
-    def finish(self) -> Kept:
+    def finish(self) -> CheckpointData:
         """Return what is kept, after the last record."""
         self._take(self._held)
-        self._figures.abort(self._batches.decide())
+        self._figures.abort(self._batches.apply_markers())
         waiting, late = self._batches.waiting, self._late_firsts()
         self._late = late_at(waiting.filter(late))
         self._batches.finish(late.cast(pa.int64()))
         tables = {"waiting": waiting, "figures": self._figures.sums(), "producers": self._figures.producers()}
-        return Kept({str(base): time for base, time in self._last.items()}, tables)
+        return CheckpointData({str(base): time for base, time in self._last.items()}, tables)
 
     def _late_firsts(self) -> pa.Array:
         """Return which waiting batches are the first ones of a segment, and earlier than the last one before it."""
@@ -199,7 +199,7 @@ class _ProfileWork:
 def _largest(profile: pa.Table) -> list[dict[str, Any]]:
     """Return the hours with most bytes, without their timestamps: Python does not have all of these."""
     rows = profile.drop_columns("hour").sort_by([("bytes", "descending"), ("hourMs", "ascending")])
-    return list(rows.slice(0, SHOWN).to_pylist())
+    return list(rows.slice(0, REPORT_ROWS).to_pylist())
 
 
 def _last_by_segment(segments: pa.Array, times: pa.Array) -> dict[int, int]:
@@ -218,7 +218,7 @@ def _replaced(rows: pa.Table, data: pa.Table, late: pa.Array, first: pa.Array) -
     return rows
 
 
-READING: Final = Reading(
+READING: Final = ReadSpec(
     start=_ProfileWork,
     tables={"waiting": ROWS, "figures": FIGURES, "producers": PRODUCERS},
     problems=PROBLEMS,

@@ -13,17 +13,17 @@ from typing import Any, Final
 from attrs import evolve
 
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.cluster import read_cluster
+from kafka_msgs.offline.cluster import read_metadata_log_state
 from kafka_msgs.offline.times import newest_of
 from kafka_msgs.pipeline.counters import SHOWN_HOURS
 from kafka_msgs.pipeline.figures import PROFILE, SUMMED
-from kafka_msgs.pipeline.partition import SHOWN
+from kafka_msgs.pipeline.partition import REPORT_ROWS
 from kafka_msgs.pipeline.profile_log import PROBLEMS, ProfileSummary
-from kafka_msgs.report import Bars, Part, Report, Section, Table, by_hour, report_of
+from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.retention import retention_part
 from kafka_msgs.report.sections.skew import broker_part, partition_part
 
-__all__ = ["profile_report"]
+__all__ = ["topic_profile_report"]
 
 _SERIES: Final = 10_000
 """How many partitions and segments the parts about them are made of, the largest ones."""
@@ -34,16 +34,16 @@ _SHOWN_PROFILE: Final = tuple(name for name in PROFILE.names if name != "hourMs"
 Rows = list[dict[str, Any]]
 
 
-def profile_report(found: Sequence[ProfileSummary], places: Mapping[tuple[str, int], Partition]) -> Report:
+def topic_profile_report(found: Sequence[ProfileSummary], places: Mapping[tuple[str, int], Partition]) -> Report:
     """Return the report about a run; ``places`` may have the metadata log. Raises ``OSError``."""
-    topics, cluster = _topics(found), read_cluster(places.values())
+    topics, cluster = _topics(found), read_metadata_log_state(places.values())
     segments = _largest(chain.from_iterable(each.segments for each in found), "segment")
     partitions = _largest(
         {"topic": each.topic, "partition": each.number, **_two(each.sums)} for each in found if each.sums
     )
     newest = newest_of(row["newestMs"] for row in segments)
-    sections: list[Section | Part] = [
-        _table("Topics", ("topic", "partitions", *SUMMED), topics[:SHOWN], len(topics)),
+    sections: list[Section | ReportPart] = [
+        _table("Topics", ("topic", "partitions", *SUMMED), topics[:REPORT_ROWS], len(topics)),
         *_size_plot(topics[:_SHOWN_TOPICS]),
         *_hours_plot(found),
         retention_part(segments, cluster.configs, newest, total=sum(each.segment_count for each in found)),
@@ -82,7 +82,7 @@ def _size_plot(by_size: Rows) -> list[Section]:
     series = {"stored": [row["bytes"] for row in by_size], "content": [row["contentBytes"] for row in by_size]}
     labels = [row["topic"] for row in by_size]
     note = f"the {_SHOWN_TOPICS} largest topics" if len(by_size) == _SHOWN_TOPICS else ""
-    plot = Bars(title="Bytes of each topic", file="bytes.svg", labels=labels, series=series, unit="bytes", note=note)
+    plot = BarPlot(title="Bytes of each topic", file="bytes.svg", labels=labels, series=series, unit="bytes", note=note)
     return [plot] if by_size else []
 
 
@@ -115,14 +115,14 @@ def _codecs(found: Iterable[ProfileSummary]) -> Table:
          "ratio": each["contentBytes"] / each["bytes"]}
         for (topic, codec), each in sorted(sums.items())
     ]  # fmt: skip
-    return _table("Codecs", ("topic", "codec", "records", "bytes", "ratio"), rows[:SHOWN], len(rows))
+    return _table("Codecs", ("topic", "codec", "records", "bytes", "ratio"), rows[:REPORT_ROWS], len(rows))
 
 
 def _profile(found: Sequence[ProfileSummary]) -> Table:
     def order(row: Mapping[str, Any]) -> tuple[Any, ...]:
         return -row["bytes"], row["topic"], row["partition"], row["hourMs"] is not None, row["hourMs"]
 
-    rows = sorted(chain.from_iterable(each.largest for each in found), key=order)[:SHOWN]
+    rows = sorted(chain.from_iterable(each.largest for each in found), key=order)[:REPORT_ROWS]
     shown = [{**row, "hour": row["hourMs"]} for row in rows]
     total = sum(each.rows for each in found)
     return evolve(
@@ -131,5 +131,5 @@ def _profile(found: Sequence[ProfileSummary]) -> Table:
 
 
 def _problems(found: Sequence[ProfileSummary]) -> Table:
-    rows = [row for each in found for row in each.problems][:SHOWN]
+    rows = [row for each in found for row in each.problems][:REPORT_ROWS]
     return _table("Problems", PROBLEMS.names, rows, sum(each.problem_count for each in found))

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from attrs import field, frozen
 
-from kafka_msgs.pipeline.logs import Log, RewrittenError, Tip
-from kafka_msgs.pipeline.output import Place
+from kafka_msgs.pipeline.logs import LogRewrittenError, PartitionInput, ResumePoint
+from kafka_msgs.pipeline.output import OutputDirectory
 
-__all__ = ["STATE", "State", "earlier_problems", "load_state", "problems_file", "save_state"]
+__all__ = ["STATE", "Checkpoint", "earlier_problems", "load_checkpoint", "problems_file", "save_checkpoint"]
 
 STATE: Final = "_state"
 """The directory of the states."""
@@ -35,7 +35,7 @@ _REWRITTEN: Final = "segments that were read were compacted, truncated or replac
 
 
 @frozen(kw_only=True)
-class State:
+class Checkpoint:
     """A partition at the end of a run.
 
     ``run`` names the run. ``tip`` is the last record that was read. ``segments`` has name, base offset and size of
@@ -45,35 +45,35 @@ class State:
 
     run: str
     topic_id: str | None
-    tip: Tip
+    tip: ResumePoint
     segments: tuple[tuple[str, int, int], ...]
     problems: int
     tail: int
     numbers: Mapping[str, int] = field(factory=dict)
     tables: Mapping[str, pa.Table] = field(factory=dict)
 
-    def check(self, log: Log, topic_id: str | None, *, exact: bool) -> None:
-        """Raise ``RewrittenError`` if the log is another one, such as one with another id, or has other damage.
+    def check(self, log: PartitionInput, topic_id: str | None, *, exact: bool) -> None:
+        """Raise ``LogRewrittenError`` if the log is another one, such as one with another id, or has other damage.
 
         With ``exact`` also if anything that was read was rewritten. Segments at the start may be gone in any case.
         """
         if topic_id != self.topic_id:
-            raise RewrittenError(_ANOTHER)
+            raise LogRewrittenError(_ANOTHER)
         if not log.segments:
-            raise RewrittenError(_EMPTY)
+            raise LogRewrittenError(_EMPTY)
         there = {each.name: each.size for each in log.segments}
         kept = [(name, size) for name, _, size in self.segments if name in there]
         changed = any(there[name] != size for name, size in kept[:-1]) or (kept and there[kept[-1][0]] < kept[-1][1])
         if self.problems > self.tail and (changed or len(kept) < len(self.segments)):
-            raise RewrittenError(_DAMAGED)
+            raise LogRewrittenError(_DAMAGED)
         # What goes on has the last segments that were read, in their places, and new ones after these.
         names = [name for name, _, _ in self.segments]
         goes_on = kept and [name for name, _ in kept] == names[-len(kept) :] == list(there)[: len(kept)]
         if exact and (changed or not goes_on):
-            raise RewrittenError(_REWRITTEN)
+            raise LogRewrittenError(_REWRITTEN)
 
 
-def save_state(state: State, place: Place, name: str) -> None:
+def save_checkpoint(state: Checkpoint, place: OutputDirectory, name: str) -> None:
     """Write the state of a partition, which ``name`` names."""
     facts = {each: getattr(state, each) for each in _FACTS}
     facts |= {"form": _FORM, "tip": state.tip.facts(), "segments": state.segments}
@@ -83,10 +83,10 @@ def save_state(state: State, place: Place, name: str) -> None:
             writer.write_table(rows)
 
 
-def load_state(place: Place, name: str, schemas: Mapping[str, pa.Schema]) -> State | None:
+def load_checkpoint(place: OutputDirectory, name: str, schemas: Mapping[str, pa.Schema]) -> Checkpoint | None:
     """Return the state that the last run left of a partition, with tables of these schemas; None if it left none.
 
-    Raises ``RewrittenError`` for one of another form, and for one that is damaged.
+    Raises ``LogRewrittenError`` for one of another form, and for one that is damaged.
     """
     content = place.read(STATE, f"{name}.json")
     if content is None:
@@ -94,19 +94,19 @@ def load_state(place: Place, name: str, schemas: Mapping[str, pa.Schema]) -> Sta
     try:
         facts: dict[str, Any] = json.loads(content)
         if facts["form"] != _FORM:
-            raise RewrittenError(_UNREADABLE)
-        return State(
-            tip=Tip(**facts["tip"]),
+            raise LogRewrittenError(_UNREADABLE)
+        return Checkpoint(
+            tip=ResumePoint(**facts["tip"]),
             segments=tuple((segment, base, size) for segment, base, size in facts["segments"]),
             tables={each: _table(place, f"{name}-{each}").cast(schema) for each, schema in schemas.items()},
             **{each: facts[each] for each in _FACTS},
         )
     except (FileNotFoundError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
-        raise RewrittenError(_UNREADABLE) from error
+        raise LogRewrittenError(_UNREADABLE) from error
 
 
-def _table(place: Place, name: str) -> pa.Table:
-    with pq.ParquetFile(place.filesystem.open_input_file(place.at(STATE, f"{name}.parquet"))) as file:
+def _table(place: OutputDirectory, name: str) -> pa.Table:
+    with pq.ParquetFile(place.filesystem.open_input_file(place.path_of(STATE, f"{name}.parquet"))) as file:
         return file.read(use_threads=False)
 
 
@@ -115,11 +115,11 @@ def problems_file(name: str) -> tuple[str, str]:
     return STATE, f"{name}-problems.parquet"
 
 
-def earlier_problems(place: Place, name: str, state: State, schema: pa.Schema) -> Iterator[pa.Table]:
+def earlier_problems(place: OutputDirectory, name: str, state: Checkpoint, schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield the problems that the earlier run found before its tip."""
     left = state.problems - state.tail
     if left:
-        with pq.ParquetFile(place.filesystem.open_input_file(place.at(*problems_file(name)))) as file:
+        with pq.ParquetFile(place.filesystem.open_input_file(place.path_of(*problems_file(name)))) as file:
             for batch in file.iter_batches():
                 yield pa.Table.from_batches([batch.slice(0, max(left, 0))]).cast(schema)
                 left -= batch.num_rows

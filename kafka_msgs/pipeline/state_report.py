@@ -12,20 +12,20 @@ from typing import Any, Final
 
 from kafka_msgs.pipeline.group_rows import GROUPS, MEMBERS, PROBLEMS, TOPOLOGY, Rows
 from kafka_msgs.pipeline.group_state import SHOWN_MEMBERS, StateSummary, first_rows, most_assigned
-from kafka_msgs.pipeline.partition import SHOWN
-from kafka_msgs.report import Bars, Part, Report, Section, Table, report_of
+from kafka_msgs.pipeline.partition import REPORT_ROWS
+from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.skew import member_part
 
-__all__ = ["state_report"]
+__all__ = ["group_state_report"]
 
 _ROLES: Final = ("partition", "active", "standby", "warmup")
 _SHOWN_LETTERS: Final = 12
 _HAS: Final = ("group", "memberId", "status", "role", "count")
 
 
-def state_report(found: Sequence[StateSummary]) -> Report:
+def group_state_report(found: Sequence[StateSummary]) -> Report:
     """Return the report about a run."""
-    sections: list[Section | Part] = [
+    sections: list[Section | ReportPart] = [
         _kinds(found),
         _table("Each group", "groups", GROUPS.names, found),
         _table("Members", "members", MEMBERS.names, found),
@@ -43,7 +43,7 @@ def _kinds(found: Iterable[StateSummary]) -> Table:
     for each in found:
         counted.update(each.kinds)
     rows = tuple((*of, count) for of, count in sorted(counted.items()))
-    return _shown("Groups", ("kind", "state", "groups"), rows[:SHOWN], len(rows))
+    return _shown("Groups", ("kind", "state", "groups"), rows[:REPORT_ROWS], len(rows))
 
 
 def _rows(name: str, found: Iterable[StateSummary]) -> Rows:
@@ -56,7 +56,7 @@ def _table(title: str, name: str, columns: Sequence[str], found: Sequence[StateS
 
 
 def _problems(found: Sequence[StateSummary]) -> Table:
-    rows = [row for each in found for row in each.problems][:SHOWN]
+    rows = [row for each in found for row in each.problems][:REPORT_ROWS]
     shown = [tuple(row.get(column) for column in PROBLEMS.names) for row in rows]
     return _shown("Problems", PROBLEMS.names, shown, sum(each.totals["problems"] for each in found))
 
@@ -78,7 +78,7 @@ def _tasks_plot(rows: Rows) -> list[Section]:
         return []
     series = {role: [row.get(role, 0) for row in rows] for role in _ROLES if any(row.get(role) for row in rows)}
     return [
-        Bars(
+        BarPlot(
             title="Partitions and tasks of each member",
             file="assignments.svg",
             labels=[f"{row['group']}: {row['memberId'][:_SHOWN_LETTERS]}" for row in rows],

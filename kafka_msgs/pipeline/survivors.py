@@ -13,27 +13,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-from kafka_msgs.pipeline.endings import markers_after
+from kafka_msgs.pipeline.endings import next_markers
 
-__all__ = ["ABORTS", "COMMITS", "COUNTS", "FIRST", "GROUP", "ROWS", "WAITS", "Survivors", "rows_since", "rows_with"]
+__all__ = [
+    "ABORTS",
+    "COMMITS",
+    "EFFECTIVE",
+    "FIRST_COMMIT",
+    "GROUP_RECORD",
+    "ROWS",
+    "UNDECIDED",
+    "LiveRecords",
+    "rows_since",
+    "rows_with",
+]
 
-COUNTS: Final = 0
+EFFECTIVE: Final = 0
 """The role of an offset that counts at once, and of a deletion, which does so even in an open transaction."""
-WAITS: Final = 1
+UNDECIDED: Final = 1
 """The role of an offset in a transaction whose end was not seen yet."""
-GROUP: Final = 2
+GROUP_RECORD: Final = 2
 """The role of a group's own record."""
 COMMITS: Final = 3
 ABORTS: Final = 4
 """The roles of the markers that end a producer's transaction."""
-DELETED: Final = 5
+UNDECIDED_DELETED: Final = 5
 """The role of offsets in an open transaction that were deleted since. They are only counted, and have no key."""
 
-FIRST: Final = 6
+FIRST_COMMIT: Final = 6
 """The role of the oldest commit of a key since its last deletion, outside transactions."""
 
 _MARKERS: Final = pa.array([COMMITS, ABORTS], pa.int8())
-_OPEN: Final = pa.array([WAITS, DELETED], pa.int8())
+_OPEN: Final = pa.array([UNDECIDED, UNDECIDED_DELETED], pa.int8())
 _IN_TRANSACTIONS: Final = pa.concat_arrays([_MARKERS, _OPEN])
 
 ROWS: Final = pa.schema(
@@ -55,7 +66,7 @@ _BUFFER: Final = 32 << 20
 
 
 @define
-class Survivors:
+class LiveRecords:
     """Collects the rows of a log in their order, and forgets what has no effect any more.
 
     Rows are reduced when there are as many bytes of new ones as of those that are kept, so that the time is linear, and
@@ -63,7 +74,7 @@ class Survivors:
     transactions that ended.
     """
 
-    kept: pa.Table = field(factory=ROWS.empty_table)
+    rows: pa.Table = field(factory=ROWS.empty_table)
     committed: int = 0
     aborted: int = 0
     _new: list[pa.Table] = field(factory=list)
@@ -73,7 +84,7 @@ class Survivors:
         """Add the next rows of the log."""
         self._new.append(rows)
         self._size += rows.nbytes
-        if self._size >= max(_BUFFER, self.kept.nbytes):
+        if self._size >= max(_BUFFER, self.rows.nbytes):
             self._reduce()
 
     def finish(self) -> pa.Table:
@@ -81,29 +92,29 @@ class Survivors:
         groups.
         """
         self._reduce()
-        return self.kept
+        return self.rows
 
     def _reduce(self) -> None:
         if not self._new:
             return
-        rows = pa.concat_tables([self.kept, *self._new]).combine_chunks()
+        rows = pa.concat_tables([self.rows, *self._new]).combine_chunks()
         self._new, self._size = [], 0
         if not rows.num_rows:
             return
         roles = self._ended(rows)
         order = _Order.of(rows)
-        counting = order.last_rows(pc.equal(roles, COUNTS))
-        offsets = _with_role(rows.take(counting), COUNTS)
-        groups = rows.take(order.last_rows(pc.equal(roles, GROUP)))
-        deleted = pc.and_(pc.equal(roles, COUNTS), _one(rows["value"]).is_null())
+        counting = order.last_rows(pc.equal(roles, EFFECTIVE))
+        offsets = _with_role(rows.take(counting), EFFECTIVE)
+        groups = rows.take(order.last_rows(pc.equal(roles, GROUP_RECORD)))
+        deleted = pc.and_(pc.equal(roles, EFFECTIVE), _one(rows["value"]).is_null())
         deletions = rows.take(order.last_rows(deleted))
-        first = _with_role(rows.take(order.first_rows(_commits_alive(rows, roles, deletions))), FIRST)
+        first = _with_role(rows.take(order.first_rows(_commits_alive(rows, roles, deletions))), FIRST_COMMIT)
         waiting = rows.filter(pc.is_in(roles, _OPEN))
         if waiting.num_rows:
             waiting = _last_waiting(_without_deleted(waiting, deletions))
         # What is deleted is as if it had never been, since everything that comes later is later in the log, too.
         alive = [each.filter(_one(each["value"]).is_valid()) for each in (offsets, groups)]
-        self.kept = pa.concat_tables([*alive, waiting, first]).combine_chunks()
+        self.rows = pa.concat_tables([*alive, waiting, first]).combine_chunks()
 
     def _ended(self, rows: pa.Table) -> pa.Array:
         """Return the roles of rows after the markers among them: offsets in a committed transaction count.
@@ -118,12 +129,12 @@ class Survivors:
         found = rows.select(names).filter(concerned).combine_chunks()
         is_marker = pc.is_in(_one(found["role"]), _MARKERS)
         markers = pc.if_else(is_marker, _one(found["role"]), pa.scalar(None, pa.int8()))
-        outcome = markers_after(_one(found["producer"]), _one(found["offset"]), markers)
+        outcome = next_markers(_one(found["producer"]), _one(found["offset"]), markers)
         for marker, name in ((COMMITS, "committed"), (ABORTS, "aborted")):
             of_client = pc.and_(pc.equal(outcome, marker), pc.is_in(_one(found["role"]), _OPEN))
             setattr(self, name, getattr(self, name) + int(pc.sum(found["stands_for"].filter(of_client)).as_py() or 0))
-        counts = pc.and_(pc.equal(outcome, COMMITS), pc.equal(_one(found["role"]), WAITS))
-        after = pc.if_else(counts, pa.scalar(COUNTS, pa.int8()), pa.scalar(None, pa.int8()))
+        counts = pc.and_(pc.equal(outcome, COMMITS), pc.equal(_one(found["role"]), UNDECIDED))
+        after = pc.if_else(counts, pa.scalar(EFFECTIVE, pa.int8()), pa.scalar(None, pa.int8()))
         after = pc.if_else(outcome.is_null(), _one(found["role"]), after)
         return pc.replace_with_mask(roles, concerned, after)
 
@@ -171,8 +182,8 @@ def rows_since(rows: pa.Table, offset: int) -> pa.Table:
 
 def _commits_alive(rows: pa.Table, roles: pa.Array, deletions: pa.Table) -> pa.Array:
     """Return which rows are commits outside transactions that no later deletion of their key has taken away."""
-    plain = pc.and_(pc.equal(roles, COUNTS), pc.and_not(_one(rows["value"]).is_valid(), _one(rows["transactional"])))
-    plain = pc.or_(plain, pc.equal(roles, FIRST))
+    plain = pc.and_(pc.equal(roles, EFFECTIVE), pc.and_not(_one(rows["value"]).is_valid(), _one(rows["transactional"])))
+    plain = pc.or_(plain, pc.equal(roles, FIRST_COMMIT))
     return pc.and_not(plain, _deleted_later(rows, deletions)) if deletions.num_rows else plain
 
 
@@ -185,7 +196,7 @@ def _deleted_later(rows: pa.Table, deletions: pa.Table) -> pa.Array:
 def _without_deleted(waiting: pa.Table, deletions: pa.Table) -> pa.Table:
     """Return waiting rows; those that a later deletion of their key has taken away are counted only, without a key."""
     gone = _deleted_later(waiting, deletions)
-    deleted = _with_role(waiting.filter(gone), DELETED)
+    deleted = _with_role(waiting.filter(gone), UNDECIDED_DELETED)
     for name in ("key", "value"):
         place = ROWS.get_field_index(name)
         nothing = pa.nulls(deleted.num_rows, ROWS.field(place).type)

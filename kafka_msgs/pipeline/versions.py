@@ -9,26 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kafka_msgs.formats import TableFormat, with_day
+from kafka_msgs.formats import TableFormat, add_day_column
 from kafka_msgs.formats.parquet import parquet_rows
-from kafka_msgs.pipeline.output import Place, TableForm
+from kafka_msgs.pipeline.output import OutputDirectory, TableSpec
 
 __all__ = ["publish_tables"]
 
 _DAY: Final = "day"
 
 
-def publish_tables(form: TableFormat, tables: Mapping[str, TableForm], run: Place, out: str) -> None:
+def publish_tables(form: TableFormat, tables: Mapping[str, TableSpec], run: OutputDirectory, out: str) -> None:
     """Make the tables that a run has left in ``run`` the new versions of those in ``out``, a path or a URI."""
     for name, table in tables.items():
-        _publish(form, table, run.inside(name), f"{out.rstrip('/')}/{name}")
+        _publish(form, table, run.subdirectory(name), f"{out.rstrip('/')}/{name}")
 
 
-def _publish(form: TableFormat, table: TableForm, source: Place, place: str) -> None:
+def _publish(form: TableFormat, table: TableSpec, source: OutputDirectory, place: str) -> None:
     rows = parquet_rows(source.path, table.schema, filesystem=source.filesystem)
     if table.keys:
-        form.publish(rows.read_all(), place, table.keys, table.by)
+        form.publish(rows.read_all(), place, table.keys, table.partition_by)
     elif table.time:
-        form.write(with_day(rows, table.time, _DAY), place, (_DAY,))
+        form.write(add_day_column(rows, table.time, _DAY), place, (_DAY,))
     else:
-        form.write(rows, place, table.by)
+        form.write(rows, place, table.partition_by)

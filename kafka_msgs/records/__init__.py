@@ -15,7 +15,7 @@ Kafka (before 4.3: ``org.apache.kafka.common.record``), and the protocol guide, 
 from kafka_msgs.records.batch import BatchReader, RecordBatch, read_batches, walk_batches
 from kafka_msgs.records.builder import BatchBuilder, BatchHeader, MessageSetBuilder
 from kafka_msgs.records.common import Batch, TimestampType
-from kafka_msgs.records.compression import Compression
+from kafka_msgs.records.compression import CompressionType
 from kafka_msgs.records.control import ControlRecord, ControlType
 from kafka_msgs.records.legacy import LegacyBatch
 from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
@@ -28,7 +28,7 @@ __all__ = [
     "BatchBuilder",
     "BatchHeader",
     "BatchReader",
-    "Compression",
+    "CompressionType",
     "ConsumerRecord",
     "ControlRecord",
     "ControlType",

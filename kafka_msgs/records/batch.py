@@ -15,7 +15,7 @@ from typing import Any, Final, Self, TypeVar
 from attrs import field, frozen
 from crc32c import crc32c
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import (
     CorruptRecordError,
@@ -26,14 +26,14 @@ from kafka_msgs.errors import (
 )
 from kafka_msgs.layouts import (
     CONTROL,
-    CRC_FROM,
+    CRC_START,
     DELETE_HORIZON,
     HEADER,
     HEADER_SIZE,
-    MAGIC_AT,
-    SIZE_AND_OFFSET,
+    LENGTH_AND_OFFSET_STRUCT,
+    MAGIC_OFFSET,
     TRANSACTIONAL,
-    RecordPart,
+    RecordField,
 )
 from kafka_msgs.records import legacy
 from kafka_msgs.records.common import Batch
@@ -43,11 +43,11 @@ from kafka_msgs.records.lazy import LazyRecords, ReadRecords
 from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.records.record import ConsumerRecord, Payload, Record, RecordFaultError
 
-__all__ = ["BatchReader", "RecordBatch", "Run", "errors_in_place", "read_batches", "walk_batches"]
+__all__ = ["BatchReader", "BatchRun", "RecordBatch", "read_batches", "walk_batches", "yield_errors"]
 
 T = TypeVar("T")
 
-_IMPLEMENTATION: Final = implementation("kafka_msgs.records")
+_IMPLEMENTATION: Final = backend_module("kafka_msgs.records")
 _SMALLEST_SIZE: Final = 14
 _MAX_SEQUENCE: Final = 2**31 - 1
 
@@ -114,19 +114,19 @@ class RecordBatch(Batch):
         return bool(self.attributes & CONTROL)
 
     @property
-    def stored(self) -> memoryview:
+    def stored_bytes(self) -> memoryview:
         """The bytes of the batch in the buffer, unchanged."""
         return memoryview(self._data)[self._start : self._start + self.size]
 
     @property
-    def alone(self) -> Run:
+    def detach(self) -> BatchRun:
         """The batch as a run of one."""
         end, shift = self._start + self.size, self.position - self._start
-        return Run(self._data, self._start, end, self._options, last_offset=self.last_offset, shift=shift)
+        return BatchRun(self._data, self._start, end, self._options, last_offset=self.last_offset, shift=shift)
 
     def computed_crc(self) -> int:
         """Return the CRC-32C of the bytes that the checksum covers. In a sound batch it equals ``crc``."""
-        return int(crc32c(self.stored[CRC_FROM:]))
+        return int(crc32c(self.stored_bytes[CRC_START:]))
 
     def records(self) -> list[Record]:
         """Return the records. Compressed records are decompressed first.
@@ -134,7 +134,7 @@ class RecordBatch(Batch):
         Raises ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError``, ``RecordBudgetError`` and
         ``MissingExtraError``.
         """
-        return self._read(RecordPart.RECORDS)
+        return self._read(RecordField.RECORDS)
 
     def lazy_records(self) -> Sequence[Record]:
         """Return the records as a sequence that makes each one when it is asked for, and keeps none.
@@ -143,35 +143,35 @@ class RecordBatch(Batch):
         sequence keeps the bytes of the batch alive (those of its whole buffer if they are not compressed).
         """
         content = self.content()
-        marks = self._made(content, RecordPart.MARKS)
+        marks = self._made(content, RecordField.MARKS)
         return LazyRecords(marks, self.count, self._reader(content[0]))
 
     def _reader(self, body: bytes) -> ReadRecords:
-        read, part, views = _IMPLEMENTATION.read, RecordPart.RECORDS, self._options.views
+        read, part, views = _IMPLEMENTATION.read, RecordField.RECORDS, self._options.zero_copy
         rest = self.base_offset, self.base_timestamp, self.append_timestamp, views
         return lambda at, end, count: read(part, body, at, end, count, *rest)
 
     def consumer_records(self, topic: str, partition: int) -> list[ConsumerRecord]:
         """Return the records as a consumer of a partition gets them; raises what ``records`` raises."""
-        return self._read(RecordPart.RECORDS, topic, partition)
+        return self._read(RecordField.RECORDS, topic, partition)
 
     def offsets(self) -> list[int]:
         """Return only the offsets of the records, which is faster than ``records``; raises what ``records`` raises."""
-        return self._read(RecordPart.OFFSETS)
+        return self._read(RecordField.OFFSETS)
 
     def timestamps(self) -> list[int]:
         """Return only the timestamps of the records, in milliseconds since the epoch; raises what ``records``
         raises.
         """
-        return self._read(RecordPart.TIMESTAMPS)
+        return self._read(RecordField.TIMESTAMPS)
 
     def keys(self) -> list[Payload | None]:
         """Return only the keys of the records; raises what ``records`` raises."""
-        return self._read(RecordPart.KEYS)
+        return self._read(RecordField.KEYS)
 
     def values(self) -> list[Payload | None]:
         """Return only the values of the records; raises what ``records`` raises."""
-        return self._read(RecordPart.VALUES)
+        return self._read(RecordField.VALUES)
 
     def content(self) -> tuple[bytes, int, int]:
         """Return the decompressed bytes that hold the records, and the positions where the records start and end.
@@ -180,7 +180,7 @@ class RecordBatch(Batch):
         """
         body, at, end = self._content()
         limit = self._options.max_elements
-        if _IMPLEMENTATION.exceeds(body, at, end, self.count, limit):
+        if _IMPLEMENTATION.exceeds_element_limit(body, at, end, self.count, limit):
             raise RecordBudgetError(
                 position=self.position,
                 offset=self.base_offset,
@@ -196,19 +196,19 @@ class RecordBatch(Batch):
             return b"", 0, 0
         if self.codec == 0:
             return self._data, self._start + HEADER_SIZE, self._start + self.size
-        limit = self._options.max_decompressed
-        stored = self.stored[HEADER_SIZE:]
+        limit = self._options.max_decompressed_bytes
+        stored = self.stored_bytes[HEADER_SIZE:]
         body = decompress(self.codec, stored, limit, position=self.position, offset=self.base_offset)
         return body, 0, len(body)
 
-    def _read(self, part: RecordPart, *origin: Any) -> list[Any]:
+    def _read(self, part: RecordField, *origin: Any) -> list[Any]:
         return self._made(self.content(), part, *origin)
 
-    def _made(self, content: tuple[bytes, int, int], part: RecordPart, *origin: Any) -> list[Any]:
+    def _made(self, content: tuple[bytes, int, int], part: RecordField, *origin: Any) -> list[Any]:
         times = self.base_timestamp, self.append_timestamp
         try:
             found: list[Any] = _IMPLEMENTATION.read(
-                part, *content, self.count, self.base_offset, *times, self._options.views, *origin
+                part, *content, self.count, self.base_offset, *times, self._options.zero_copy, *origin
             )
             return found
         except RecordFaultError as fault:
@@ -233,7 +233,7 @@ class RecordBatch(Batch):
 
 
 @frozen
-class Run:
+class BatchRun:
     """Complete batches of magic 2 after each other, which are not looked at one by one.
 
     They are the bytes of ``data`` from ``start`` on and before ``end``. The position of a batch is its place there plus
@@ -258,7 +258,7 @@ class Run:
         with memoryview(self.data) as view:
             at = self.start if start is None else start
             while at < self.end:
-                size = int.from_bytes(view[at + 8 : at + SIZE_AND_OFFSET], "big") + SIZE_AND_OFFSET
+                size = int.from_bytes(view[at + 8 : at + LENGTH_AND_OFFSET_STRUCT], "big") + LENGTH_AND_OFFSET_STRUCT
                 yield _made_batch(bytes(view[at : at + size]), 0, at + self.shift, size, self.options)
                 at += size
 
@@ -283,7 +283,7 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
         """How many bytes there are from ``position`` to the end of the buffer."""
         return len(self.data) - self.position
 
-    def go_on(self, position: int, next_offset: int) -> None:
+    def resume_at(self, position: int, next_offset: int) -> None:
         """Continue at ``position``. The caller has found complete and sound batches up to this byte."""
         self.position = position
 
@@ -300,18 +300,18 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
             data, start = bytes(self.data[position : position + size]), 0
         else:
             data, start = self._source[0], self._source[1] + position
-        if data[start + MAGIC_AT] == 2:
+        if data[start + MAGIC_OFFSET] == 2:
             return _record_batch(data, start, position, size, self.options)
         return legacy.read_entry(data, start, position, size, self.options)
 
     def _next_size(self) -> int | None:
         """Return the size of the complete batch at ``position``, or None if there is no complete batch."""
-        if self._ended or self.left <= MAGIC_AT:
+        if self._ended or self.left <= MAGIC_OFFSET:
             return None
         position = self.position
         offset = int.from_bytes(self.data[position : position + 8], "big", signed=True)
         size = int.from_bytes(self.data[position + 8 : position + 12], "big", signed=True)
-        magic = int.from_bytes(self.data[position + MAGIC_AT : position + MAGIC_AT + 1], "big", signed=True)
+        magic = int.from_bytes(self.data[position + MAGIC_OFFSET : position + MAGIC_OFFSET + 1], "big", signed=True)
         if size < _SMALLEST_SIZE:
             self._ended = True
             reason = f"a batch of {size} bytes; the smallest has {_SMALLEST_SIZE}"
@@ -319,11 +319,11 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
                 position=position, offset=offset, at=position + 8, index=None, compressed=False, reason=reason
             )
         if not 0 <= magic <= 2:
-            self._ended = size + SIZE_AND_OFFSET > self.left
-            self.position += 0 if self._ended else size + SIZE_AND_OFFSET
+            self._ended = size + LENGTH_AND_OFFSET_STRUCT > self.left
+            self.position += 0 if self._ended else size + LENGTH_AND_OFFSET_STRUCT
             reason = f"the format {magic} is unknown"
             raise UnsupportedMagicError(position=position, offset=offset, magic=magic, reason=reason)
-        return None if size + SIZE_AND_OFFSET > self.left else size + SIZE_AND_OFFSET
+        return None if size + LENGTH_AND_OFFSET_STRUCT > self.left else size + LENGTH_AND_OFFSET_STRUCT
 
 
 def read_batches(buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTIONS) -> BatchReader:
@@ -341,10 +341,10 @@ def walk_batches(
     buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTIONS
 ) -> Iterator[RecordBatch | legacy.LegacyBatch | RecordError]:
     """Yield what ``read_batches`` yields. An error is yielded in its place, and not raised."""
-    return errors_in_place(BatchReader(buffer, options))
+    return yield_errors(BatchReader(buffer, options))
 
 
-def errors_in_place(batches: Iterator[T]) -> Iterator[T | RecordError]:
+def yield_errors(batches: Iterator[T]) -> Iterator[T | RecordError]:
     """Yield the items of an iterator that continues after a ``RecordError``, and each error in its place."""
     while True:
         try:

@@ -13,28 +13,28 @@ from typing import Any, Final, NamedTuple
 from attrs import frozen
 from crc32c import crc32c
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.layouts import (
     CONTROL,
-    CRC_FROM,
+    CRC_START,
     DELETE_HORIZON,
     HEADER,
     HEADER_SIZE,
+    LENGTH_AND_OFFSET_STRUCT,
     LOG_APPEND_TIME,
-    SIZE_AND_OFFSET,
     TRANSACTIONAL,
 )
 from kafka_msgs.message import Message
-from kafka_msgs.records.compression import Compression, check_level, compress
+from kafka_msgs.records.compression import CompressionType, check_level, compress
 from kafka_msgs.records.control import ControlType, control_content
 from kafka_msgs.records.legacy import encode_entry
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload
 from kafka_msgs.records.write_checks import INT16, INT32, INT64, Content, check, checked_content
 
-__all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder", "RowColumns", "with_producer"]
+__all__ = ["BatchBuilder", "BatchHeader", "MessageSetBuilder", "RowColumns", "replace_producer"]
 
-_IMPLEMENTATION: Final = implementation("kafka_msgs.records")
+_IMPLEMENTATION: Final = backend_module("kafka_msgs.records")
 
 
 class RowColumns(NamedTuple):
@@ -100,7 +100,7 @@ class BatchHeader:
         if self.base_sequence < 0 and not self.control:
             raise RecordWriteError(field="base_sequence", value=self.base_sequence, reason="a producer counts batches")
 
-    def attributes(self, codec: Compression) -> int:
+    def attributes(self, codec: CompressionType) -> int:
         """Return the flags of the batch."""
         return (
             codec
@@ -125,19 +125,21 @@ class BatchBuilder:
         self,
         header: BatchHeader = DEFAULT_HEADER,
         *,
-        codec: Compression = Compression.NONE,
+        codec: CompressionType = CompressionType.NONE,
         level: int | None = None,
         size_limit: int | None = None,
     ) -> None:
         self._header = header
-        self._codec = Compression(codec)
+        self._codec = CompressionType(codec)
         check_level(self._codec, level)
         self._level = level
         if size_limit is not None:
             check("size_limit", size_limit, 0, INT64)
         base = self._header.base_offset
         room = None if size_limit is None else max(0, size_limit - HEADER_SIZE)
-        self._collector = _IMPLEMENTATION.Collector(base, min(INT64, base + INT32), self._header.delete_horizon, room)
+        self._collector = _IMPLEMENTATION.RecordAppender(
+            base, min(INT64, base + INT32), self._header.delete_horizon, room
+        )
         if not self._header.control and type(self).append is BatchBuilder.append:
             # Callers call this for every record. A Python call in between would cost more than the work itself.
             self.append = self._collector.append  # type: ignore[method-assign]
@@ -204,15 +206,15 @@ class BatchBuilder:
         batches. Raises ``MissingExtraError``, and ``RecordWriteError`` for a level that the codec refuses.
         """
         found, header = self._collector, header or self._header
-        if self._codec == Compression.NONE or not found.count:
-            plain: bytes = found.sealed(self._head(header, _IMPLEMENTATION.contents(found)))
+        if self._codec == CompressionType.NONE or not found.count:
+            plain: bytes = found.sealed(self._head(header, _IMPLEMENTATION.appended_bytes(found)))
             return plain
-        content = compress(self._codec, _IMPLEMENTATION.contents(found), self._level)
+        content = compress(self._codec, _IMPLEMENTATION.appended_bytes(found), self._level)
         return b"".join((self._head(header, content), content))
 
     def _head(self, header: BatchHeader, content: bytes | bytearray | memoryview) -> bytes:
         found = self._collector
-        size = HEADER_SIZE + len(content) - SIZE_AND_OFFSET
+        size = HEADER_SIZE + len(content) - LENGTH_AND_OFFSET_STRUCT
         check("size", size, 0, INT32)
         least = max(found.next_offset - 1, header.base_offset)
         last = least if header.last_offset is None else header.last_offset
@@ -224,12 +226,12 @@ class BatchBuilder:
             last - header.base_offset, found.base_timestamp, found.max_timestamp if appended is None else appended,
             header.producer_id, header.producer_epoch, header.base_sequence, found.count,
         )  # fmt: skip
-        crc = crc32c(content, crc32c(head[CRC_FROM:]))
-        head[CRC_FROM - 4 : CRC_FROM] = crc.to_bytes(4, "big")
+        crc = crc32c(content, crc32c(head[CRC_START:]))
+        head[CRC_START - 4 : CRC_START] = crc.to_bytes(4, "big")
         return bytes(head)
 
 
-def with_producer(batch: bytes, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
+def replace_producer(batch: bytes, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
     """Return a magic 2 batch with another producer id, epoch and sequence, and with the checksum that belongs to it.
 
     A producer that got a new epoch sends its batches again so (KIP-360). The records stay as they are.
@@ -238,8 +240,8 @@ def with_producer(batch: bytes, producer_id: int, producer_epoch: int, base_sequ
     fields[-4:-1] = producer_id, producer_epoch, base_sequence
     head = bytearray(HEADER.pack(*fields))
     content = memoryview(batch)[HEADER_SIZE:]
-    crc = crc32c(content, crc32c(head[CRC_FROM:]))
-    head[CRC_FROM - 4 : CRC_FROM] = crc.to_bytes(4, "big")
+    crc = crc32c(content, crc32c(head[CRC_START:]))
+    head[CRC_START - 4 : CRC_START] = crc.to_bytes(4, "big")
     return b"".join((head, content))
 
 
@@ -263,20 +265,20 @@ class MessageSetBuilder:
         self,
         *,
         magic: int,
-        codec: Compression = Compression.NONE,
+        codec: CompressionType = CompressionType.NONE,
         level: int | None = None,
         base_offset: int = 0,
         log_append_timestamp: int | None = None,
     ) -> None:
         check("magic", magic, 0, 1)
-        if codec == Compression.ZSTD:
+        if codec == CompressionType.ZSTD:
             raise RecordWriteError(field="codec", value=codec, reason="zstd needs magic 2")
         if magic == 0 and log_append_timestamp is not None:
             reason = "magic 0 has no timestamps"
             raise RecordWriteError(field="log_append_timestamp", value=log_append_timestamp, reason=reason)
         check("base_offset", base_offset, 0, INT64)
         self._magic = magic
-        self._codec = Compression(codec)
+        self._codec = CompressionType(codec)
         check_level(self._codec, level)
         self._level = level
         self._appended = log_append_timestamp
@@ -301,7 +303,7 @@ class MessageSetBuilder:
 
     def build(self) -> bytes:
         """Return the message set; raises ``MissingExtraError``, and ``RecordWriteError`` for a refused level."""
-        if self._codec == Compression.NONE or not self._messages:
+        if self._codec == CompressionType.NONE or not self._messages:
             return self._entries(0)
         messages = self._messages
         first, last = (messages[0].offset, messages[-1].offset)

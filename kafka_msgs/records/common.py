@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from kafka_msgs.layouts import CODEC_MASK, LOG_APPEND_TIME
-from kafka_msgs.records.record import ConsumerRecord, Payload, Record, placed
+from kafka_msgs.records.record import ConsumerRecord, Payload, Record, to_consumer_record
 
 __all__ = ["Batch", "TimestampType"]
 
@@ -57,7 +57,7 @@ class Batch(ABC):
 
     @property
     def codec(self) -> int:
-        """The number of the codec. ``Compression`` has the names of the known codecs."""
+        """The number of the codec. ``CompressionType`` has the names of the known codecs."""
         return self.attributes & CODEC_MASK
 
     @property
@@ -77,7 +77,7 @@ class Batch(ABC):
 
     def consumer_records(self, topic: str, partition: int) -> list[ConsumerRecord]:
         """Return the records as a consumer of a partition gets them; raises what ``records`` raises."""
-        return [placed(record, topic, partition) for record in self.records()]
+        return [to_consumer_record(record, topic, partition) for record in self.records()]
 
     def offsets(self) -> list[int]:
         """Return the offsets of the records; raises what ``records`` raises."""

@@ -19,7 +19,7 @@ from typing import Any, Final
 from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingExtraError, RecordWriteError, shown
 from kafka_msgs.records import compression_framing as framing
 
-__all__ = ["Compression", "check_level", "compress", "decompress"]
+__all__ = ["CompressionType", "check_level", "compress", "decompress"]
 
 Data = bytes | bytearray | memoryview
 """What can be compressed."""
@@ -36,7 +36,7 @@ _LARGEST_PIECE: Final = 1 << 16
 _FULL: Final = "failed to write whole buffer"
 
 
-class Compression(IntEnum):
+class CompressionType(IntEnum):
     """The codec of a batch: the number in the three lowest bits of the attributes."""
 
     NONE = 0
@@ -46,9 +46,13 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
-_LEVELS: Final = {Compression.GZIP: range(1, 10), Compression.LZ4: range(1, 18), Compression.ZSTD: range(-131072, 23)}
+_LEVELS: Final = {
+    CompressionType.GZIP: range(1, 10),
+    CompressionType.LZ4: range(1, 18),
+    CompressionType.ZSTD: range(-131072, 23),
+}
 """The levels that Kafka's producer accepts."""
-_DEFAULT_LEVELS: Final = {Compression.GZIP: -1, Compression.LZ4: 9, Compression.ZSTD: 3}
+_DEFAULT_LEVELS: Final = {CompressionType.GZIP: -1, CompressionType.LZ4: 9, CompressionType.ZSTD: 3}
 _LZ4_FAST: Final = 0
 _LZ4_LEAST_HIGH: Final = 2
 """Levels of the lz4 library: of the fast compressor, and the lowest one of the high compression."""
@@ -83,7 +87,7 @@ def _fast_zlib() -> Any:
     return isal_zlib
 
 
-def compress(codec: Compression, data: Data, level: int | None = None, *, magic: int = 2) -> bytes:
+def compress(codec: CompressionType, data: Data, level: int | None = None, *, magic: int = 2) -> bytes:
     """Return ``data`` as Kafka writes it with ``codec``.
 
     ``level`` is a level of Kafka's producer, see ``check_level``. None is the producer's default. With ``magic`` 0 the
@@ -93,7 +97,7 @@ def compress(codec: Compression, data: Data, level: int | None = None, *, magic:
     return _COMPRESS[codec](data, _DEFAULT_LEVELS.get(codec, 0) if level is None else level, magic)
 
 
-def check_level(codec: Compression, level: int | None) -> None:
+def check_level(codec: CompressionType, level: int | None) -> None:
     """Raise ``RecordWriteError`` for a level that Kafka's producer refuses for ``codec`` (KIP-390).
 
     gzip has the levels 1 to 9, and -1, which is the default and means 6 in zlib. lz4 has the levels 1 to 17. Its
@@ -120,7 +124,7 @@ def decompress(
     if work is None:
         reason = f"there is no codec {codec}"
         raise CompressionError(position=position, offset=offset, reason=reason, codec=codec)
-    name = Compression(codec).name.lower()
+    name = CompressionType(codec).name.lower()
     try:
         return work(data, limit, magic)
     except _TooLargeError:
@@ -259,7 +263,7 @@ def _snappy(data: Data, level: int, magic: int) -> bytes:
 
 def _lz4(data: Data, level: int, magic: int) -> bytes:
     high = max(level, _LZ4_LEAST_HIGH)
-    level = _LZ4_FAST if level == _DEFAULT_LEVELS[Compression.LZ4] else high
+    level = _LZ4_FAST if level == _DEFAULT_LEVELS[CompressionType.LZ4] else high
     work = _cramjam().lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     work.compress(bytes(data))
     frame = bytes(work.finish())
@@ -270,17 +274,17 @@ def _zstd(data: Data, level: int, magic: int) -> bytes:
     return bytes(_cramjam().zstd.compress(data, level))
 
 
-_COMPRESS: Final[dict[Compression, Callable[[Data, int, int], bytes]]] = {
-    Compression.NONE: lambda data, level, magic: bytes(data),
-    Compression.GZIP: _gzip,
-    Compression.SNAPPY: _snappy,
-    Compression.LZ4: _lz4,
-    Compression.ZSTD: _zstd,
+_COMPRESS: Final[dict[CompressionType, Callable[[Data, int, int], bytes]]] = {
+    CompressionType.NONE: lambda data, level, magic: bytes(data),
+    CompressionType.GZIP: _gzip,
+    CompressionType.SNAPPY: _snappy,
+    CompressionType.LZ4: _lz4,
+    CompressionType.ZSTD: _zstd,
 }
 _DECOMPRESS: Final[dict[int, Callable[[memoryview, int, int], bytes]]] = {
-    Compression.NONE: _copy,
-    Compression.GZIP: _gunzip,
-    Compression.SNAPPY: _unsnappy,
-    Compression.LZ4: _unlz4,
-    Compression.ZSTD: _unzstd,
+    CompressionType.NONE: _copy,
+    CompressionType.GZIP: _gunzip,
+    CompressionType.SNAPPY: _unsnappy,
+    CompressionType.LZ4: _unlz4,
+    CompressionType.ZSTD: _unzstd,
 }

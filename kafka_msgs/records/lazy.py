@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias, overload
 
-from kafka_msgs.layouts import MARKED
+from kafka_msgs.layouts import MARK_INTERVAL
 from kafka_msgs.records.record import Record
 
 __all__ = ["LazyRecords", "ReadRecords"]
@@ -52,15 +52,15 @@ class LazyRecords(Sequence[Record]):
         """Return one record, or a list of some; raises ``IndexError``."""
         places = range(self._count)[index]
         if isinstance(places, int):
-            mark, place = divmod(places, MARKED)
+            mark, place = divmod(places, MARK_INTERVAL)
             return self._marked(mark)[place]
         if not places:
             return []
-        first, last = sorted((places[0] // MARKED, places[-1] // MARKED))
+        first, last = sorted((places[0] // MARK_INTERVAL, places[-1] // MARK_INTERVAL))
         made = list(chain.from_iterable(map(self._marked, range(first, last + 1))))
-        return [made[place - first * MARKED] for place in places]
+        return [made[place - first * MARK_INTERVAL] for place in places]
 
     def _marked(self, mark: int) -> list[Record]:
         """Make the records from one mark to the next."""
-        count = min(MARKED, self._count - mark * MARKED)
+        count = min(MARK_INTERVAL, self._count - mark * MARK_INTERVAL)
         return self._read(self._marks[mark], self._marks[mark + 1], count)

@@ -15,9 +15,9 @@ from zlib import crc32
 from attrs import frozen
 
 from kafka_msgs.errors import CompressionError, CorruptRecordError, CrcMismatchError, RecordBudgetError
-from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
+from kafka_msgs.layouts import LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
 from kafka_msgs.records.common import Batch
-from kafka_msgs.records.compression import Compression, decompress
+from kafka_msgs.records.compression import CompressionType, decompress
 from kafka_msgs.records.options import ReadOptions
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload, Record
 
@@ -25,7 +25,7 @@ __all__ = ["LegacyBatch", "encode_entry", "read_entry"]
 
 _HEADER: Final = Struct(">qiIbb")
 _TIMESTAMP: Final = Struct(">q")
-_CRC_FROM: Final = MAGIC_AT
+_CRC_FROM: Final = MAGIC_OFFSET
 _SMALLEST_ENTRY: Final = 26
 """The size in bytes of an entry of magic 0 without key and value."""
 _CONTENT_AT: Final = (18, 26)
@@ -88,7 +88,7 @@ class LegacyBatch(Batch):
         ``CorruptRecordError``, ``CompressionError``, ``DecompressedSizeError``, ``RecordBudgetError`` and
         ``MissingExtraError``.
         """
-        if self.codec == Compression.NONE:
+        if self.codec == CompressionType.NONE:
             return [Record(self.offset, self.max_timestamp, self._key, self._value)]
         entries = list(self._inner())
         if not entries:
@@ -111,10 +111,10 @@ class LegacyBatch(Batch):
     def _inner(self) -> Iterator[_Entry]:
         if self._value is None:
             raise self._corrupt("the compressed set is null")
-        if self.codec == Compression.ZSTD:
+        if self.codec == CompressionType.ZSTD:
             reason = f"zstd needs magic 2, this is magic {self.magic}"
             raise CompressionError(position=self.position, offset=self.offset, reason=reason, codec="zstd")
-        limit = self._options.max_decompressed
+        limit = self._options.max_decompressed_bytes
         body = decompress(
             self.codec,
             memoryview(self._value),
@@ -125,11 +125,11 @@ class LegacyBatch(Batch):
         )
         self._check_count(body)
         at = 0
-        while len(body) - at > MAGIC_AT:
-            size = int.from_bytes(body[at + 8 : at + 12], "big", signed=True) + SIZE_AND_OFFSET
+        while len(body) - at > MAGIC_OFFSET:
+            size = int.from_bytes(body[at + 8 : at + 12], "big", signed=True) + LENGTH_AND_OFFSET_STRUCT
             if size > len(body) - at:
                 return
-            entry = _read(body, at, size, self._options.views)
+            entry = _read(body, at, size, self._options.zero_copy)
             if isinstance(entry, str) or entry.attributes & 7 or entry.magic > self.magic:
                 reason = (
                     entry if isinstance(entry, str) else "a compressed set inside a compressed set, or a newer format"
@@ -142,8 +142,8 @@ class LegacyBatch(Batch):
         """Raise for too many entries, before the first one is read. Bytes that are not an entry end the count."""
         limit = self._options.max_elements
         count = at = 0
-        while len(body) // _SMALLEST_ENTRY > limit and len(body) - at > MAGIC_AT:
-            size = int.from_bytes(body[at + 8 : at + 12], "big", signed=True) + SIZE_AND_OFFSET
+        while len(body) // _SMALLEST_ENTRY > limit and len(body) - at > MAGIC_OFFSET:
+            size = int.from_bytes(body[at + 8 : at + 12], "big", signed=True) + LENGTH_AND_OFFSET_STRUCT
             if not _SMALLEST_ENTRY <= size <= len(body) - at:
                 return
             at += size
@@ -163,12 +163,12 @@ def _corrupt(position: int, offset: int, at: int, reason: str, *, compressed: bo
 
 def _read(data: bytes, start: int, size: int, views: bool) -> _Entry | str:
     """Return the entry of ``size`` bytes at ``start``, or the reason why the bytes are not an entry."""
-    magic = data[start + MAGIC_AT] if size > MAGIC_AT else 0
+    magic = data[start + MAGIC_OFFSET] if size > MAGIC_OFFSET else 0
     if magic > 1:
         return f"the format {magic} inside a message set"
     at, end = start + _CONTENT_AT[magic], start + size
     if end - at < 8:
-        return f"a message of {size - SIZE_AND_OFFSET} bytes is too short for magic {magic}"
+        return f"a message of {size - LENGTH_AND_OFFSET_STRUCT} bytes is too short for magic {magic}"
     offset, _, _, _, attributes = _HEADER.unpack_from(data, start)
     timestamp = _TIMESTAMP.unpack_from(data, start + 18)[0] if magic else NO_TIMESTAMP
     source = memoryview(data) if views else data
@@ -194,7 +194,7 @@ def read_entry(data: bytes, start: int, position: int, size: int, options: ReadO
     if options.check_crc and (found := crc32(memoryview(data)[start + _CRC_FROM : start + size])) != crc:
         reason = f"the checksum is {crc:08x}, the bytes have {found:08x}"
         raise CrcMismatchError(position=position, offset=offset, expected=crc, found=found, reason=reason)
-    entry = _read(data, start, size, options.views)
+    entry = _read(data, start, size, options.zero_copy)
     if isinstance(entry, str):
         raise _corrupt(position, offset, position, entry)
     return LegacyBatch(

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_msgs._core import extension
-from kafka_msgs.layouts import RecordPart
+from kafka_msgs.layouts import RecordField
 from kafka_msgs.records import reading
 from kafka_msgs.records.record import ConsumerRecord, Record
-from kafka_msgs.records.write_checks import checked
+from kafka_msgs.records.write_checks import check_record
 
-__all__ = ["Collector", "contents", "exceeds", "murmur2", "read", "view_source"]
+__all__ = ["RecordAppender", "appended_bytes", "exceeds_element_limit", "murmur2", "read", "view_source"]
 
-extension.bind_records(Record, ConsumerRecord, checked)
-Collector = extension.RecordCollector
-exceeds = extension.records_exceed
+extension.bind_records(Record, ConsumerRecord, check_record)
+RecordAppender = extension.RecordAppender
+exceeds_element_limit = extension.records_exceed
 murmur2 = extension.murmur2
 
 
@@ -26,12 +26,12 @@ def view_source(view: memoryview) -> tuple[bytes, int] | None:
     return extension.view_source(view)
 
 
-def contents(collector: Any) -> memoryview:
+def appended_bytes(collector: Any) -> memoryview:
     """Return the bytes that a collector has."""
     return memoryview(collector)
 
 
-def read(part: RecordPart, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:
+def read(part: RecordField, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:
     """Do what ``reading.read`` does. It reads numbers of more than 64 bits, and raises the error of damaged bytes."""
     found = extension.read_records(part, body, at, end, count, *rest)
     return reading.read(part, body, at, end, count, *rest) if found is None else found

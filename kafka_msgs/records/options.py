@@ -6,7 +6,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-from kafka_msgs.option_checks import flag, whole
+from kafka_msgs.option_checks import int_range, is_bool
 
 __all__ = ["DEFAULT_READ_OPTIONS", "ReadOptions"]
 
@@ -15,17 +15,18 @@ __all__ = ["DEFAULT_READ_OPTIONS", "ReadOptions"]
 class ReadOptions:
     """The options of every reader of batches: from buffers, files and tables.
 
-    With ``check_crc`` the checksum of each batch is compared. ``max_decompressed`` is the largest decompressed size of
-    one batch in bytes. Above it ``DecompressedSizeError`` is raised. ``max_elements`` is the largest number of records
-    and headers of one batch, counted together. Above it ``RecordBudgetError`` is raised, before any record is made. An
-    element takes at most about 200 bytes in addition to its content. With ``views`` the keys, values and header values
-    are ``memoryview`` objects of the input, not ``bytes``. A view keeps the input alive. Raises ``OptionError``.
+    With ``check_crc`` the checksum of each batch is compared. ``max_decompressed_bytes`` is the largest decompressed
+    size of one batch in bytes. Above it ``DecompressedSizeError`` is raised. ``max_elements`` is the largest number of
+    records and headers of one batch, counted together. Above it ``RecordBudgetError`` is raised, before any record is
+    made. An element takes at most about 200 bytes in addition to its content. With ``zero_copy`` the keys, values and
+    header values are ``memoryview`` objects of the input, not ``bytes``. A view keeps the input alive. Raises
+    ``OptionError``.
     """
 
-    check_crc: bool = field(default=True, validator=flag())
-    max_decompressed: int = field(default=128 << 20, validator=whole())
-    max_elements: int = field(default=1_000_000, validator=whole(1))
-    views: bool = field(default=False, validator=flag())
+    check_crc: bool = field(default=True, validator=is_bool())
+    max_decompressed_bytes: int = field(default=128 << 20, validator=int_range())
+    max_elements: int = field(default=1_000_000, validator=int_range(1))
+    zero_copy: bool = field(default=False, validator=is_bool())
 
 
 DEFAULT_READ_OPTIONS: Final = ReadOptions()

@@ -13,10 +13,19 @@ from typing import Any, Final, TypeGuard
 
 from kafka_msgs.records.murmur2 import murmur2
 from kafka_msgs.records.reading import decode_records, read
-from kafka_msgs.records.record import NO_TIMESTAMP, Payload, exceeds
-from kafka_msgs.records.write_checks import INT32, INT64, Content, Named, checked
+from kafka_msgs.records.record import NO_TIMESTAMP, Payload, exceeds_element_limit
+from kafka_msgs.records.write_checks import INT32, INT64, Content, NamedHeader, check_record
 
-__all__ = ["Collector", "contents", "decode_records", "encode_record", "exceeds", "murmur2", "read", "view_source"]
+__all__ = [
+    "RecordAppender",
+    "appended_bytes",
+    "decode_records",
+    "encode_record",
+    "exceeds_element_limit",
+    "murmur2",
+    "read",
+    "view_source",
+]
 
 
 def view_source(view: memoryview) -> tuple[bytes, int] | None:
@@ -46,7 +55,7 @@ def encode_record(
     offset_delta: int,
     key: Content,
     value: Content,
-    headers: Sequence[Named],
+    headers: Sequence[NamedHeader],
 ) -> bytes:
     """Return the bytes of one record of a magic 2 batch. The caller must check the arguments."""
     parts = [b"\0", _varint(timestamp_delta), _varint(offset_delta)]
@@ -68,7 +77,7 @@ def _is_plain(content: object) -> TypeGuard[Content]:
     return content is None or type(content) is bytes
 
 
-class Collector:
+class RecordAppender:
     """Collects the bytes of records for a batch.
 
     ``records`` has the bytes, ``size`` is their number, and ``count`` is the number of records. ``next_offset`` is the
@@ -120,7 +129,7 @@ class Collector:
             offset_left = offset is None and self.next_offset <= self.highest_offset
             if offset_left and not headers:
                 return self._add(key, value, timestamp, (), self.next_offset)
-        return self._add(*checked(self, key, value, timestamp, headers, offset))
+        return self._add(*check_record(self, key, value, timestamp, headers, offset))
 
     def append_rows(self, start: int, stop: int, timestamp: int, *columns: Any) -> int:
         """Do what ``BatchBuilder.append_rows`` does."""
@@ -136,7 +145,7 @@ class Collector:
             added += 1
         return added
 
-    def _add(self, key: Content, value: Content, timestamp: int, headers: Sequence[Named], offset: int) -> bool:
+    def _add(self, key: Content, value: Content, timestamp: int, headers: Sequence[NamedHeader], offset: int) -> bool:
         first = self.count == 0 and self.base_timestamp == NO_TIMESTAMP
         base = timestamp if first else self.base_timestamp
         record = encode_record(timestamp - base, offset - self._base_offset, key, value, headers)
@@ -151,7 +160,7 @@ class Collector:
         return True
 
 
-def contents(collector: Collector) -> bytearray:
+def appended_bytes(collector: RecordAppender) -> bytearray:
     """Return the bytes that a collector has."""
     return collector.records
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 
-from kafka_msgs.layouts import MARKED, RecordPart
-from kafka_msgs.records.record import INT_BITS, LONG_BITS, Header, Headers, Payload, Record, explain, placed
+from kafka_msgs.layouts import MARK_INTERVAL, RecordField
+from kafka_msgs.records.record import INT_BITS, LONG_BITS, Header, Headers, Payload, Record, explain, to_consumer_record
 
 __all__ = ["decode_records", "read"]
 
@@ -172,13 +172,15 @@ def _behind_record(body: bytes, at: int, end: int) -> int:
 
 
 def _marks(body: bytes, at: int, end: int, count: int) -> list[int]:
-    """Check all records; return the positions where every ``MARKED``-th one starts, and where the last one ends."""
+    """Check all records; return the positions where every ``MARK_INTERVAL``-th one starts, and where the last
+    one ends.
+    """
     start, marks = at, []
     if count > end - at:
         raise explain(body, start, end, count)
     try:
         for index in range(count):
-            if index % MARKED == 0:
+            if index % MARK_INTERVAL == 0:
                 marks.append(at)
             at = _behind_record(body, at, end)
     except (IndexError, _BadNumberError):
@@ -188,16 +190,16 @@ def _marks(body: bytes, at: int, end: int, count: int) -> list[int]:
     return [*marks, at]
 
 
-_PICK: Final[dict[RecordPart, Callable[[Record], Any]]] = {
-    RecordPart.OFFSETS: attrgetter("offset"),
-    RecordPart.TIMESTAMPS: attrgetter("timestamp"),
-    RecordPart.KEYS: attrgetter("key"),
-    RecordPart.VALUES: attrgetter("value"),
+_PICK: Final[dict[RecordField, Callable[[Record], Any]]] = {
+    RecordField.OFFSETS: attrgetter("offset"),
+    RecordField.TIMESTAMPS: attrgetter("timestamp"),
+    RecordField.KEYS: attrgetter("key"),
+    RecordField.VALUES: attrgetter("value"),
 }
 
 
 def read(
-    part: RecordPart,
+    part: RecordField,
     body: bytes,
     at: int,
     end: int,
@@ -213,7 +215,7 @@ def read(
 
     With a topic and a partition the records are of the class ``ConsumerRecord``.
     """
-    if part is RecordPart.MARKS:
+    if part is RecordField.MARKS:
         return _marks(body, at, end, count)
     records = decode_records(
         body,
@@ -225,8 +227,8 @@ def read(
         append_timestamp=append_timestamp,
         views=views,
     )
-    if part is not RecordPart.RECORDS:
+    if part is not RecordField.RECORDS:
         return list(map(_PICK[part], records))
     if topic is None or partition is None:
         return records
-    return [placed(record, topic, partition) for record in records]
+    return [to_consumer_record(record, topic, partition) for record in records]

@@ -26,9 +26,9 @@ __all__ = [
     "Payload",
     "Record",
     "RecordFaultError",
-    "exceeds",
+    "exceeds_element_limit",
     "explain",
-    "placed",
+    "to_consumer_record",
 ]
 
 INT_BITS: Final = 32
@@ -100,7 +100,7 @@ class ConsumerRecord(_PlacedStorage):
     partition: int
 
 
-def placed(record: Record, topic: str, partition: int) -> ConsumerRecord:
+def to_consumer_record(record: Record, topic: str, partition: int) -> ConsumerRecord:
     """Return ``record`` as a consumer of a partition gets it."""
     return ConsumerRecord(record.offset, record.timestamp, record.key, record.value, record.headers, topic, partition)
 
@@ -186,7 +186,7 @@ class _Explainer:
             raise self.fault(self.at, f"{self.end - self.at} bytes left over after {count} records")
 
 
-def exceeds(body: bytes, at: int, end: int, count: int, limit: int) -> bool:
+def exceeds_element_limit(body: bytes, at: int, end: int, count: int, limit: int) -> bool:
     """Return whether ``count`` records from ``at`` to ``end`` have more than ``limit`` elements: records and headers.
 
     If the bytes are not records, it returns False. The reader of the records then reports the fault. The bytes are

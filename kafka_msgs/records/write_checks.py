@@ -17,10 +17,10 @@ __all__ = [
     "INT32",
     "INT64",
     "Content",
-    "Limits",
-    "Named",
+    "NamedHeader",
+    "RecordLimits",
     "check",
-    "checked",
+    "check_record",
     "checked_content",
     "checked_header",
     "checked_timestamp",
@@ -31,11 +31,11 @@ INT32: Final = 2**31 - 1
 INT64: Final = 2**63 - 1
 
 Content = bytes | None
-Named = tuple[bytes, Content]
+NamedHeader = tuple[bytes, Content]
 """A header in the form for writing: its name in UTF-8, and its value."""
 
 
-class Limits(Protocol):
+class RecordLimits(Protocol):
     """What the next record may have, after the records that are already in the batch."""
 
     @property
@@ -70,7 +70,7 @@ def checked_content(name: str, value: object) -> Content:
     raise RecordWriteError(field=name, value=value, reason=f"{shown(value)} is neither bytes nor None")
 
 
-def checked_header(header: object) -> Named:
+def checked_header(header: object) -> NamedHeader:
     """Return a header in the form for writing; raises ``RecordWriteError``."""
     if not isinstance(header, tuple) or len(header) != 2 or not isinstance(header[0], str):
         raise RecordWriteError(field="headers", value=header, reason=f"{shown(header)} is not a name and a value")
@@ -81,21 +81,21 @@ def checked_header(header: object) -> Named:
     return name, checked_content("headers", header[1])
 
 
-def checked_timestamp(limits: Limits, timestamp: Any) -> int:
+def checked_timestamp(limits: RecordLimits, timestamp: Any) -> int:
     """Return a timestamp whose distance from the base fits into 64 bits; raises ``RecordWriteError``."""
     beyond = limits.count > 0 and limits.base_timestamp < 0
     check("timestamp", timestamp, NO_TIMESTAMP, INT64 - beyond)
     return int(timestamp)
 
 
-def checked(
-    limits: Limits,
+def check_record(
+    limits: RecordLimits,
     key: Any,
     value: Any,
     timestamp: Any = NO_TIMESTAMP,
     headers: Iterable[Any] = (),
     offset: Any = None,
-) -> tuple[Content, Content, int, tuple[Named, ...], int]:
+) -> tuple[Content, Content, int, tuple[NamedHeader, ...], int]:
     """Return the arguments of a record in their exact types; raises ``RecordWriteError`` for the first wrong one.
 
     An ``offset`` of None becomes the next offset. The headers are read first, because reading them may run code of the

@@ -5,7 +5,7 @@ are still valid, and ``messages`` does it for messages and exchanges.
 """
 
 from kafka_msgs.redaction.kinds import ALL_KINDS, RedactKind
-from kafka_msgs.redaction.messages import Redaction
+from kafka_msgs.redaction.messages import Redactor
 from kafka_msgs.redaction.records import redact_records
 
-__all__ = ["ALL_KINDS", "RedactKind", "Redaction", "redact_records"]
+__all__ = ["ALL_KINDS", "RedactKind", "Redactor", "redact_records"]

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kafka_msgs.schema import FieldInfo
 
-__all__ = ["ALL_KINDS", "KEPT_NAMES", "RedactKind", "is_classified", "kinds_of"]
+__all__ = ["ALL_KINDS", "KEPT_NAMES", "RedactKind", "field_kinds", "is_classified"]
 
 
 class RedactKind(StrEnum):
@@ -97,7 +97,7 @@ _BY_ATTRIBUTE: Final[Mapping[str, frozenset[RedactKind]]] = {
 }
 
 
-def kinds_of(struct: type[Any], field: FieldInfo) -> frozenset[RedactKind]:
+def field_kinds(struct: type[Any], field: FieldInfo) -> frozenset[RedactKind]:
     """Return the kinds of secrets that a field may hold. It is hidden if one of these kinds is to be hidden."""
     found = _BY_STRUCT.get((struct.__name__, field.attribute)) or _BY_ENTITY.get(field.entity_type)
     return _BY_ATTRIBUTE.get(field.attribute, ALL_KINDS) if found is None else found

@@ -15,9 +15,9 @@ from typing import Any, Final, Literal, TypeVar
 
 from attrs import evolve
 
-from kafka_msgs.capture.connections import Connection, Endpoint
+from kafka_msgs.capture.connections import CapturedConnection, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
-from kafka_msgs.capture.exchanges import Exchange, Sent
+from kafka_msgs.capture.exchanges import CapturedPayload, Exchange
 from kafka_msgs.capture.faults import CaptureFault
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import KafkaMsgsError
@@ -26,13 +26,13 @@ from kafka_msgs.message import Message
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.prefixed import decode_versioned, encode_versioned
-from kafka_msgs.redaction.kinds import ALL_KINDS, KEPT_NAMES, RedactKind, kinds_of
+from kafka_msgs.redaction.kinds import ALL_KINDS, KEPT_NAMES, RedactKind, field_kinds
 from kafka_msgs.redaction.masks import Masks
 from kafka_msgs.redaction.records import redact_records
 from kafka_msgs.schema import FieldInfo, Struct, fields
 from kafka_msgs.wire import decode_request, decode_response
 
-__all__ = ["Redaction"]
+__all__ = ["Redactor"]
 
 S = TypeVar("S", bound=Struct)
 
@@ -52,16 +52,16 @@ _EMBEDDED: Final[dict[str, type[Message]]] = {
 """Messages inside of fields of type bytes, by the attribute."""
 
 
-class Redaction:
+class Redactor:
     """Hides secrets of some kinds. ``key`` decides the masks; by default it is random, so nobody can repeat them."""
 
     def __init__(self, kinds: Collection[RedactKind] = ALL_KINDS, *, key: bytes | None = None) -> None:
         self.kinds = frozenset(kinds)
         self._everywhere = bool(self.kinds - {RedactKind.SASL})
         self._masks = Masks(secrets.token_bytes(_KEY_BYTES) if key is None else key)
-        self._changes: dict[type[Any], tuple[_Change, ...]] = {}
+        self._changes: dict[type[Any], tuple[_FieldChange, ...]] = {}
 
-    def item(self, item: Item) -> Item:
+    def redact(self, item: Item) -> Item:
         """Return an exchange or a fault with its secrets hidden."""
         if isinstance(item, CaptureFault):
             hidden = None if item.connection is None else self._connection(item.connection)
@@ -118,10 +118,10 @@ class Redaction:
         cls = (exchange.catalog or release_catalog()).find(exchange.api_key, kind, exchange.version)
         return self._everywhere or (cls is not None and bool(self._changes_of(cls)))
 
-    def _sent(self, sent: Sent, payload: bytes) -> Sent:
+    def _sent(self, sent: CapturedPayload, payload: bytes) -> CapturedPayload:
         return sent._replace(payload=payload, size=len(payload) + sent.missing)
 
-    def _connection(self, connection: Connection) -> Connection:
+    def _connection(self, connection: CapturedConnection) -> CapturedConnection:
         if RedactKind.HOSTS not in self.kinds:
             return connection
         client, server = (
@@ -129,10 +129,12 @@ class Redaction:
         )
         return evolve(connection, client=client, server=server)
 
-    def _changes_of(self, struct: type[Any]) -> tuple[_Change, ...]:
+    def _changes_of(self, struct: type[Any]) -> tuple[_FieldChange, ...]:
         if struct not in self._changes:
             found = ((field, self._maker(struct, field)) for field in fields(struct))
-            self._changes[struct] = tuple(_Change(field.attribute, make) for field, make in found if make is not None)
+            self._changes[struct] = tuple(
+                _FieldChange(field.attribute, make) for field, make in found if make is not None
+            )
         return self._changes[struct]
 
     def _maker(self, struct: type[Any], field: FieldInfo) -> Callable[[Any, Any], Any] | None:
@@ -142,7 +144,7 @@ class Redaction:
                 return None
             return _each(self.message) if field.is_array else lambda _, value: self.message(value)
         secret_name = field.attribute == "value" and any(each.attribute == "name" for each in fields(struct))
-        if not kinds_of(struct, field) & self.kinds:
+        if not field_kinds(struct, field) & self.kinds:
             return self._secret_value if secret_name and RedactKind.SASL in self.kinds else None
         makers: dict[str, Callable[[Any], Any]] = {
             "string": self._text,
@@ -180,7 +182,7 @@ class Redaction:
         return hidden if len(hidden) == len(data) else data[:2] + self._masks.letters(data[2:])
 
 
-class _Change:
+class _FieldChange:
     """What happens to one attribute."""
 
     __slots__ = ("attribute", "make")

@@ -16,8 +16,8 @@ from typing import Final
 from crc32c import crc32c
 
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.layouts import CRC_FROM, HEADER_SIZE, MAGIC_AT, SIZE_AND_OFFSET
-from kafka_msgs.records import Compression, LegacyBatch, RecordBatch
+from kafka_msgs.layouts import CRC_START, HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
+from kafka_msgs.records import CompressionType, LegacyBatch, RecordBatch
 from kafka_msgs.records.batch import read_batches
 from kafka_msgs.records.compression import compress
 from kafka_msgs.records.legacy import encode_entry
@@ -29,7 +29,7 @@ Span = tuple[int, int]
 _MASK: Final = b"x"
 _SIZE: Final = Struct(">i")
 _CRC: Final = Struct(">I")
-_START_BY_MAGIC: Final = {0: MAGIC_AT + 1, 1: MAGIC_AT + 1, 2: HEADER_SIZE}
+_START_BY_MAGIC: Final = {0: MAGIC_OFFSET + 1, 1: MAGIC_OFFSET + 1, 2: HEADER_SIZE}
 _TRIES: Final = 60
 _WORK: Final = 32 * 2**20
 """How many bytes may be compressed to find content of the right size, in addition to a few tries."""
@@ -61,7 +61,7 @@ def _redacted(batch: RecordBatch | LegacyBatch | None, data: bytes) -> bytes:
     try:
         if isinstance(batch, RecordBatch):
             return data if batch.is_control else _batch(batch, data)
-        if isinstance(batch, LegacyBatch) and batch.codec == Compression.NONE:
+        if isinstance(batch, LegacyBatch) and batch.codec == CompressionType.NONE:
             return _entry(batch)
     except KafkaMsgsError:
         pass
@@ -70,7 +70,7 @@ def _redacted(batch: RecordBatch | LegacyBatch | None, data: bytes) -> bytes:
 
 def _without_content(data: bytes) -> bytes:
     """What is left of bytes that are not a sound batch: the start that every batch of their format has, and zeros."""
-    kept = data[: _START_BY_MAGIC.get(data[MAGIC_AT], 0)] if len(data) > MAGIC_AT else b""
+    kept = data[: _START_BY_MAGIC.get(data[MAGIC_OFFSET], 0)] if len(data) > MAGIC_OFFSET else b""
     return kept + bytes(len(data) - len(kept))
 
 
@@ -87,12 +87,12 @@ def _batch(batch: RecordBatch, data: bytes) -> bytes:
     spans = list(_payloads(content, batch.count))
     for (first, last), _ in spans:
         content[first:last] = _MASK * (last - first)
-    if batch.codec != Compression.NONE:
+    if batch.codec != CompressionType.NONE:
         free = [span for span, is_text in spans if not is_text]
-        content = bytearray(_compressed(Compression(batch.codec), content, free, len(data) - HEADER_SIZE))
+        content = bytearray(_compressed(CompressionType(batch.codec), content, free, len(data) - HEADER_SIZE))
     head = bytearray(data[:HEADER_SIZE])
-    _SIZE.pack_into(head, 8, HEADER_SIZE + len(content) - SIZE_AND_OFFSET)
-    _CRC.pack_into(head, CRC_FROM - _CRC.size, crc32c(bytes(content), crc32c(bytes(head[CRC_FROM:]))))
+    _SIZE.pack_into(head, 8, HEADER_SIZE + len(content) - LENGTH_AND_OFFSET_STRUCT)
+    _CRC.pack_into(head, CRC_START - _CRC.size, crc32c(bytes(content), crc32c(bytes(head[CRC_START:]))))
     return bytes(head + content)
 
 
@@ -135,7 +135,7 @@ def _varint(body: bytearray, at: int) -> tuple[int, int]:
             return raw >> 1 ^ -(raw & 1), at
 
 
-def _compressed(codec: Compression, content: bytearray, free: list[Span], wanted: int) -> bytes:
+def _compressed(codec: CompressionType, content: bytearray, free: list[Span], wanted: int) -> bytes:
     """Return compressed content of ``wanted`` bytes, or of the most bytes below that were found.
 
     ``free`` are the places where any bytes may stand.
@@ -170,7 +170,7 @@ class _Attempts:
     both ends are needed to reach a size.
     """
 
-    def __init__(self, codec: Compression, content: bytearray, free: list[Span], wanted: int) -> None:
+    def __init__(self, codec: CompressionType, content: bytearray, free: list[Span], wanted: int) -> None:
         self._codec = codec
         self._content = content
         self._free = free

@@ -7,15 +7,15 @@ a library of the extra ``registry``. ``serializers`` encodes and decodes single 
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.lazy import lazy_module_attributes
 
 if TYPE_CHECKING:
-    from kafka_msgs.registry.api import RegistryApi
+    from kafka_msgs.registry.api import SchemaRegistryClient
     from kafka_msgs.registry.decode import PayloadReader, decode_payloads
-    from kafka_msgs.registry.schemas import Reference, RegisteredSchema, Schemas, SchemaSource
+    from kafka_msgs.registry.schemas import Reference, RegisteredSchema, SchemaResolver, StaticSchemas
     from kafka_msgs.registry.serializers import PayloadDeserializer, PayloadSerializer
 else:
-    __getattr__, __dir__ = lazy_attributes(
+    __getattr__, __dir__ = lazy_module_attributes(
         __name__,
         {
             "PayloadDeserializer": "serializers",
@@ -23,9 +23,9 @@ else:
             "PayloadSerializer": "serializers",
             "Reference": "schemas",
             "RegisteredSchema": "schemas",
-            "RegistryApi": "api",
-            "SchemaSource": "schemas",
-            "Schemas": "schemas",
+            "SchemaRegistryClient": "api",
+            "SchemaResolver": "schemas",
+            "StaticSchemas": "schemas",
             "decode_payloads": "decode",
         },
     )
@@ -36,8 +36,8 @@ __all__ = [
     "PayloadSerializer",
     "Reference",
     "RegisteredSchema",
-    "RegistryApi",
-    "SchemaSource",
-    "Schemas",
+    "SchemaRegistryClient",
+    "SchemaResolver",
+    "StaticSchemas",
     "decode_payloads",
 ]

@@ -18,14 +18,14 @@ from attrs import define, field
 from kafka_msgs.errors import OptionError, RegistryError, UnknownSchemaError
 from kafka_msgs.registry.schemas import RegisteredSchema, schema_of_json
 
-__all__ = ["RegistryApi"]
+__all__ = ["SchemaRegistryClient"]
 
 _NOT_FOUND = 404
 _MOST = 64 << 20
 
 
 @define(eq=False, slots=False)
-class RegistryApi:
+class SchemaRegistryClient:
     """A schema registry that is asked over HTTP.
 
     ``url`` is its address, such as ``http://registry:8081``. ``user`` and ``password`` are for basic authentication,

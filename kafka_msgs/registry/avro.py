@@ -30,8 +30,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
-from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource, referenced
-from kafka_msgs.registry.shapes import Fields, Shape
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
+from kafka_msgs.registry.shapes import ColumnShape, FieldCounter
 
 try:
     from fastavro import parse_schema, schemaless_reader
@@ -81,7 +81,7 @@ class AvroReader:
     fields, and what ``source`` raises.
     """
 
-    def __init__(self, schema: RegisteredSchema, source: SchemaSource) -> None:
+    def __init__(self, schema: RegisteredSchema, source: SchemaResolver) -> None:
         self._source = source
         self._schema, named = self._parsed(schema)
         self._id = schema.id
@@ -120,7 +120,7 @@ class AvroReader:
     def _parsed(self, schema: RegisteredSchema) -> tuple[Any, dict[str, Any]]:
         named: dict[str, Any] = {}
         try:
-            for _, other in referenced(schema, self._source):
+            for _, other in resolve_references(schema, self._source):
                 parse_schema(_bare(json.loads(other.text)), named_schemas=named)
             return parse_schema(_bare(json.loads(schema.text)), named_schemas=named), named
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -150,37 +150,37 @@ class _Shapes:
 
     def __init__(self, schema_id: int, named: dict[str, Any]) -> None:
         self._named = named
-        self._fields = Fields(schema_id)
+        self._fields = FieldCounter(schema_id)
 
-    def of(self, schema: Any) -> Shape:
+    def of(self, schema: Any) -> ColumnShape:
         if isinstance(schema, list):
             return self._union(schema)
         if isinstance(schema, str):
-            return Shape(_PLAIN[schema]) if schema in _PLAIN else self.of(self._named[schema])
+            return ColumnShape(_PLAIN[schema]) if schema in _PLAIN else self.of(self._named[schema])
         kind = schema["type"]
         if kind in ("record", "error"):
             with self._fields.inside(schema["name"], schema["name"]):
                 fields = {each["name"]: self._field(each["type"]) for each in schema["fields"]}
-                return Shape.of_fields(fields).after(_without_name)
+                return ColumnShape.of_fields(fields).after(_without_name)
         if kind in ("enum", "fixed") and "logicalType" not in schema:
-            return Shape(_PLAIN[kind], _without_name)
+            return ColumnShape(_PLAIN[kind], _without_name)
         if kind == "array":
             return self.of(schema["items"]).listed()
         if kind == "map":
             return self.of(schema["values"]).mapped()
         if schema.get("logicalType") == "decimal":
-            return Shape(_decimal(schema), _without_name)
+            return ColumnShape(_decimal(schema), _without_name)
         note = schema.get(_NOTE)
-        return Shape(_TIMES[note]) if _BASES.get(note, "") == kind else self.of(kind)
+        return ColumnShape(_TIMES[note]) if _BASES.get(note, "") == kind else self.of(kind)
 
-    def _field(self, schema: Any) -> Shape:
+    def _field(self, schema: Any) -> ColumnShape:
         self._fields.count()
         return self.of(schema)
 
-    def _union(self, branches: list[Any]) -> Shape:
+    def _union(self, branches: list[Any]) -> ColumnShape:
         others = [each for each in branches if each != "null"]
         if len(others) <= 1:
-            return self.of(others[0]) if others else Shape(pa.null())
+            return self.of(others[0]) if others else ColumnShape(pa.null())
         shapes = {f"member{number}": self._field(each) for number, each in enumerate(others)}
         members = dict(zip(map(_branch, others), shapes, strict=True))
 
@@ -188,7 +188,7 @@ class _Shapes:
             possible = (value[0],) if isinstance(value, tuple) else _PYTHON[type(value)]
             return {next(members[each] for each in possible if each in members): value}
 
-        return Shape.of_fields(shapes).after(member)
+        return ColumnShape.of_fields(shapes).after(member)
 
 
 def _without_name(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
 from kafka_msgs.registry.avro import check_arrays
-from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource, referenced
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
 
 try:
     from fastavro import parse_schema, schemaless_reader, schemaless_writer
@@ -19,7 +19,7 @@ except ImportError as error:
 __all__ = ["decoder", "encoder"]
 
 
-def encoder(schema: RegisteredSchema, schemas: SchemaSource, message: str | None) -> Callable[[Any], bytes]:
+def encoder(schema: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> Callable[[Any], bytes]:
     """Return the function that encodes values with a schema."""
     parsed = _parse(schema, schemas)
 
@@ -32,7 +32,7 @@ def encoder(schema: RegisteredSchema, schemas: SchemaSource, message: str | None
 
 
 def decoder(
-    writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaSource, message: str | None
+    writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaResolver, message: str | None
 ) -> Callable[[bytes], Any]:
     """Return the function that decodes values of ``writer``, resolved to ``reader``."""
     written = _parse(writer, schemas)
@@ -51,10 +51,10 @@ def decoder(
     return decode
 
 
-def _parse(schema: RegisteredSchema, schemas: SchemaSource) -> Any:
+def _parse(schema: RegisteredSchema, schemas: SchemaResolver) -> Any:
     named: dict[str, Any] = {}
     try:
-        for _, other in referenced(schema, schemas):
+        for _, other in resolve_references(schema, schemas):
             parse_schema(json.loads(other.text), named_schemas=named)
         parsed = parse_schema(json.loads(schema.text), named_schemas=named)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

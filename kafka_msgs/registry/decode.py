@@ -17,7 +17,7 @@ from kafka_msgs.columns import DecodedColumn
 from kafka_msgs.columns.decode import Column, OnBadRow, binary_column, check_on_error
 from kafka_msgs.columns.types import ERROR_TYPE
 from kafka_msgs.errors import ColumnSizeError, OptionError, PayloadError, RegistryError
-from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver
 
 __all__ = ["PayloadReader", "decode_payloads"]
 
@@ -45,7 +45,7 @@ class _Format(Protocol):
 def decode_payloads(
     column: Column,
     target: RegisteredSchema,
-    schemas: SchemaSource,
+    schemas: SchemaResolver,
     *,
     message: str | None = None,
     on_error: OnBadRow = "null",
@@ -67,7 +67,7 @@ def decode_payloads(
 class PayloadReader:
     """What ``decode_payloads`` does, for column after column: schemas are asked for and prepared once."""
 
-    def __init__(self, target: RegisteredSchema, schemas: SchemaSource, *, message: str | None = None) -> None:
+    def __init__(self, target: RegisteredSchema, schemas: SchemaResolver, *, message: str | None = None) -> None:
         """See ``decode_payloads``."""
         self._target = target
         self._schemas = schemas
@@ -136,7 +136,7 @@ class PayloadReader:
         return self._format.decoder(writer)
 
 
-def _format(target: RegisteredSchema, schemas: SchemaSource, message: str | None) -> _Format:
+def _format(target: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> _Format:
     module, name = _FORMATS[target.kind]
     made: Callable[..., _Format] = getattr(import_module(f"kafka_msgs.registry.{module}"), name)
     if message is None:

@@ -26,8 +26,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError, shown
-from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource, referenced
-from kafka_msgs.registry.shapes import Fields, Shape
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
+from kafka_msgs.registry.shapes import ColumnShape, FieldCounter
 
 try:
     from referencing import Registry, Resource
@@ -56,8 +56,8 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-_NUMBER: Final = Shape(pa.float64(), _number)
-_TEXT: Final = Shape(pa.string(), partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
+_NUMBER: Final = ColumnShape(pa.float64(), _number)
+_TEXT: Final = ColumnShape(pa.string(), partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
 
 
 class JsonReader:
@@ -67,7 +67,7 @@ class JsonReader:
     many fields, and what ``source`` raises.
     """
 
-    def __init__(self, schema: RegisteredSchema, source: SchemaSource) -> None:
+    def __init__(self, schema: RegisteredSchema, source: SchemaResolver) -> None:
         self._shape = _shape(schema, source)
 
     @property
@@ -93,11 +93,11 @@ class JsonReader:
         return self._shape.array(values)
 
 
-def _shape(schema: RegisteredSchema, source: SchemaSource) -> Shape:
+def _shape(schema: RegisteredSchema, source: SchemaResolver) -> ColumnShape:
     registry: Registry[Any] = Registry()
     try:
         root, addresses = _document(schema.text)
-        for name, other in referenced(schema, source):
+        for name, other in resolve_references(schema, source):
             content, own = _document(other.text)
             registry = registry.with_resources((each, content) for each in (name, *own))
         registry = registry.with_resources((each, root) for each in addresses)
@@ -118,9 +118,9 @@ class _Shapes:
     """Makes the shape of each part of a schema."""
 
     def __init__(self, schema_id: int) -> None:
-        self._fields = Fields(schema_id)
+        self._fields = FieldCounter(schema_id)
 
-    def of(self, schema: Any, resolver: Resolver[Any]) -> Shape:
+    def of(self, schema: Any, resolver: Resolver[Any]) -> ColumnShape:
         if not isinstance(schema, dict):
             return _TEXT
         if "$ref" in schema:
@@ -134,21 +134,21 @@ class _Shapes:
         kinds = _kinds(schema)
         return self._of_kind(kinds[0], schema, resolver) if len(kinds) == 1 else _TEXT
 
-    def _of_kind(self, kind: str, schema: dict[str, Any], resolver: Resolver[Any]) -> Shape:
+    def _of_kind(self, kind: str, schema: dict[str, Any], resolver: Resolver[Any]) -> ColumnShape:
         if kind == "number":
             return _NUMBER
         if kind in _PLAIN:
-            return Shape(_PLAIN[kind])
+            return ColumnShape(_PLAIN[kind])
         if kind == "array" and isinstance(schema.get("items"), dict):
             return self.of(schema["items"], resolver).listed().after(partial(_of, list))
         if kind == "object" and schema.get("properties"):
             fields = {name: self._field(each, resolver) for name, each in schema["properties"].items()}
-            return Shape.of_fields(fields).after(partial(_of, dict))
+            return ColumnShape.of_fields(fields).after(partial(_of, dict))
         if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
             return self.of(schema["additionalProperties"], resolver).mapped().after(partial(_of, dict))
         return _TEXT
 
-    def _field(self, schema: Any, resolver: Resolver[Any]) -> Shape:
+    def _field(self, schema: Any, resolver: Resolver[Any]) -> ColumnShape:
         self._fields.count()
         return self.of(schema, resolver)
 

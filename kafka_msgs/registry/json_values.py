@@ -6,18 +6,18 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver
 
 __all__ = ["decoder", "encoder"]
 
 
-def encoder(schema: RegisteredSchema, schemas: SchemaSource, message: str | None) -> Callable[[Any], bytes]:
+def encoder(schema: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> Callable[[Any], bytes]:
     """Return the function that encodes values."""
     return lambda value: json.dumps(value, allow_nan=False).encode()
 
 
 def decoder(
-    writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaSource, message: str | None
+    writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaResolver, message: str | None
 ) -> Callable[[bytes], Any]:
     """Return the function that decodes values."""
     return json.loads

@@ -37,8 +37,8 @@ import pyarrow as pa
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
 from kafka_msgs.primitives import read_uvarint
-from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource, referenced
-from kafka_msgs.registry.shapes import Fields, Shape
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
+from kafka_msgs.registry.shapes import ColumnShape, FieldCounter
 
 try:
     import grpc_tools
@@ -71,8 +71,8 @@ _SCALARS: Final = {
 }
 _US: Final = 1_000_000
 _WELL_KNOWN: Final = {
-    "google.protobuf.Timestamp": Shape(pa.timestamp("us", "UTC"), lambda value: _microseconds(value)),
-    "google.protobuf.Duration": Shape(pa.duration("us"), lambda value: _microseconds(value)),
+    "google.protobuf.Timestamp": ColumnShape(pa.timestamp("us", "UTC"), lambda value: _microseconds(value)),
+    "google.protobuf.Duration": ColumnShape(pa.duration("us"), lambda value: _microseconds(value)),
 }
 _WRAPPERS: Final = frozenset(
     f"google.protobuf.{name}Value"
@@ -89,7 +89,7 @@ class ProtobufReader:
     itself, or that has too many fields, and what ``source`` raises.
     """
 
-    def __init__(self, schema: RegisteredSchema, source: SchemaSource, message: str | None = None) -> None:
+    def __init__(self, schema: RegisteredSchema, source: SchemaResolver, message: str | None = None) -> None:
         self._source = source
         self._id = schema.id
         self._pool, self._names = compile_schema(schema, source)
@@ -133,9 +133,9 @@ class _Shapes:
     """Makes the shape of each part of a message."""
 
     def __init__(self, schema_id: int) -> None:
-        self._fields = Fields(schema_id)
+        self._fields = FieldCounter(schema_id)
 
-    def of(self, message: Descriptor) -> Shape:
+    def of(self, message: Descriptor) -> ColumnShape:
         name = message.full_name
         if name in _WELL_KNOWN:
             return _WELL_KNOWN[name]
@@ -144,9 +144,9 @@ class _Shapes:
         with self._fields.inside(name, name):
             parts = {each.name: self._field(each) for each in message.fields}
         absent = frozenset(each.name for each in message.fields if each.has_presence)
-        return Shape.of_fields(parts).after(partial(_content, list(parts), absent))
+        return ColumnShape.of_fields(parts).after(partial(_content, list(parts), absent))
 
-    def _field(self, field: FieldDescriptor) -> Shape:
+    def _field(self, field: FieldDescriptor) -> ColumnShape:
         self._fields.count()
         if not field.is_repeated:
             return self._one(field)
@@ -155,8 +155,8 @@ class _Shapes:
             return self._one(value).mapped(_SCALARS[key.type]).after(dict)
         return self._one(field).listed().after(list)
 
-    def _one(self, field: FieldDescriptor) -> Shape:
-        return Shape(_SCALARS[field.type]) if field.message_type is None else self.of(field.message_type)
+    def _one(self, field: FieldDescriptor) -> ColumnShape:
+        return ColumnShape(_SCALARS[field.type]) if field.message_type is None else self.of(field.message_type)
 
 
 def _content(names: Sequence[str], absent: frozenset[str], message: Any) -> dict[str, Any]:
@@ -222,9 +222,9 @@ class _Names:
         return ".".join(names)
 
 
-def compile_schema(schema: RegisteredSchema, source: SchemaSource) -> tuple[DescriptorPool, _Names]:
+def compile_schema(schema: RegisteredSchema, source: SchemaResolver) -> tuple[DescriptorPool, _Names]:
     """Return the types of a schema and of those that it needs, and the names of its own messages."""
-    files = tuple((name, other.text) for name, other in referenced(schema, source))
+    files = tuple((name, other.text) for name, other in resolve_references(schema, source))
     found = FileDescriptorSet.FromString(_protoc(schema.id, schema.text, files))
     pool = DescriptorPool()
     for file in found.file:

@@ -12,12 +12,12 @@ from google.protobuf.message_factory import GetMessageClass
 from kafka_msgs.errors import RegisteredSchemaError
 from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.registry.protobuf import compile_schema, read_message_indexes
-from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver
 
 __all__ = ["decoder", "encoder"]
 
 
-def encoder(schema: RegisteredSchema, schemas: SchemaSource, message: str | None) -> Callable[[Any], bytes]:
+def encoder(schema: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> Callable[[Any], bytes]:
     """Return the function that encodes messages, or dicts in Protobuf's JSON form."""
     pool, names = compile_schema(schema, schemas)
     cls = _message_class(pool, schema, message or names.first)
@@ -35,7 +35,7 @@ def encoder(schema: RegisteredSchema, schemas: SchemaSource, message: str | None
 
 
 def decoder(
-    writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaSource, message: str | None
+    writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaResolver, message: str | None
 ) -> Callable[[bytes], Any]:
     """Return the function that decodes messages of ``writer``, with the fields of ``reader``."""
     _, names = compile_schema(writer, schemas)

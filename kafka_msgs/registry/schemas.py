@@ -17,7 +17,15 @@ from kafka_msgs.errors import RegistryError, UnknownSchemaError
 from kafka_msgs.log import Partition
 from kafka_msgs.records import RecordBatch
 
-__all__ = ["Reference", "RegisteredSchema", "SchemaKind", "SchemaSource", "Schemas", "referenced", "schema_of_json"]
+__all__ = [
+    "Reference",
+    "RegisteredSchema",
+    "SchemaKind",
+    "SchemaResolver",
+    "StaticSchemas",
+    "resolve_references",
+    "schema_of_json",
+]
 
 SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
 _KINDS: Final = get_args(SchemaKind)
@@ -55,7 +63,7 @@ class RegisteredSchema:
     version: int | None = None
 
 
-class SchemaSource(Protocol):
+class SchemaResolver(Protocol):
     """What gives schemas. It must be possible to pickle it: tasks of Spark ask it too.
 
     All methods raise ``UnknownSchemaError`` for what is not there, and ``RegistryError`` if it cannot be found out.
@@ -102,7 +110,7 @@ def _of_object(found: Mapping[str, Any], schema_id: int | None) -> RegisteredSch
     return RegisteredSchema(number, kind, text, references, found.get("subject"), found.get("version"))
 
 
-class Schemas:
+class StaticSchemas:
     """A fixed list of schemas: from a file, from the log of the topic ``_schemas``, or given."""
 
     def __init__(self, schemas: Iterable[RegisteredSchema], *, deleted: Iterable[tuple[str, int]] = (), source: str):
@@ -128,7 +136,7 @@ class Schemas:
         return iter(self._versions.values())
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Schemas:
+    def from_file(cls, path: str | Path) -> StaticSchemas:
         """Read a list of schemas in JSON: what a registry answers to ``GET /schemas``.
 
         Raises ``OSError``, and ``RegistryError`` for another content.
@@ -144,7 +152,7 @@ class Schemas:
         return cls((schema_of_json(each, source) for each in found), deleted=deleted, source=source)
 
     @classmethod
-    def from_log(cls, path: str | Path) -> Schemas:
+    def from_log(cls, path: str | Path) -> StaticSchemas:
         """Read the topic of a registry: ``path`` is the directory of its one partition, ``.../_schemas-0``.
 
         As in a registry the last record of a key counts, and a null takes its version away. Raises ``OSError``,
@@ -199,7 +207,7 @@ def _entry(key: Any, value: Any, place: str) -> tuple[_Key, Any]:
         raise RegistryError(source=place, reason=f"not a record of a schema registry: {error!r}") from error
 
 
-def referenced(schema: RegisteredSchema, source: SchemaSource) -> list[tuple[str, RegisteredSchema]]:
+def resolve_references(schema: RegisteredSchema, source: SchemaResolver) -> list[tuple[str, RegisteredSchema]]:
     """Return all schemas that a schema needs, with their names, each after those that it needs itself.
 
     Raises what ``source`` raises.

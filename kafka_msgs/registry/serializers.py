@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias
 
 from kafka_msgs.errors import KafkaMsgsError, OptionError, PayloadError
-from kafka_msgs.registry.schemas import RegisteredSchema, SchemaSource
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver
 
 __all__ = ["PayloadDeserializer", "PayloadSerializer"]
 
@@ -27,12 +27,12 @@ Decode: TypeAlias = Callable[[bytes], Any]
 class _Format(Protocol):
     """A module with the values of one format."""
 
-    def encoder(self, schema: RegisteredSchema, schemas: SchemaSource, message: str | None) -> Callable[[Any], bytes]:
+    def encoder(self, schema: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> Callable[[Any], bytes]:
         """Return the function that encodes values."""
         ...
 
     def decoder(
-        self, writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaSource, message: str | None
+        self, writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaResolver, message: str | None
     ) -> Decode:
         """Return the function that decodes values of ``writer``, resolved to ``reader``."""
         ...
@@ -57,7 +57,7 @@ class PayloadSerializer:
     ``PayloadError`` for a value that the schema does not allow.
     """
 
-    def __init__(self, schema: RegisteredSchema, schemas: SchemaSource, *, message: str | None = None) -> None:
+    def __init__(self, schema: RegisteredSchema, schemas: SchemaResolver, *, message: str | None = None) -> None:
         _check_message(schema.kind, message)
         self._id = schema.id
         self._header = b"\0" + schema.id.to_bytes(4, "big")
@@ -85,7 +85,7 @@ class PayloadDeserializer:
     """
 
     def __init__(
-        self, schemas: SchemaSource, *, schema: RegisteredSchema | None = None, message: str | None = None
+        self, schemas: SchemaResolver, *, schema: RegisteredSchema | None = None, message: str | None = None
     ) -> None:
         if schema is not None:
             _check_message(schema.kind, message)

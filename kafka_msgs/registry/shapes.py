@@ -14,7 +14,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import RegisteredSchemaError
 
-__all__ = ["Change", "Fields", "Shape"]
+__all__ = ["Change", "ColumnShape", "FieldCounter"]
 
 Change: TypeAlias = Callable[[Any], Any]
 """Makes of a value that is not None what Arrow takes for it."""
@@ -24,7 +24,7 @@ MOST_FIELDS: Final = 10_000
 
 
 @frozen
-class Shape:
+class ColumnShape:
     """A part of a schema: ``raw``, the type that its values are made with, and their ``change`` before that."""
 
     raw: pa.DataType
@@ -40,25 +40,29 @@ class Shape:
         made, type_ = pa.array(values, self.raw), self.type
         return made if made.type == type_ else made.cast(type_)
 
-    def listed(self) -> Shape:
+    def listed(self) -> ColumnShape:
         """Return the shape of a list of such parts."""
         change, raw = self.change, pa.list_(pa.field("element", self.raw))
-        return Shape(raw) if change is None else Shape(raw, lambda value: [_changed(change, each) for each in value])
+        return (
+            ColumnShape(raw)
+            if change is None
+            else ColumnShape(raw, lambda value: [_changed(change, each) for each in value])
+        )
 
-    def mapped(self, key: pa.DataType = _STRING) -> Shape:
+    def mapped(self, key: pa.DataType = _STRING) -> ColumnShape:
         """Return the shape of a map to such parts."""
         change, raw = self.change, pa.map_(key, self.raw)
         if change is None:
-            return Shape(raw)
-        return Shape(raw, lambda value: {name: _changed(change, each) for name, each in value.items()})
+            return ColumnShape(raw)
+        return ColumnShape(raw, lambda value: {name: _changed(change, each) for name, each in value.items()})
 
-    def after(self, earlier: Change) -> Shape:
+    def after(self, earlier: Change) -> ColumnShape:
         """Return the shape of values that ``earlier`` changes first."""
         change = self.change
-        return Shape(self.raw, earlier if change is None else lambda value: change(earlier(value)))
+        return ColumnShape(self.raw, earlier if change is None else lambda value: change(earlier(value)))
 
     @classmethod
-    def of_fields(cls, parts: Mapping[str, Shape]) -> Shape:
+    def of_fields(cls, parts: Mapping[str, ColumnShape]) -> ColumnShape:
         """Return the shape of a struct whose fields have these shapes. Its values are dicts."""
         raw = pa.struct([pa.field(name, part.raw) for name, part in parts.items()])
         changes = [(name, part.change) for name, part in parts.items() if part.change is not None]
@@ -73,7 +77,7 @@ def _changed(change: Change, value: Any) -> Any:
     return None if value is None else change(value)
 
 
-class Fields:
+class FieldCounter:
     """Counts the fields of a schema, and refuses one with too many, or one that contains itself.
 
     Types may be used by name again and again, so a short schema can have more fields than any memory.

@@ -4,9 +4,30 @@
 page, as JSON and as metrics. Figures are computed elsewhere; whatever engine does it, the report is the same.
 """
 
-from kafka_msgs.report.content import Bars, Lines, Metric, Part, Report, Sample, Section, Table, by_hour, report_of
+from kafka_msgs.report.content import (
+    BarPlot,
+    LinePlot,
+    Metric,
+    Report,
+    ReportPart,
+    Sample,
+    Section,
+    Table,
+    by_hour,
+    report_of,
+)
 from kafka_msgs.report.files import write_report
 
 __all__ = [
-    "Bars", "Lines", "Metric", "Part", "Report", "Sample", "Section", "Table", "by_hour", "report_of", "write_report",
+    "BarPlot",
+    "LinePlot",
+    "Metric",
+    "Report",
+    "ReportPart",
+    "Sample",
+    "Section",
+    "Table",
+    "by_hour",
+    "report_of",
+    "write_report",
 ]  # fmt: skip

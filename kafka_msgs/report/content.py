@@ -10,7 +10,19 @@ from typing import Any, Final, Literal, TypeAlias
 
 from attrs import field, frozen
 
-__all__ = ["Bars", "Kind", "Lines", "Metric", "Part", "Report", "Sample", "Section", "Table", "by_hour", "report_of"]
+__all__ = [
+    "BarPlot",
+    "Kind",
+    "LinePlot",
+    "Metric",
+    "Report",
+    "ReportPart",
+    "Sample",
+    "Section",
+    "Table",
+    "by_hour",
+    "report_of",
+]
 
 _HOUR_MS: Final = 3_600_000
 
@@ -38,14 +50,14 @@ class Table:
     total: int | None = field(default=None, kw_only=True)
 
     @property
-    def said(self) -> str:
+    def note_text(self) -> str:
         """How many rows are shown of how many, where these are not all, and the note."""
         left = f"{len(self.rows):,} of {self.total:,} rows" if (self.total or 0) > len(self.rows) else ""
         return "; ".join(filter(None, (left, self.note)))
 
 
 @frozen(kw_only=True)
-class Bars:
+class BarPlot:
     """A bar for each label and series, drawn into the PNG ``file``; ``log`` makes the axis of values logarithmic.
 
     A value of None has no bar.
@@ -61,7 +73,7 @@ class Bars:
 
 
 @frozen(kw_only=True)
-class Lines:
+class LinePlot:
     """A line for each series over time, drawn into the PNG ``file``.
 
     ``x`` is in milliseconds since the epoch; a value of None leaves a gap.
@@ -75,7 +87,7 @@ class Lines:
     note: str = ""
 
 
-def by_hour(title: str, file: str, unit: str, names: Sequence[str], counts: Mapping[int, Sequence[int]]) -> Lines:
+def by_hour(title: str, file: str, unit: str, names: Sequence[str], counts: Mapping[int, Sequence[int]]) -> LinePlot:
     """Return a line for each name. ``counts`` has one number for each name, by hour (milliseconds since the epoch).
 
     An hour that is not in ``counts`` has the number 0. Of several such hours the first and the last are drawn, so that
@@ -88,10 +100,10 @@ def by_hour(title: str, file: str, unit: str, names: Sequence[str], counts: Mapp
     none = (0,) * len(names)
     points = [(hour, counts.get(hour, none)) for hour in sorted(hours)]
     series = {name: [numbers[place] for _, numbers in points] for place, name in enumerate(names)}
-    return Lines(title=title, file=file, x=[hour for hour, _ in points], series=series, unit=unit)
+    return LinePlot(title=title, file=file, x=[hour for hour, _ in points], series=series, unit=unit)
 
 
-Section: TypeAlias = Table | Bars | Lines
+Section: TypeAlias = Table | BarPlot | LinePlot
 
 
 @frozen
@@ -113,7 +125,7 @@ class Metric:
 
 
 @frozen
-class Part:
+class ReportPart:
     """A part of a report: sections, and the metrics that say the same to a monitoring system."""
 
     sections: tuple[Section, ...] = ()
@@ -133,9 +145,9 @@ class Report:
     metrics: tuple[Metric, ...] = ()
 
 
-def report_of(title: str, parts: Iterable[Section | Part]) -> Report:
+def report_of(title: str, parts: Iterable[Section | ReportPart]) -> Report:
     """Return the report that parts and sections make, in their order."""
-    whole = [each if isinstance(each, Part) else Part((each,)) for each in parts]
+    whole = [each if isinstance(each, ReportPart) else ReportPart((each,)) for each in parts]
     return Report(
         title,
         tuple(section for each in whole for section in each.sections),

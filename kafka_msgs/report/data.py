@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka_msgs.report.cells import kinds_of
-from kafka_msgs.report.content import Bars, Lines, Metric, Report, Section, Table
+from kafka_msgs.report.content import BarPlot, LinePlot, Metric, Report, Section, Table
 
-__all__ = ["VERSION", "as_data", "as_json"]
+__all__ = ["VERSION", "to_dict", "to_json"]
 
 VERSION: Final = 1
 """The version of the schema."""
@@ -21,15 +21,15 @@ VERSION: Final = 1
 _PLAIN: Final = (str, int, bool, type(None))
 
 
-def as_json(report: Report) -> str:
+def to_json(report: Report) -> str:
     """Return a report as JSON in one line, in ASCII, so that text which is not Unicode is in it too.
 
     To indent it would take Python twenty times as long, and a report has up to 10,000 offsets.
     """
-    return json.dumps(as_data(report), allow_nan=False) + "\n"
+    return json.dumps(to_dict(report), allow_nan=False) + "\n"
 
 
-def as_data(report: Report) -> dict[str, Any]:
+def to_dict(report: Report) -> dict[str, Any]:
     """Return a report as what JSON has: mappings, lists, text and numbers."""
     return {
         "schema": "kafka-msgs-report",
@@ -47,13 +47,13 @@ def _section(section: Section) -> dict[str, Any]:
         columns = [{"name": name, "kind": kind} for name, kind in zip(section.columns, kinds_of(section), strict=True)]
         rows = [[_value(each) for each in row] for row in section.rows]
         total = max(section.total or 0, len(rows))
-        return {"type": "table", **common, "note": section.said, "columns": columns, "rows": rows, "total": total}
+        return {"type": "table", **common, "note": section.note_text, "columns": columns, "rows": rows, "total": total}
     series = {name: _value(list(values)) for name, values in section.series.items()}
     return {**_plot(section), **common, "file": section.file, "unit": section.unit, "series": series}
 
 
-def _plot(plot: Bars | Lines) -> dict[str, Any]:
-    if isinstance(plot, Lines):
+def _plot(plot: BarPlot | LinePlot) -> dict[str, Any]:
+    if isinstance(plot, LinePlot):
         return {"type": "lines", "times": list(plot.x)}
     return {"type": "bars", "labels": list(plot.labels), "log": plot.log}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafka_msgs.report.content import Report, Table
-from kafka_msgs.report.data import as_json
+from kafka_msgs.report.data import to_json
 from kafka_msgs.report.exposition import exposition
-from kafka_msgs.report.page import page_of
-from kafka_msgs.report.plots import svg_of
+from kafka_msgs.report.page import render_page
+from kafka_msgs.report.plots import render_svg
 
 __all__ = ["write_report"]
 
@@ -20,10 +20,10 @@ def write_report(report: Report, directory: Path) -> list[Path]:
     """
     metrics = exposition(report)
     texts = {
-        "report.html": page_of(report, metrics),
-        "report.json": as_json(report),
+        "report.html": render_page(report, metrics),
+        "report.json": to_json(report),
         "report.prom": metrics,
-        **{each.file: svg_of(each, alone=True) for each in report.sections if not isinstance(each, Table)},
+        **{each.file: render_svg(each, alone=True) for each in report.sections if not isinstance(each, Table)},
     }
     for name, text in texts.items():
         (directory / name).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")

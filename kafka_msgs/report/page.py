@@ -16,9 +16,9 @@ from attrs import frozen
 from kafka_msgs.report.cells import cell, kinds_of, sort_key
 from kafka_msgs.report.content import Kind, Report, Section, Table
 from kafka_msgs.report.environment import environment
-from kafka_msgs.report.plots import svg_of
+from kafka_msgs.report.plots import render_svg
 
-__all__ = ["page_of"]
+__all__ = ["render_page"]
 
 _LONGEST: Final = 60
 """How many characters a cell shows in one line."""
@@ -56,7 +56,7 @@ class _Part:
     plot: str | None = None
 
 
-def page_of(report: Report, metrics: str) -> str:
+def render_page(report: Report, metrics: str) -> str:
     """Return the page; ``metrics`` are those of the report as text. Raises ``MissingExtraError`` without Jinja2."""
     templates = environment()
     script, _, _ = templates.loader.get_source(templates, "report.js")  # type: ignore[union-attr]
@@ -71,10 +71,10 @@ def page_of(report: Report, metrics: str) -> str:
 
 def _part(section: Section) -> _Part:
     if not isinstance(section, Table):
-        return _Part(section.title, section.note, plot=svg_of(section))
+        return _Part(section.title, section.note, plot=render_svg(section))
     kinds = kinds_of(section)
     columns = tuple(_Column(name, kind, _side(kind)) for name, kind in zip(section.columns, kinds, strict=True))
-    return _Part(section.title, section.said, columns, tuple(tuple(_cells(row, kinds)) for row in section.rows))
+    return _Part(section.title, section.note_text, columns, tuple(tuple(_cells(row, kinds)) for row in section.rows))
 
 
 def _cells(row: tuple[Any, ...], kinds: tuple[Kind, ...]) -> Iterator[_Cell]:

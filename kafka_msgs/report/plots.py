@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Final, TypeAlias
 
-from kafka_msgs.report.content import Bars, Lines
+from kafka_msgs.report.content import BarPlot, LinePlot
 from kafka_msgs.report.environment import environment
-from kafka_msgs.report.scales import Scale, linear, logarithmic, number_text, time_text, times
-from kafka_msgs.report.shapes import Bar, Dot, Drawing, Path, Rule, Text, plain, shortened, width_of
+from kafka_msgs.report.scales import AxisScale, linear, logarithmic, number_text, time_text, times
+from kafka_msgs.report.shapes import Bar, Dot, Drawing, Polyline, Rule, Text, plain, shortened, width_of
 
-__all__ = ["svg_of"]
+__all__ = ["render_svg"]
 
 _WIDTH: Final = 880
 _EDGE: Final = 10
@@ -38,23 +38,23 @@ _COLOURS: Final = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#9378
 _Series: TypeAlias = Mapping[str, Sequence[float | None]]
 
 
-def svg_of(plot: Bars | Lines, *, alone: bool = False) -> str:
+def render_svg(plot: BarPlot | LinePlot, *, alone: bool = False) -> str:
     """Return a plot as SVG, as part of a page or ``alone`` as a file. The same figures give the same text.
 
     Raises ``MissingExtraError`` without Jinja2.
     """
-    if isinstance(plot, Lines) and len(set(plot.x)) == 1:
+    if isinstance(plot, LinePlot) and len(set(plot.x)) == 1:
         plot = _at_one_time(plot)
-    drawing = _bars(plot) if isinstance(plot, Bars) else _lines(plot)
+    drawing = _bars(plot) if isinstance(plot, BarPlot) else _lines(plot)
     return environment().get_template("plot.svg.j2").render(drawing=drawing, alone=alone)
 
 
-def _at_one_time(plot: Lines) -> Bars:
+def _at_one_time(plot: LinePlot) -> BarPlot:
     """Return a bar for each series. Points at one time would cover each other."""
     time = f"{time_text(plot.x[0])} UTC"
     values = [series[-1] for series in plot.series.values()]
     unit = f"{plot.unit}, {time}" if plot.unit else time
-    return Bars(title=plot.title, file=plot.file, labels=tuple(plot.series), series={time: values}, unit=unit)
+    return BarPlot(title=plot.title, file=plot.file, labels=tuple(plot.series), series={time: values}, unit=unit)
 
 
 def _known(series: _Series) -> dict[str, list[float | None]]:
@@ -69,7 +69,7 @@ def _values(series: _Series) -> list[float]:
     return [value for values in series.values() for value in values if value is not None]
 
 
-def _bars(plot: Bars) -> Drawing:
+def _bars(plot: BarPlot) -> Drawing:
     """Draw horizontal bars, the first label on top, each with its value. A value of None takes no room."""
     series = {name: values for name, values in _known(plot.series).items() if any(each is not None for each in values)}
     values = _values(series)
@@ -87,7 +87,7 @@ def _bars(plot: Bars) -> Drawing:
 class _Across:
     """A scale from left to right, in pixels."""
 
-    def __init__(self, scale: Scale, left: float, right: float) -> None:
+    def __init__(self, scale: AxisScale, left: float, right: float) -> None:
         self.scale = scale
         self.left = left
         self.right = right
@@ -97,7 +97,7 @@ class _Across:
         return round(self.left + self.scale.share(value) * (self.right - self.left), 1)
 
 
-def _rows(drawing: Drawing, plot: Bars, names: Sequence[str], series: _Series, top: float, across: _Across) -> float:
+def _rows(drawing: Drawing, plot: BarPlot, names: Sequence[str], series: _Series, top: float, across: _Across) -> float:
     """Draw the bars of all labels and return where they end."""
     y = top
     for number, (label, name) in enumerate(zip(plot.labels, names, strict=True)):
@@ -154,7 +154,7 @@ def _legend(drawing: Drawing, series: _Series) -> float:
     return y + _TICK + _GAP
 
 
-def _lines(plot: Lines) -> Drawing:
+def _lines(plot: LinePlot) -> Drawing:
     """Draw a line for each series over time. A value of None leaves a gap."""
     series = _known(plot.series)
     upright = linear(_values(series))
@@ -176,7 +176,7 @@ def _lines(plot: Lines) -> Drawing:
     for (name, values), colour in zip(series.items(), cycle(_COLOURS), strict=False):
         points = [None if value is None else (x, height(value)) for x, value in zip(places, values, strict=True)]
         for piece in _pieces(points):
-            drawing.paths.append(Path(tuple(f"{x},{y}" for x, y in piece), colour))
+            drawing.paths.append(Polyline(tuple(f"{x},{y}" for x, y in piece), colour))
         drawing.dots += _dots(plain(name), plot.x, values, points, colour)
     _axis_below(drawing, across, top, bottom, "UTC")
     return drawing

@@ -12,7 +12,7 @@ from typing import Final
 
 from attrs import frozen
 
-__all__ = ["Mark", "Scale", "linear", "logarithmic", "number_text", "time_text", "times"]
+__all__ = ["AxisScale", "AxisTick", "linear", "logarithmic", "number_text", "time_text", "times"]
 
 _WHOLE_FROM: Final = 1000
 """From this number on fractions are not shown."""
@@ -33,7 +33,7 @@ _MILLIS: Final = 1000
 
 
 @frozen
-class Mark:
+class AxisTick:
     """A mark of an axis: its value, what is written there, and in a second line below that."""
 
     value: float
@@ -42,12 +42,12 @@ class Mark:
 
 
 @frozen
-class Scale:
+class AxisScale:
     """A stretch of values from ``low`` to ``high``, and its marks."""
 
     low: float
     high: float
-    marks: tuple[Mark, ...]
+    marks: tuple[AxisTick, ...]
     log: bool = False
 
     def share(self, value: float) -> float:
@@ -56,7 +56,7 @@ class Scale:
         return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
-def linear(values: Iterable[float], *, room: float = 0.0) -> Scale:
+def linear(values: Iterable[float], *, room: float = 0.0) -> AxisScale:
     """Return the scale of values from 0 on, or from the lowest below 0, with marks at whole numbers if all are whole.
 
     ``room`` is left beyond the highest, as a share of it.
@@ -68,8 +68,8 @@ def linear(values: Iterable[float], *, room: float = 0.0) -> Scale:
     first, last = math.floor(low / step), math.floor(high / step)
     digits = max(-math.floor(math.log10(step)), 0)
     marks = (number * step for number in range(first, max(last, first + 1) + 1))
-    shown = tuple(Mark(value, f"{value:,.{digits}f}") for value in marks)
-    return Scale(shown[0].value, max(shown[-1].value, high + (high - low) * room), shown)
+    shown = tuple(AxisTick(value, f"{value:,.{digits}f}") for value in marks)
+    return AxisScale(shown[0].value, max(shown[-1].value, high + (high - low) * room), shown)
 
 
 def _round_step(step: float, least: float) -> float:
@@ -78,29 +78,31 @@ def _round_step(step: float, least: float) -> float:
     return next(each * power for each in _ROUND if each * power >= max(step, least) * (1 - 1e-9))
 
 
-def logarithmic(values: Iterable[float]) -> Scale:
+def logarithmic(values: Iterable[float]) -> AxisScale:
     """Return the scale of values above 0 with marks at powers of ten; other values lie at its low end."""
     above = [value for value in values if value > 0] or [1.0]
     first = math.floor(math.log10(min(above)))
     last = max(math.ceil(math.log10(max(above))), first + 1)
     every = -(-(last - first) // _MARKS)
     marks = (10.0**power for power in range(first, last + 1, every))
-    return Scale(10.0**first / 2, 10.0**last, tuple(Mark(value, number_text(value)) for value in marks), log=True)
+    return AxisScale(
+        10.0**first / 2, 10.0**last, tuple(AxisTick(value, number_text(value)) for value in marks), log=True
+    )
 
 
 def _exponent(value: float) -> float:
     return math.log10(value) if value > 0 else -math.inf
 
 
-def times(values: Sequence[int]) -> Scale:
+def times(values: Sequence[int]) -> AxisScale:
     """Return the scale of times, in milliseconds since the epoch. Those that are all alike are at its start."""
     low, high = min(values, default=0), max(values, default=0)
     if low == high:
-        return Scale(low, low + 1, ())
-    return Scale(low, high, tuple(_time_marks(low, high)))
+        return AxisScale(low, low + 1, ())
+    return AxisScale(low, high, tuple(_time_marks(low, high)))
 
 
-def _time_marks(low: int, high: int) -> Iterator[Mark]:
+def _time_marks(low: int, high: int) -> Iterator[AxisTick]:
     """Yield marks at round times, the day below the first one and where it changes."""
     least = (high - low) / _MILLIS / _TIMES
     longest = _SECONDS[-1]
@@ -110,10 +112,10 @@ def _time_marks(low: int, high: int) -> Iterator[Mark]:
         text = time_text(seconds * _MILLIS)
         date, _, clock = text.partition(" ")
         if step >= _DAY or not clock:
-            yield Mark(seconds * _MILLIS, date)
+            yield AxisTick(seconds * _MILLIS, date)
             continue
         shown = clock if step < _MINUTE else clock[:5]
-        yield Mark(seconds * _MILLIS, shown, date if date != day else "")
+        yield AxisTick(seconds * _MILLIS, shown, date if date != day else "")
         day = date
 
 

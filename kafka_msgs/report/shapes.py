@@ -10,7 +10,7 @@ from unicodedata import east_asian_width
 
 from attrs import define, field, frozen
 
-__all__ = ["Anchor", "Bar", "Dot", "Drawing", "Path", "Rule", "Text", "plain", "shortened", "width_of"]
+__all__ = ["Anchor", "Bar", "Dot", "Drawing", "Polyline", "Rule", "Text", "plain", "shortened", "width_of"]
 
 _LETTER: Final = 6.8
 """How wide a letter is, about; those of East Asian scripts are twice as wide."""
@@ -56,7 +56,7 @@ class Dot:
 
 
 @frozen
-class Path:
+class Polyline:
     """A line through points, each as ``x,y``."""
 
     points: tuple[str, ...]
@@ -83,7 +83,7 @@ class Drawing:
     height: float = 0
     rules: list[Rule] = field(factory=list)
     bars: list[Bar] = field(factory=list)
-    paths: list[Path] = field(factory=list)
+    paths: list[Polyline] = field(factory=list)
     dots: list[Dot] = field(factory=list)
     texts: list[Text] = field(factory=list)
 

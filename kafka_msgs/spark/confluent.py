@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql.types import StructType
 
 from kafka_msgs.columns.decode import OnBadRow
-from kafka_msgs.registry import PayloadReader, RegisteredSchema, SchemaSource
+from kafka_msgs.registry import PayloadReader, RegisteredSchema, SchemaResolver
 from kafka_msgs.spark.functions import Mode, column_function, error_texts
 from kafka_msgs.spark.types import ERROR, arrow_schema, spark_type, with_error
 
@@ -22,7 +22,7 @@ __all__ = ["from_confluent"]
 def from_confluent(
     column: Column | str,
     target: RegisteredSchema,
-    schemas: SchemaSource,
+    schemas: SchemaResolver,
     *,
     message: str | None = None,
     mode: Mode = "PERMISSIVE",
@@ -52,7 +52,7 @@ def from_confluent(
 
 
 @lru_cache(maxsize=16)
-def _reader(target: RegisteredSchema, schemas: SchemaSource, message: str | None) -> PayloadReader:
+def _reader(target: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> PayloadReader:
     """Return what reads one batch of rows after the other, with the schemas that it has prepared."""
     return PayloadReader(target, schemas, message=message)
 

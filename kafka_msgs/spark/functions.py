@@ -18,7 +18,7 @@ from kafka_msgs.columns import decode_column, encode_column
 from kafka_msgs.columns.decode import error_texts
 from kafka_msgs.errors import EncodeError
 from kafka_msgs.message import Message
-from kafka_msgs.spark.types import ERROR, message_of, schema_of, with_error, without_notes
+from kafka_msgs.spark.types import ERROR, resolve_message, schema_of, with_error, without_notes
 
 __all__ = ["Mode", "column_function", "decode", "decoder", "error_texts", "from_kafka", "to_kafka"]
 
@@ -42,7 +42,7 @@ def from_kafka(
     null for a valid message, and otherwise has the reason, and the other fields are null. ``DROPMALFORMED`` gives null.
     ``FAILFAST`` ends the job with ``DecodeError``. Raises what ``schema_of`` raises.
     """
-    cls, selected = message_of(message), None if columns is None else tuple(columns)
+    cls, selected = resolve_message(message), None if columns is None else tuple(columns)
     returned = _returned(cls, version, selected, mode)
     made: Column = decoder(cls, version, columns=selected, mode=mode)(column)
     return made if without_notes(returned) == returned else made.cast(returned)
@@ -56,7 +56,7 @@ def decoder(
     mode: Mode = "PERMISSIVE",
 ) -> Any:
     """Return the function that ``from_kafka`` applies, for one who registers it under a name."""
-    cls, selected = message_of(message), None if columns is None else tuple(columns)
+    cls, selected = resolve_message(message), None if columns is None else tuple(columns)
 
     def decoded(data: pa.Array) -> pa.Array:
         return decode(data, cls, version, selected, mode)
@@ -80,7 +80,7 @@ def to_kafka(
     ``from_kafka`` could not read, ends the job with ``EncodeError``: a null in its place would be a tombstone. So does
     a version in a column that the message does not have. Raises ``UnknownNameError`` and ``UnsupportedVersionError``.
     """
-    cls = message_of(message)
+    cls = resolve_message(message)
     schema_of(cls, None if isinstance(version, Column) else version)
 
     def encode(structs: pa.Array) -> pa.Array:

@@ -15,11 +15,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.files import described
+from kafka_msgs.filesystems.files import file_from_uri
 from kafka_msgs.spark.sources.log import log_reading
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.rows import Reading, rows_in
-from kafka_msgs.spark.sources.splits import Part
+from kafka_msgs.spark.sources.rows import RowOptions, rows_in
+from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.types import arrow_schema
 
 __all__ = ["read_log_through_spark"]
@@ -53,7 +53,7 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _rows(reading: Reading) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+def _rows(reading: RowOptions) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
         nothing = pa.RecordBatch.from_pylist([], arrow_schema(reading.schema))
         for batch in batches:
@@ -64,10 +64,10 @@ def _rows(reading: Reading) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     return rows
 
 
-def _of_file(uri: str, content: pa.Buffer, reading: Reading) -> Iterator[pa.RecordBatch]:
-    file = described(uri, content.size)
+def _of_file(uri: str, content: pa.Buffer, reading: RowOptions) -> Iterator[pa.RecordBatch]:
+    file = file_from_uri(uri, content.size)
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-") as directory:
         path = Path(directory) / PurePosixPath(file.path).name
         with path.open("wb") as written:
             written.write(content)
-        yield from rows_in(path, Part(file, 0, file.size), reading)
+        yield from rows_in(path, FilePart(file, 0, file.size), reading)

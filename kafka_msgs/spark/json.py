@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.lookup import message_named
+from kafka_msgs.lookup import message_by_name
 from kafka_msgs.message import Message
 from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.spark.types import ERROR
@@ -27,7 +27,7 @@ def message_json(data: Buffer | None, name: str, version: int | None = None) -> 
     """Return the message in ``data``, or what is wrong with it; without a version the data starts with one."""
 
     def content() -> Any:
-        cls = message_named(name)
+        cls = message_by_name(name)
         if version is not None:
             return cls.decode(data or b"", version).to_json(version)
         found = decode_versioned(cls, data or b"")

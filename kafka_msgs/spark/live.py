@@ -17,7 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from kafka_msgs.errors import OptionError
 
-__all__ = ["connector_packages", "read_live", "write_live"]
+__all__ = ["connector_packages", "read_stream", "write_stream"]
 
 _CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 _PASSED_OVER: Final = frozenset({"__consumer_offsets", "__share_group_state", "__transaction_state"})
@@ -34,7 +34,7 @@ def connector_packages(version: str = pyspark.__version__) -> str:
     return f"{_CONNECTOR}:{version}"
 
 
-def read_live(
+def read_stream(
     spark: SparkSession,
     bootstrap: str,
     topic: str,
@@ -79,7 +79,7 @@ def read_live(
     )
 
 
-def write_live(
+def write_stream(
     rows: DataFrame, bootstrap: str, *, topic: str | None = None, options: Mapping[str, str] | None = None
 ) -> DataStreamWriter:
     """Return a writer, to be given a checkpoint and started, that appends a stream of rows to a topic.

@@ -12,7 +12,7 @@ from kafka_msgs.report import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ROWS", "rows_of", "table_of"]
+__all__ = ["ROWS", "report_table", "rows_of"]
 
 ROWS: Final = 50
 """How many rows of a table a report shows, by default."""
@@ -25,7 +25,7 @@ def rows_of(frame: DataFrame, limit: int = _SERIES) -> list[dict[str, Any]]:
     return [row.asDict(recursive=True) for row in frame.take(limit)]
 
 
-def table_of(rows: DataFrame, title: str, limit: int = ROWS) -> Table:
+def report_table(rows: DataFrame, title: str, limit: int = ROWS) -> Table:
     """Return the first ``limit`` rows of a DataFrame, and how many there are; runs two Spark jobs."""
     total = rows.count()
     shown = tuple(tuple(row) for row in rows.take(limit))

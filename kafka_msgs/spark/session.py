@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.filesystems.settings import PREFIXES, Settings
+from kafka_msgs.filesystems.settings import PREFIXES, FilesystemOptions
 from kafka_msgs.spark.shipping import is_classic
-from kafka_msgs.spark.shipping import ship as ship_code
+from kafka_msgs.spark.shipping import ship_dependencies as ship_code
 from kafka_msgs.spark.sql import register_functions
 
 __all__ = ["register", "registered_settings", "session_settings"]
@@ -31,7 +31,7 @@ _SOURCES: Final = {
 }
 """The data sources; one that needs an extra which is not installed is left out."""
 
-_REGISTERED: Final[WeakKeyDictionary[SparkSession, Settings]] = WeakKeyDictionary()
+_REGISTERED: Final[WeakKeyDictionary[SparkSession, FilesystemOptions]] = WeakKeyDictionary()
 """The settings with which sessions know the sources."""
 
 _BY_DEFAULT: Final = ("-default.xml", "Set by Spark to default values")
@@ -45,12 +45,12 @@ def register(spark: SparkSession, *, ship: bool = True, settings: Mapping[str, s
     have the package installed, with the same version.
 
     The sources of files take the settings of filesystems that the session has now, such as
-    ``spark.hadoop.fs.s3a.endpoint``; ``settings``, without ``spark.hadoop.``, have precedence. Call it again where they
+    ``spark.hadoop.fs.s3a.endpoint``; ``settings``, without ``spark.hadoop``, have precedence. Call it again where they
     have changed: tables that are loaded later take the new ones.
     """
     if ship:
         ship_code(spark)
-    known = _REGISTERED[spark] = Settings.of(settings or {}).over(session_settings(spark))
+    known = _REGISTERED[spark] = FilesystemOptions.from_mapping(settings or {}).over(session_settings(spark))
     for module, name in _SOURCES.items():
         try:
             source = getattr(import_module(module), name)
@@ -60,34 +60,34 @@ def register(spark: SparkSession, *, ship: bool = True, settings: Mapping[str, s
     register_functions(spark)
 
 
-def _with_settings(source: type[Any], settings: Settings) -> type[Any]:
+def _with_settings(source: type[Any], fs_options: FilesystemOptions) -> type[Any]:
     """Return a source with settings, as a class that goes to the workers with what it has."""
-    if not settings.items or not hasattr(source, "settings"):
+    if not fs_options.items or not hasattr(source, "settings"):
         return source
-    return type(source.__name__, (source,), {"settings": settings, "__doc__": source.__doc__})
+    return type(source.__name__, (source,), {"settings": fs_options, "__doc__": source.__doc__})
 
 
-def registered_settings(spark: SparkSession) -> Settings:
+def registered_settings(spark: SparkSession) -> FilesystemOptions:
     """Return the settings of filesystems that the sources of a session have: its own before ``register``."""
     return _REGISTERED[spark] if spark in _REGISTERED else session_settings(spark)
 
 
-def session_settings(spark: SparkSession) -> Settings:
+def session_settings(spark: SparkSession) -> FilesystemOptions:
     """Return the settings of filesystems in the configuration of a session.
 
     Those of Spark have precedence. Hadoop's own are read in a classic session only. Spark Connect does not hand out
     what it takes for a secret.
     """
-    of_spark = Settings.of_spark(dict(spark.conf.getAll))
+    of_spark = FilesystemOptions.from_spark_conf(dict(spark.conf.getAll))
     return of_spark.over(_of_hadoop(spark)) if is_classic(spark) else of_spark
 
 
-def _of_hadoop(spark: Any) -> Settings:
+def _of_hadoop(spark: Any) -> FilesystemOptions:
     conf = spark._jsparkSession.sessionState().newHadoopConf()
     found = {
         f"{prefix}{name}": value for prefix in PREFIXES for name, value in dict(conf.getPropsWithPrefix(prefix)).items()
     }
-    return Settings.of({name: value for name, value in found.items() if _was_made(conf, name)})
+    return FilesystemOptions.from_mapping({name: value for name, value in found.items() if _was_made(conf, name)})
 
 
 def _was_made(conf: Any, name: str) -> bool:

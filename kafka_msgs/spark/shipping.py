@@ -18,7 +18,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-__all__ = ["is_classic", "ship"]
+__all__ = ["is_classic", "ship_dependencies"]
 
 _PACKAGES: Final = (
     "kafka_msgs",
@@ -39,7 +39,7 @@ _SUFFIXES: Final = frozenset({".py", ".so", ".pyd", ".typed"})
 _METADATA: Final = "METADATA"
 
 
-def ship(spark: SparkSession) -> None:
+def ship_dependencies(spark: SparkSession) -> None:
     """Send this package, and the packages that it needs, to the executors of a session.
 
     Works in classic and in Connect mode. Extensions in C work where executors have the platform and the Python version

@@ -22,7 +22,7 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.messages import API_KEYS
 from kafka_msgs.spark.functions import column_function, decode, decoder
 from kafka_msgs.spark.json import message_json, record_json
-from kafka_msgs.spark.types import message_of, schema_of, with_error, without_notes
+from kafka_msgs.spark.types import resolve_message, schema_of, with_error, without_notes
 
 __all__ = ["VERSIONED_MESSAGES", "FromKafka", "function_name", "register_functions"]
 
@@ -88,6 +88,6 @@ class FromKafka:
 
     def eval(self, value: bytes | None, message: str, version: int | None = None) -> Iterator[Any]:
         """Yield the one row of a value; all nulls for null."""
-        structs = decode(pa.array([value], pa.binary()), message_of(message), version)
+        structs = decode(pa.array([value], pa.binary()), resolve_message(message), version)
         table = pa.Table.from_arrays(structs.flatten(), names=self._schema.names)
         yield from ArrowTableToRowsConversion.convert(table, self._schema)

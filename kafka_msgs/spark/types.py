@@ -14,14 +14,14 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from kafka_msgs.columns.types import KAFKA_TYPE, arrow_type
-from kafka_msgs.lookup import message_named
+from kafka_msgs.lookup import message_by_name
 from kafka_msgs.message import Message
 from kafka_msgs.offline.tables import ERROR
 
 __all__ = [
     "ERROR",
     "arrow_schema",
-    "message_of",
+    "resolve_message",
     "schema_of",
     "spark_type",
     "with_error",
@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 
-def message_of(message: str | type[Message]) -> type[Message]:
+def resolve_message(message: str | type[Message]) -> type[Message]:
     """Return the class of a message that is given by its name or itself; raises ``UnknownNameError``."""
-    return message_named(message) if isinstance(message, str) else message
+    return message_by_name(message) if isinstance(message, str) else message
 
 
 def schema_of(
@@ -44,7 +44,7 @@ def schema_of(
     uuid, records) has the metadata ``kafka.type``. Raises ``UnknownNameError``, ``UnsupportedVersionError`` and
     ``UnknownColumnError``.
     """
-    return _struct(arrow_type(message_of(message), version, columns=columns))
+    return _struct(arrow_type(resolve_message(message), version, columns=columns))
 
 
 def with_error(schema: StructType) -> StructType:

@@ -6,8 +6,8 @@ the address that stands for each broker. ``pairs`` moves the bytes, ``backlog`` 
 brings them together, with asyncio. Exchanges are those of ``kafka_msgs.capture``.
 """
 
-from kafka_msgs.tap.addresses import ADDRESS_FIELDS, translate_addresses
-from kafka_msgs.tap.connection import Passed, TapConnection, TapRules
+from kafka_msgs.tap.addresses import ADDRESS_FIELDS, rewrite_addresses
+from kafka_msgs.tap.connection import ForwardResult, TapConfig, TapConnection
 from kafka_msgs.tap.proxy import Tap
 
-__all__ = ["ADDRESS_FIELDS", "Passed", "Tap", "TapConnection", "TapRules", "translate_addresses"]
+__all__ = ["ADDRESS_FIELDS", "ForwardResult", "Tap", "TapConfig", "TapConnection", "rewrite_addresses"]

@@ -15,7 +15,7 @@ from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.message import Response
 from kafka_msgs.schema import fields
 
-__all__ = ["ADDRESS_FIELDS", "Translate", "address_fields", "translate_addresses"]
+__all__ = ["ADDRESS_FIELDS", "Translate", "address_fields", "rewrite_addresses"]
 
 ADDRESS_FIELDS: Final[Mapping[int, tuple[str, ...]]] = {
     ApiKey.PRODUCE: ("node_endpoints",),
@@ -43,7 +43,7 @@ def address_fields(response: type[Response], version: int) -> tuple[str, ...]:
     )
 
 
-def translate_addresses(response: Response, names: tuple[str, ...], translate: Translate) -> Response:
+def rewrite_addresses(response: Response, names: tuple[str, ...], translate: Translate) -> Response:
     """Return a response with other addresses in the attributes ``names``; the same object if it has no address."""
     changes: dict[str, Any] = {}
     for name in names:

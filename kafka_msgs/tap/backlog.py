@@ -22,14 +22,18 @@ _ITEM_BYTES: Final = 2_000
 
 
 class Backlog:
-    """Items that wait for ``seen``. ``full`` is called when too many bytes wait, and ``ready`` when half are left."""
+    """Items that wait for ``seen``. ``on_full`` is called when too many bytes wait, and ``on_drained`` when half are
+    left.
+    """
 
-    def __init__(self, seen: Callable[[Item], None], *, full: Callable[[], None], ready: Callable[[], None]) -> None:
+    def __init__(
+        self, seen: Callable[[Item], None], *, on_full: Callable[[], None], on_drained: Callable[[], None]
+    ) -> None:
         self.is_full = False
         self.held = 0
         self._seen = seen
-        self._full = full
-        self._ready = ready
+        self._on_full = on_full
+        self._on_drained = on_drained
         self._items: deque[tuple[Item, int]] = deque()
         self._scheduled = False
 
@@ -43,7 +47,7 @@ class Backlog:
             self._schedule()
         if self.held > _LIMIT and not self.is_full:
             self.is_full = True
-            self._full()
+            self._on_full()
 
     def finish(self) -> None:
         """Report everything now."""
@@ -65,7 +69,7 @@ class Backlog:
                 self._schedule()
             if self.is_full and self.held < _LIMIT // 2:
                 self.is_full = False
-                self._ready()
+                self._on_drained()
 
     def _take(self) -> None:
         item, size = self._items.popleft()

@@ -1,7 +1,7 @@
 """One connection through a proxy: which bytes go on to whom, and which exchanges were seen.
 
-This module does no input or output. The bytes of each direction are received into its ``Inflow``, and what goes on are
-views of that memory: the bytes as they came, except for responses with the addresses of brokers, and except for
+This module does no input or output. The bytes of each direction are received into its ``FrameForwarder``, and what goes
+on are views of that memory: the bytes as they came, except for responses with the addresses of brokers, and except for
 ApiVersions responses if versions are capped. Only such a response waits until it is complete. What is not a frame, or
 cannot be decoded, goes on unchanged.
 """
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from attrs import evolve, frozen
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.capture.connections import Connection
+from kafka_msgs.capture.connections import CapturedConnection
 from kafka_msgs.capture.exchange_builder import ExchangeBuilder, Item
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, CaptureFault, Direction, FaultKind
 from kafka_msgs.capture.resync import Frame
@@ -22,11 +22,11 @@ from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Response
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
-from kafka_msgs.tap.addresses import ADDRESS_FIELDS, Translate, address_fields, translate_addresses
-from kafka_msgs.tap.inflow import HEAD_BYTES, Inflow, Manner
+from kafka_msgs.tap.addresses import ADDRESS_FIELDS, Translate, address_fields, rewrite_addresses
+from kafka_msgs.tap.inflow import HEAD_BYTES, ForwardMode, FrameForwarder
 from kafka_msgs.wire import MAX_FRAME_SIZE, cap_api_versions, decode_response, read_correlation_id
 
-__all__ = ["Passed", "TapConnection", "TapRules"]
+__all__ = ["ForwardResult", "TapConfig", "TapConnection"]
 
 _AS_IT_IS: Final = CodecOptions(memoryview_records=True, utf8_errors="surrogateescape")
 _WAITING: Final = 128 * 2**20
@@ -37,7 +37,7 @@ _WAITING_FRAMES: Final = 4_096
 
 
 @frozen(kw_only=True)
-class TapRules:
+class TapConfig:
     """What a proxy changes, and how much it keeps.
 
     ``translate`` gives the address of the proxy that stands for the address of a broker. ``cap_versions`` leaves out of
@@ -55,7 +55,7 @@ class TapRules:
     exchanges: bool = True
 
 
-class Passed(NamedTuple):
+class ForwardResult(NamedTuple):
     """What goes on: pieces in their order, valid until bytes are received again. And what is now known."""
 
     pieces: list[Buffer]
@@ -70,10 +70,10 @@ class TapConnection:
     since the epoch.
     """
 
-    def __init__(self, connection: Connection, rules: TapRules) -> None:
+    def __init__(self, connection: CapturedConnection, rules: TapConfig) -> None:
         self.connection = connection
-        self.requests = Inflow(rules.frame_limit, at_once=_REQUESTS_AT_ONCE, ends=self._asked)
-        self.responses = Inflow(rules.frame_limit, begins=self._answer_begins, ends=self._answered)
+        self.requests = FrameForwarder(rules.frame_limit, at_once=_REQUESTS_AT_ONCE, ends=self._asked)
+        self.responses = FrameForwarder(rules.frame_limit, begins=self._answer_begins, ends=self._answered)
         self._rules = rules
         self._exchanges = ExchangeBuilder(connection, _WAITING, rules.catalog, frames=_WAITING_FRAMES)
         self._changing: tuple[int, int] | None = None
@@ -91,11 +91,11 @@ class TapConnection:
         count, size = self._exchanges.unanswered
         return count >= _IN_FLIGHT or size > self._rules.in_flight
 
-    def client_sent(self, count: int, at: int) -> Passed:
+    def client_sent(self, count: int, at: int) -> ForwardResult:
         """Take the next bytes of the client; return what the broker gets now, and what is known."""
         return self._received(self.requests, REQUEST, count, at)
 
-    def broker_sent(self, count: int, at: int) -> Passed:
+    def broker_sent(self, count: int, at: int) -> ForwardResult:
         """Take the next bytes of the broker; return what the client gets now, and what is known."""
         return self._received(self.responses, RESPONSE, count, at)
 
@@ -108,32 +108,32 @@ class TapConnection:
                 self._found.append(self._fault(FaultKind.GAP, reason, inflow.incomplete, direction, at))
         return self._known()
 
-    def _received(self, inflow: Inflow, direction: Direction, count: int, at: int) -> Passed:
+    def _received(self, inflow: FrameForwarder, direction: Direction, count: int, at: int) -> ForwardResult:
         self._at = at
         readable = inflow.error is None
-        pieces = inflow.filled(count)
+        pieces = inflow.buffer_updated(count)
         if readable and inflow.error is not None:
             reason = f"{inflow.error}; from here on, the bytes of this direction are passed on unread"
             self._found.append(self._fault(FaultKind.UNRECOGNISED, reason, 0, direction, at))
-        return Passed(pieces, self._known())
+        return ForwardResult(pieces, self._known())
 
     def _known(self) -> list[Item]:
         found, self._found = self._found, []
         return found if self._rules.exchanges else []
 
     def _asked(self, payload: bytes, size: int) -> None:
-        self._found += self._exchanges.ask(self._frame(payload, size))
+        self._found += self._exchanges.add_request(self._frame(payload, size))
 
-    def _answer_begins(self, head: bytes) -> Manner:
+    def _answer_begins(self, head: bytes) -> ForwardMode:
         """Hold a response that may have to change."""
         asked = self._exchanges.request_of(read_correlation_id(head)) if len(head) == HEAD_BYTES else None
         if asked is not None and self._changes(asked.api_key, asked.version):
             self._changing = asked.api_key, asked.version
-            return Manner.HOLD
-        return Manner.KEEP if self._rules.exchanges else Manner.PASS
+            return ForwardMode.BUFFER
+        return ForwardMode.STREAM_AND_COPY if self._rules.exchanges else ForwardMode.STREAM
 
     def _answered(self, payload: bytes, size: int) -> Buffer | None:
-        self._found += self._exchanges.answer(self._frame(payload, size))
+        self._found += self._exchanges.add_response(self._frame(payload, size))
         changing, self._changing = self._changing, None
         return None if changing is None else self._changed(*changing, payload)
 
@@ -155,7 +155,7 @@ class TapConnection:
     def _ours(self, message: Response, names: tuple[str, ...]) -> Response:
         if isinstance(message, ApiVersionsResponse):
             return cap_api_versions(message, catalog=self._rules.catalog)
-        return translate_addresses(message, names, self._rules.translate)
+        return rewrite_addresses(message, names, self._rules.translate)
 
     def _names_of(self, api_key: int, version: int) -> tuple[str, ...]:
         if api_key not in ADDRESS_FIELDS:

@@ -15,7 +15,7 @@ from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import FrameSizeError
 from kafka_msgs.wire import SIZE_BYTES, join_frames, read_frame_size
 
-__all__ = ["HEAD_BYTES", "Inflow", "Manner"]
+__all__ = ["HEAD_BYTES", "ForwardMode", "FrameForwarder"]
 
 HEAD_BYTES: Final = 4
 """How many bytes of a payload must be there before it is decided how it passes: the correlation id of a response."""
@@ -27,24 +27,24 @@ _RETAINED: Final = 2**22
 """A memory that had to grow beyond this is given up when the large frame has passed."""
 
 
-class Manner(Enum):
+class ForwardMode(Enum):
     """How a frame passes."""
 
-    PASS = auto()
+    STREAM = auto()
     """As its bytes come. Only its head is kept."""
-    KEEP = auto()
+    STREAM_AND_COPY = auto()
     """As its bytes come. When it is complete, the whole payload is given to the owner."""
-    HOLD = auto()
+    BUFFER = auto()
     """When it is complete, and perhaps changed."""
 
 
-class Inflow:
-    """Bytes that are received into ``room()`` and go on after ``filled()``.
+class FrameForwarder:
+    """Bytes that are received into ``get_buffer()`` and go on after ``buffer_updated()``.
 
     ``begins`` gets the first ``HEAD_BYTES`` of a payload (fewer if the payload is shorter) and chooses the manner.
     Without it all frames are kept, and no byte waits. ``ends`` gets the payload of a frame that is complete, of a
-    ``PASS`` frame only its head, and the size of the payload. It returns what goes on in its place, or None for the
-    bytes as they came. Only a ``HOLD`` frame can change.
+    ``STREAM`` frame only its head, and the size of the payload. It returns what goes on in its place, or None for the
+    bytes as they came. Only a ``BUFFER`` frame can change.
 
     From the first bytes that are not a frame of at most ``limit`` bytes, everything passes unread, and ``error`` says
     why. The memory has at most twice the bytes of the largest frame that is kept. Work and memory are linear in the
@@ -57,7 +57,7 @@ class Inflow:
         *,
         at_once: int = _AT_ONCE,
         ends: Callable[[bytes, int], Buffer | None],
-        begins: Callable[[bytes], Manner] | None = None,
+        begins: Callable[[bytes], ForwardMode] | None = None,
     ) -> None:
         self.error: FrameSizeError | None = None
         self._limit = limit
@@ -69,7 +69,7 @@ class Inflow:
         self._end = 0  # of what was received
         self._passed = 0  # up to here all bytes went on
         self._size = 0
-        self._manner: Manner | None = None
+        self._manner: ForwardMode | None = None
         self._head = b""  # of a frame that passes; then these are its bytes that are still to come:
         self._missing = 0
 
@@ -80,19 +80,20 @@ class Inflow:
             return SIZE_BYTES + self._size - self._missing
         return self._end - self._start
 
-    def room(self) -> memoryview:
-        """Return where the next bytes have to be put. It is never empty, and is valid until ``filled``."""
+    def get_buffer(self) -> memoryview:
+        """Return where the next bytes have to be put. It is never empty, and is valid until ``buffer_updated``."""
         full = self._end == len(self._memory)
         self._move_down()
         if self._end == len(self._memory) or (full and len(self._memory) < self._at_once):
             self._move_to(2 * len(self._memory))
-        whole = SIZE_BYTES + self._size if self._manner in (Manner.KEEP, Manner.HOLD) else 0
+        whole = SIZE_BYTES + self._size if self._manner in (ForwardMode.STREAM_AND_COPY, ForwardMode.BUFFER) else 0
         return self._view[self._end : whole if whole > self._at_once else self._end + self._at_once]
 
-    def filled(self, count: int) -> list[Buffer]:
+    def buffer_updated(self, count: int) -> list[Buffer]:
         """Take the first ``count`` bytes of the room; return the pieces that go on now, in their order.
 
-        They are views of the memory, valid until the next ``room()``. If they are needed longer, call ``give_up``.
+        They are views of the memory, valid until the next ``get_buffer()``. If they are needed longer, call
+        ``detach_buffer``.
         """
         self._end += count
         pieces: list[Buffer] = []
@@ -106,13 +107,13 @@ class Inflow:
         self._pass_on(pieces, self._start if self._waits() else self._end)
         return pieces
 
-    def give_up(self) -> None:
+    def detach_buffer(self) -> None:
         """Do not write to this memory again: somebody still reads it."""
         self._move_to(len(self._memory))
 
     def _waits(self) -> bool:
         """Whether the frame that is not complete must not go on yet."""
-        return self._manner is Manner.HOLD or (self._manner is None and self._begins is not None)
+        return self._manner is ForwardMode.BUFFER or (self._manner is None and self._begins is not None)
 
     def _next(self, pieces: list[Buffer]) -> bool:
         """Go on by one step; whether there was one."""
@@ -120,7 +121,7 @@ class Inflow:
             return self._next_missing()
         if self._manner is None and not self._begin():
             return False
-        if self._manner is Manner.PASS and self._size > HEAD_BYTES:
+        if self._manner is ForwardMode.STREAM and self._size > HEAD_BYTES:
             return self._start_passing()
         stop = self._start + SIZE_BYTES + self._size
         if self._end < stop:
@@ -146,7 +147,7 @@ class Inflow:
         self._size = size
         head = self._start + SIZE_BYTES
         start = bytes(self._view[head : head + min(size, HEAD_BYTES)])
-        self._manner = Manner.KEEP if self._begins is None else self._begins(start)
+        self._manner = ForwardMode.STREAM_AND_COPY if self._begins is None else self._begins(start)
         return True
 
     def _start_passing(self) -> bool:

@@ -21,13 +21,13 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from kafka_msgs.capture.connections import Connection, Endpoint
+from kafka_msgs.capture.connections import CapturedConnection, Endpoint
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
 from kafka_msgs.tap.backlog import Backlog
-from kafka_msgs.tap.connection import Passed, TapConnection, TapRules
-from kafka_msgs.tap.inflow import Inflow
+from kafka_msgs.tap.connection import ForwardResult, TapConfig, TapConnection
+from kafka_msgs.tap.inflow import FrameForwarder
 
-__all__ = ["ClientSide", "Pair", "PairRules"]
+__all__ = ["ClientSide", "Relay", "RelayConfig"]
 
 _WRITE_LIMIT: Final = 2**20
 """How many bytes may wait for one side before the other is not read any more."""
@@ -36,42 +36,42 @@ _IGNORED: Final = 2**12
 
 
 @frozen(kw_only=True)
-class PairRules:
+class RelayConfig:
     """What all pairs of a proxy share. ``tls`` are the options of asyncio for connections with brokers."""
 
-    tap: TapRules
+    tap: TapConfig
     backlog: Backlog
-    pairs: set[Pair]
+    pairs: set[Relay]
     """Those that are open."""
     tls: dict[str, Any]
 
 
-class Pair:
+class Relay:
     """The two connections. The first broker that answers is taken."""
 
-    def __init__(self, number: int, brokers: tuple[Endpoint, ...], rules: PairRules) -> None:
-        self.client: Side | None = None
-        self.broker: Side | None = None
+    def __init__(self, number: int, brokers: tuple[Endpoint, ...], rules: RelayConfig) -> None:
+        self.client: RelaySide | None = None
+        self.broker: RelaySide | None = None
         self._number = number
         self._brokers = brokers
         self._rules = rules
-        self._open: set[Side] = set()
+        self._open: set[RelaySide] = set()
         self._tap: TapConnection | None = None
         self._connecting: asyncio.Task[None] | None = None
 
-    def opened(self, side: Side) -> None:
+    def opened(self, side: RelaySide) -> None:
         """A connection of this pair is there."""
         self._open.add(side)
         self._rules.pairs.add(self)
 
-    def lost(self, side: Side) -> None:
+    def lost(self, side: RelaySide) -> None:
         """A connection of this pair is gone; so the other one ends, too."""
         self._open.discard(side)
         self.end()
         if not self._open:
             self._rules.pairs.discard(self)
 
-    def accepted(self, side: Side) -> None:
+    def accepted(self, side: RelaySide) -> None:
         """Connect to a broker. Until that is done, the client is not read."""
         self.client = side
         side.hold("connect")
@@ -79,7 +79,7 @@ class Pair:
             side.hold("backlog")
         self._connecting = asyncio.get_running_loop().create_task(self._connect(side.peer))
 
-    def joined(self, broker: Side, connection: Connection) -> None:
+    def joined(self, broker: RelaySide, connection: CapturedConnection) -> None:
         """The connection to a broker is there: pass on what both sides say."""
         assert self.client is not None
         self.broker = broker
@@ -130,9 +130,9 @@ class Pair:
             except OSError as error:  # This includes TimeoutError.
                 reasons.append(f"{broker}: {_reason(error)}")
                 continue
-            self.joined(side, Connection(self._number, client, broker))
+            self.joined(side, CapturedConnection(self._number, client, broker))
             return
-        connection = Connection(self._number, client, self._brokers[0])
+        connection = CapturedConnection(self._number, client, self._brokers[0])
         reason = "cannot connect to a broker: " + "; ".join(reasons)
         fault = CaptureFault(kind=FaultKind.GAP, reason=reason, size=0, at=_now(), connection=connection)
         self._rules.backlog.add([fault])
@@ -146,11 +146,11 @@ class Pair:
         if self._tap is not None and self.client is not None:
             self._pass_on(self._tap.broker_sent(count, _now()), self.client, self._tap.responses)
 
-    def _pass_on(self, passed: Passed, receiver: Side, memory: Inflow) -> None:
+    def _pass_on(self, passed: ForwardResult, receiver: RelaySide, memory: FrameForwarder) -> None:
         for piece in passed.pieces:
             receiver.transport.write(piece)
         if receiver.transport.get_write_buffer_size():  # asyncio may keep a view of what it did not send.
-            memory.give_up()
+            memory.detach_buffer()
         self._rules.backlog.add(passed.items)
         assert self._tap is not None
         assert self.client is not None
@@ -160,7 +160,7 @@ class Pair:
             self.client.release("in flight")
 
 
-class Side(asyncio.BufferedProtocol):
+class RelaySide(asyncio.BufferedProtocol):
     """One of the two connections of a pair. It is read while nothing holds it.
 
     Encrypted connections give what they still had when they were closed, and one that has not been joined may give
@@ -169,11 +169,11 @@ class Side(asyncio.BufferedProtocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: Relay) -> None:
         self.holds: set[str] = set()
         self._pair = pair
-        self._other: Side | None = None
-        self._memory: Inflow | None = None
+        self._other: RelaySide | None = None
+        self._memory: FrameForwarder | None = None
         self._received: Callable[[int], None] | None = None
 
     @property
@@ -182,7 +182,7 @@ class Side(asyncio.BufferedProtocol):
         address = self.transport.get_extra_info("peername") or ("", 0)
         return Endpoint(address[0], address[1])
 
-    def join(self, other: Side, memory: Inflow, received: Callable[[int], None]) -> None:
+    def join(self, other: RelaySide, memory: FrameForwarder, received: Callable[[int], None]) -> None:
         """Receive into a memory from now on, and say how many bytes came."""
         self._other, self._memory, self._received = other, memory, received
 
@@ -206,7 +206,7 @@ class Side(asyncio.BufferedProtocol):
         self._pair.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return memoryview(bytearray(_IGNORED)) if self._memory is None else self._memory.room()
+        return memoryview(bytearray(_IGNORED)) if self._memory is None else self._memory.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._received is not None:
@@ -224,7 +224,7 @@ class Side(asyncio.BufferedProtocol):
         self._pair.lost(self)
 
 
-class ClientSide(Side):
+class ClientSide(RelaySide):
     """The connection that a client opened."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -241,7 +241,7 @@ class ClientSide(Side):
         return True
 
 
-class BrokerSide(Side):
+class BrokerSide(RelaySide):
     """The connection to a broker."""
 
     def eof_received(self) -> bool:

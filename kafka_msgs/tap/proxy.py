@@ -17,9 +17,9 @@ from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.errors import TapError
 from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.tap.backlog import Backlog
-from kafka_msgs.tap.connection import TapRules
+from kafka_msgs.tap.connection import TapConfig
 from kafka_msgs.tap.listeners import Listeners
-from kafka_msgs.tap.pairs import ClientSide, Pair, PairRules
+from kafka_msgs.tap.pairs import ClientSide, Relay, RelayConfig
 from kafka_msgs.wire import MAX_FRAME_SIZE
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Tap:
     its address. ``bootstrap_servers`` are tried in order. ``seen`` gets each exchange and each fault. It must not
     raise. If it is None, only what has to change is looked at, and the proxy is faster. ``listen`` and ``advertised``
     are ``first`` and ``advertised`` of ``Listeners``. ``client_tls`` is the context of connections with clients, and
-    ``broker_tls`` that of connections with brokers; None is for plain ones. The others are those of ``TapRules``.
+    ``broker_tls`` that of connections with brokers; None is for plain ones. The others are those of ``TapConfig``.
     Raises ``TapError`` if it cannot listen.
     """
 
@@ -69,7 +69,7 @@ class Tap:
         self._frame_limit = frame_limit
         self._catalog = catalog
         self._seen = seen
-        self._pairs: set[Pair] = set()
+        self._pairs: set[Relay] = set()
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._opened = 0
@@ -81,19 +81,19 @@ class Tap:
 
     async def __aenter__(self) -> Tap:
         self._listeners = Listeners(self._listen, advertised=self._advertised, opened=self._serve)
-        tap = TapRules(
+        tap = TapConfig(
             translate=self._listeners.translate,
             cap_versions=self._cap_versions,
             frame_limit=self._frame_limit,
             catalog=self._catalog,
             exchanges=self._seen is not None,
         )
-        self._backlog = Backlog(self._seen or _nothing, full=self._pause, ready=self._resume)
-        self._rules = PairRules(tap=tap, backlog=self._backlog, pairs=self._pairs, tls=self._broker_tls)
+        self._backlog = Backlog(self._seen or _nothing, on_full=self._pause, on_drained=self._resume)
+        self._rules = RelayConfig(tap=tap, backlog=self._backlog, pairs=self._pairs, tls=self._broker_tls)
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -117,9 +117,9 @@ class Tap:
         server = await loop.create_server(lambda: ClientSide(self._pair(brokers)), sock=listening, **self._client_tls)
         self._servers.append(server)
 
-    def _pair(self, brokers: tuple[Endpoint, ...]) -> Pair:
+    def _pair(self, brokers: tuple[Endpoint, ...]) -> Relay:
         self._opened += 1
-        return Pair(self._opened, brokers, self._rules)
+        return Relay(self._opened, brokers, self._rules)
 
     def _start(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

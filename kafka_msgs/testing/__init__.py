@@ -8,7 +8,7 @@ values from a seeded random generator, and does not need an extra. A name is imp
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.lazy import lazy_module_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.testing.brokers import KafkaTestCase, committed_offsets, new_group, new_topic, topic_records
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafka_msgs.testing.random_values import random_message
     from kafka_msgs.testing.strategies import messages, struct
 else:
-    __getattr__, __dir__ = lazy_attributes(
+    __getattr__, __dir__ = lazy_module_attributes(
         __name__,
         {
             "Cassette": "cassettes",

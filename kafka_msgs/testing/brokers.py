@@ -20,10 +20,10 @@ from uuid import uuid4
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
-from kafka_msgs.broker.controller.topics import NewTopic, create_topic
-from kafka_msgs.broker.hosting.leading import read_state
+from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
+from kafka_msgs.broker.hosting.leading import iter_records
 from kafka_msgs.broker.partitions import PartitionLog
-from kafka_msgs.broker.state_partition import state_partition
+from kafka_msgs.broker.state_partition import partition_for_key
 from kafka_msgs.errors import UnknownInternalTopicError
 from kafka_msgs.log import AbortedTransaction
 from kafka_msgs.records import ConsumerRecord, RecordBatch, read_batches
@@ -39,10 +39,10 @@ def new_topic(
 ) -> str:
     """Create a topic, and return its name. Without a name it gets one that nothing else has.
 
-    ``configs`` are settings of the topic, with ``_`` for ``.``: ``cleanup_policy="compact"``. Raises ``RefusedError``
-    with Kafka's error for a topic that cannot be.
+    ``configs`` are settings of the topic, with ``_`` for ``.``: ``cleanup_policy="compact"``. Raises
+    ``RequestRefusedError`` with Kafka's error for a topic that cannot be.
     """
-    new = NewTopic(
+    new = TopicToCreate(
         name=name or f"topic-{uuid4().hex[:12]}",
         num_partitions=partitions,
         replication_factor=replicas,
@@ -70,7 +70,7 @@ def _records(cluster: Cluster, topic: str, committed: bool) -> list[ConsumerReco
     state = cluster.image.topics.get(topic)
     if state is None:
         raise UnknownInternalTopicError(topic=topic)
-    logs = (cluster.partitions.get(each.key) for each in state.partitions)
+    logs = (cluster.log_manager.get(each.key) for each in state.partitions)
     return [record for log in logs if log is not None for record in _partition_records(log, committed)]
 
 
@@ -106,8 +106,8 @@ def _committed(cluster: Cluster, group: str) -> dict[tuple[str, int], int]:
     topic = cluster.image.topics.get(CONSUMER_OFFSETS)
     if topic is None:
         return {}
-    log = cluster.partitions.get((topic.id, state_partition(group, len(topic.partitions))))
-    found = replay(read_state(log)).groups().get(group) if log is not None else None
+    log = cluster.log_manager.get((topic.id, partition_for_key(group, len(topic.partitions))))
+    found = replay(iter_records(log)).groups().get(group) if log is not None else None
     return {} if found is None else {place: value.offset for place, value in found.offsets.items()}
 
 

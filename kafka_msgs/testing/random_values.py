@@ -14,12 +14,12 @@ from uuid import UUID
 from attrs import frozen
 
 from kafka_msgs.primitive_types import PRIMITIVES, Kind, Op
-from kafka_msgs.schema import Described, FieldInfo, Struct
+from kafka_msgs.schema import FieldInfo, MessageStruct, Struct
 from kafka_msgs.testing import samples
 
 __all__ = ["random_message"]
 
-_M = TypeVar("_M", bound=Described)
+_M = TypeVar("_M", bound=MessageStruct)
 _Maker: TypeAlias = Callable[[Random], Any]
 
 _NULL = _DEFAULT = 0.25

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.primitive_types import Op
-from kafka_msgs.schema import Described, FieldInfo, Struct, fields
+from kafka_msgs.schema import FieldInfo, MessageStruct, Struct, fields
 
 MAX_TAG: Final = 2**31 - 2
 """The highest tag number that Kafka's writer accepts."""
@@ -58,7 +58,7 @@ def integers(op: Op) -> tuple[int, ...]:
     return (low, high, *(value for value in around if low < value < high))
 
 
-def check_version(cls: type[Described], version: int) -> None:
+def check_version(cls: type[MessageStruct], version: int) -> None:
     """Raise ``UnsupportedVersionError`` for a version that the message does not have."""
     if version not in cls.INFO.versions:
         raise UnsupportedVersionError(message=cls.INFO.name, version=version, supported=cls.INFO.versions)

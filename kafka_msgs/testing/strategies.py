@@ -17,7 +17,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import MissingExtraError
 from kafka_msgs.primitive_types import PRIMITIVES, Kind, Op
-from kafka_msgs.schema import Described, FieldInfo, Struct
+from kafka_msgs.schema import FieldInfo, MessageStruct, Struct
 from kafka_msgs.testing import samples
 
 try:
@@ -28,7 +28,7 @@ except ImportError as error:
 
 __all__ = ["messages", "struct"]
 
-_M = TypeVar("_M", bound=Described)
+_M = TypeVar("_M", bound=MessageStruct)
 _S = TypeVar("_S", bound=Struct)
 
 

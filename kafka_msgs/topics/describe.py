@@ -34,17 +34,17 @@ from kafka_msgs.messages.streams_group_metadata_value import StreamsGroupMetadat
 from kafka_msgs.messages.streams_group_target_assignment_member_value import StreamsGroupTargetAssignmentMemberValue
 from kafka_msgs.messages.streams_group_target_assignment_metadata_value import StreamsGroupTargetAssignmentMetadataValue
 from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue
-from kafka_msgs.topics.members import ConsumerMember, open_member
-from kafka_msgs.topics.replay import GroupKind, GroupState
+from kafka_msgs.topics.members import ConsumerMember, decode_member
+from kafka_msgs.topics.replay import GroupKind, ReplayedGroup
 
-__all__ = ["Assigned", "GroupDescription", "MemberDescription", "describe_group"]
+__all__ = ["AssignedItem", "GroupDescription", "MemberDescription", "describe_group"]
 
 Status: TypeAlias = Literal["current", "target", "revoking"]
 Role: TypeAlias = Literal["partition", "active", "standby", "warmup"]
 
 
 @frozen(kw_only=True)
-class Assigned:
+class AssignedItem:
     """A partition, or a task of a streams group, that a member has, will get, or must give up.
 
     ``role`` is ``"partition"``, except for tasks. A partition has a ``topic`` in a classic group and a ``topic_id`` in
@@ -80,7 +80,7 @@ class MemberDescription:
     subscribed_regex: str | None = None
     process_id: str | None = None
     topology_epoch: int | None = None
-    assigned: tuple[Assigned, ...] = ()
+    assigned: tuple[AssignedItem, ...] = ()
     problem: str | None = None
 
 
@@ -105,7 +105,7 @@ class GroupDescription:
     members: tuple[MemberDescription, ...] = ()
 
 
-def describe_group(group: GroupState) -> GroupDescription:
+def describe_group(group: ReplayedGroup) -> GroupDescription:
     """Return the description of a group that its coordinator would give.
 
     A group that has only offsets is an empty classic group, as in the coordinator.
@@ -119,7 +119,7 @@ def describe_group(group: GroupState) -> GroupDescription:
 class _ValuesByClass:
     """The values of a group's records by their class."""
 
-    def __init__(self, group: GroupState) -> None:
+    def __init__(self, group: ReplayedGroup) -> None:
         self._values: dict[type[Message], dict[str | None, Any]] = {}
         for record in group.records:
             if record.value is not None:
@@ -150,7 +150,7 @@ def _classic(group_id: str, value: GroupMetadataValue) -> GroupDescription:
 
 
 def _classic_member(group: GroupMetadataValue, member: MemberMetadata) -> MemberDescription:
-    opened = open_member(member) if group.protocol_type == "consumer" else ConsumerMember(metadata=member)
+    opened = decode_member(member) if group.protocol_type == "consumer" else ConsumerMember(metadata=member)
     subscription = opened.subscription.message
     return MemberDescription(
         member_id=member.member_id,
@@ -164,10 +164,10 @@ def _classic_member(group: GroupMetadataValue, member: MemberMetadata) -> Member
     )
 
 
-def _classic_assigned(assignment: ConsumerProtocolAssignment | None) -> Iterator[Assigned]:
+def _classic_assigned(assignment: ConsumerProtocolAssignment | None) -> Iterator[AssignedItem]:
     for topic in assignment.assigned_partitions if assignment else ():
         for number in topic.partitions:
-            yield Assigned(status="current", role="partition", topic=topic.topic, partition=number)
+            yield AssignedItem(status="current", role="partition", topic=topic.topic, partition=number)
 
 
 _AssignmentField: TypeAlias = tuple[Status, Role, str]
@@ -292,11 +292,11 @@ def _member(kind: _Kind, member_id: str, values: _ValuesByClass) -> MemberDescri
     )
 
 
-def _assigned(value: Any, fields: Iterable[_AssignmentField]) -> Iterator[Assigned]:
+def _assigned(value: Any, fields: Iterable[_AssignmentField]) -> Iterator[AssignedItem]:
     for status, role, attribute in fields if value else ():
         for each in getattr(value, attribute):
             for number in each.partitions:
-                yield Assigned(
+                yield AssignedItem(
                     status=status,
                     role=role,
                     topic_id=getattr(each, "topic_id", None),

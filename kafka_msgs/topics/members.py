@@ -20,7 +20,14 @@ from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolS
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kafka_msgs.prefixed import decode_versioned
 
-__all__ = ["ConsumerMember", "Embedded", "classic_subscriptions", "consumer_members", "open_embedded", "open_member"]
+__all__ = [
+    "ConsumerMember",
+    "EmbeddedMessage",
+    "classic_subscriptions",
+    "consumer_members",
+    "decode_embedded",
+    "decode_member",
+]
 
 M = TypeVar("M", bound=Message)
 
@@ -30,7 +37,7 @@ _VERSION_SIZE: Final = 2
 
 
 @frozen(kw_only=True)
-class Embedded(Generic[M]):
+class EmbeddedMessage(Generic[M]):
     """A message embedded in a record: an int16 version, then the message.
 
     ``version`` and ``message`` are None if nothing can be read, or if there are no bytes. ``fault`` is the error of
@@ -51,8 +58,8 @@ class ConsumerMember:
     """
 
     metadata: MemberMetadata
-    subscription: Embedded[ConsumerProtocolSubscription] = Embedded()
-    assignment: Embedded[ConsumerProtocolAssignment] = Embedded()
+    subscription: EmbeddedMessage[ConsumerProtocolSubscription] = EmbeddedMessage()
+    assignment: EmbeddedMessage[ConsumerProtocolAssignment] = EmbeddedMessage()
 
     @property
     def faults(self) -> tuple[EmbeddedFault, ...]:
@@ -61,7 +68,7 @@ class ConsumerMember:
 
 
 def consumer_members(group: GroupMetadataValue) -> tuple[ConsumerMember, ...]:
-    """Return the members of a classic group of consumers, opened as ``open_member`` does.
+    """Return the members of a classic group of consumers, opened as ``decode_member`` does.
 
     A group without members has none, whatever its protocol type. Raises ``DecodeError`` for the members of a group of
     another protocol type.
@@ -69,10 +76,10 @@ def consumer_members(group: GroupMetadataValue) -> tuple[ConsumerMember, ...]:
     if group.members and group.protocol_type != "consumer":
         reason = f"members of a group of type {group.protocol_type!r} do not speak the consumer protocol"
         raise DecodeError(message=group.INFO.name, version=None, path="protocolType", offset=0, reason=reason)
-    return tuple(open_member(member) for member in group.members)
+    return tuple(decode_member(member) for member in group.members)
 
 
-def open_member(member: MemberMetadata) -> ConsumerMember:
+def decode_member(member: MemberMetadata) -> ConsumerMember:
     """Return one member of a classic group of consumers, with what its bytes hold and the faults in them.
 
     A version above the highest known one is read as that one, as consumers do (Kafka's ``ConsumerProtocol``). Some
@@ -82,43 +89,43 @@ def open_member(member: MemberMetadata) -> ConsumerMember:
     assigned = member.assignment
     return ConsumerMember(
         metadata=member,
-        subscription=open_embedded(ConsumerProtocolSubscription, bytes(member.subscription)),
-        assignment=open_embedded(ConsumerProtocolAssignment, bytes(assigned)) if assigned else Embedded(),
+        subscription=decode_embedded(ConsumerProtocolSubscription, bytes(member.subscription)),
+        assignment=decode_embedded(ConsumerProtocolAssignment, bytes(assigned)) if assigned else EmbeddedMessage(),
     )
 
 
 def classic_subscriptions(
     member: ConsumerGroupMemberMetadataValue,
-) -> dict[str, Embedded[ConsumerProtocolSubscription]]:
+) -> dict[str, EmbeddedMessage[ConsumerProtocolSubscription]]:
     """Return the subscriptions, by assignor, of a member that takes part in a new consumer group by the old protocol.
 
-    Empty for a member that speaks the new one (KIP-848). The subscriptions are opened as those of ``open_member``.
+    Empty for a member that speaks the new one (KIP-848). The subscriptions are opened as those of ``decode_member``.
     """
     classic = member.classic_member_metadata
     return {
-        protocol.name: open_embedded(ConsumerProtocolSubscription, bytes(protocol.metadata))
+        protocol.name: decode_embedded(ConsumerProtocolSubscription, bytes(protocol.metadata))
         for protocol in (classic.supported_protocols if classic else ())
     }
 
 
-def open_embedded(cls: type[M], data: bytes) -> Embedded[M]:
-    """Return the message in the bytes of a member, or their fault, as ``open_member`` does."""
+def decode_embedded(cls: type[M], data: bytes) -> EmbeddedMessage[M]:
+    """Return the message in the bytes of a member, or their fault, as ``decode_member`` does."""
     try:
         version, message = decode_versioned(cls, data, newer="clamp")
     except (DecodeError, UnsupportedVersionError) as fault:
         return _without_the_rest(cls, data, fault)
-    return Embedded(version=version, message=message)
+    return EmbeddedMessage(version=version, message=message)
 
 
-def _without_the_rest(cls: type[M], data: bytes, fault: EmbeddedFault) -> Embedded[M]:
+def _without_the_rest(cls: type[M], data: bytes, fault: EmbeddedFault) -> EmbeddedMessage[M]:
     """Return the readable part of malformed bytes: the fields of the stated version, or only those of version 0."""
     if len(data) < _VERSION_SIZE:
-        return Embedded(fault=fault)
+        return EmbeddedMessage(fault=fault)
     stated = int.from_bytes(data[:_VERSION_SIZE], "big", signed=True)
     for version in (stated, 0) if stated in cls.INFO.versions else (0,):
         try:
             message, _ = codec_for(cls, version).read(data, _VERSION_SIZE)
         except DecodeError:
             continue
-        return Embedded(version=stated, message=message, fault=fault)
-    return Embedded(fault=fault)
+        return EmbeddedMessage(version=stated, message=message, fault=fault)
+    return EmbeddedMessage(fault=fault)

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from kafka_msgs.codec import Buffer, codec_for
 from kafka_msgs.codec.codec import Codec
-from kafka_msgs.codec.options import as_bytes
+from kafka_msgs.codec.options import buffer_bytes
 from kafka_msgs.errors import (
     DecodeError,
     EncodeError,
@@ -136,8 +136,8 @@ def decode_record(
     are an error.
     """
     place = internal_topic(topic)
-    raw_key = key if key is None or type(key) is bytes else as_bytes(key)
-    raw_value = value if value is None or type(value) is bytes else as_bytes(value)
+    raw_key = key if key is None or type(key) is bytes else buffer_bytes(key)
+    raw_value = value if value is None or type(value) is bytes else buffer_bytes(value)
     if place.framed:
         return _decode_frame(place, raw_key, raw_value, producer_id)
     if raw_key is not None and (known := _KNOWN.get((topic, raw_key[:2], raw_value and raw_value[:2]))) is not None:

@@ -29,10 +29,10 @@ __all__ = [
     "PartitionDeletion",
     "RemoteLog",
     "RemotePartition",
-    "RemotePlace",
-    "RemoteRange",
     "RemoteSegment",
+    "RemoteSegmentRange",
     "SegmentState",
+    "TopicIdPartition",
     "replay_remote_log",
 ]
 
@@ -64,7 +64,7 @@ _MAY_BECOME: Final[Mapping[SegmentState, frozenset[SegmentState]]] = {
 """What an update may make of a segment. One that is deleted is not known any more."""
 
 
-class RemotePlace(NamedTuple):
+class TopicIdPartition(NamedTuple):
     """A partition whose segments are in tiered storage. A topic that is created again has another id."""
 
     topic: str
@@ -88,7 +88,7 @@ class RemoteSegment:
     record, ``event_timestamp`` that of the last change. ``custom_metadata`` are bytes of the plugin (KIP-917).
     """
 
-    place: RemotePlace
+    place: TopicIdPartition
     segment_id: UUID
     start_offset: int
     end_offset: int
@@ -108,7 +108,7 @@ class RemoteSegment:
         return self.epochs[after].start_offset - 1 if after < len(self.epochs) else self.end_offset
 
 
-class RemoteRange(NamedTuple):
+class RemoteSegmentRange(NamedTuple):
     """A segment, and the offsets that it is read for: from ``start`` on and before ``end``."""
 
     segment: RemoteSegment
@@ -132,13 +132,13 @@ class RemotePartition:
     is the largest offset that was ever copied in an epoch. ``deletion`` is None unless the partition is being deleted.
     """
 
-    place: RemotePlace
+    place: TopicIdPartition
     segments: Mapping[UUID, RemoteSegment]
     referenced: Mapping[int, tuple[tuple[int, UUID], ...]]
     highest: Mapping[int, int]
     deletion: PartitionDeletion | None = None
 
-    def at(self, epoch: int, offset: int) -> RemoteSegment | None:
+    def segment_at(self, epoch: int, offset: int) -> RemoteSegment | None:
         """Return the segment that has an offset of a leader epoch (Kafka's ``remoteLogSegmentMetadata``)."""
         entries = self.referenced.get(epoch, ())
         number = bisect_right(entries, offset, key=itemgetter(0)) - 1
@@ -171,14 +171,14 @@ class RemotePartition:
             if at:
                 yield epochs[at - 1].epoch
 
-    def ranges(self, lineage: Sequence[tuple[int, int]] | None = None) -> tuple[RemoteRange, ...]:
+    def ranges(self, lineage: Sequence[tuple[int, int]] | None = None) -> tuple[RemoteSegmentRange, ...]:
         """Return the segments that are read, in the order of offsets, each with the offsets that it is read for.
 
         For each offset that is the segment that Kafka reads: that of the offset's leader epoch. ``lineage`` are epochs
         with their first offsets, ascending, such as those of ``leader-epoch-checkpoint``; by default ``lineage()``.
         """
         known = self.lineage() if lineage is None else lineage
-        found: list[RemoteRange] = []
+        found: list[RemoteSegmentRange] = []
         for (epoch, start), after in _with_next(known):
             for each in self._in_epoch(epoch, start, after and after[1]):
                 if found and found[-1].segment is each.segment and found[-1].end == each.start:
@@ -187,19 +187,19 @@ class RemotePartition:
                     found.append(each)
         return tuple(found)
 
-    def _in_epoch(self, epoch: int, start: int, end: int | None) -> Iterator[RemoteRange]:
+    def _in_epoch(self, epoch: int, start: int, end: int | None) -> Iterator[RemoteSegmentRange]:
         for (first, segment_id), after in _with_next(self.referenced.get(epoch, ())):
             segment = self.segments[segment_id]
             ends = [segment.last_offset_in(epoch) + 1, *([after[0]] if after else []), *([] if end is None else [end])]
             if max(first, start) < min(ends):
-                yield RemoteRange(segment, max(first, start), min(ends))
+                yield RemoteSegmentRange(segment, max(first, start), min(ends))
 
 
 @frozen(kw_only=True)
 class RemoteLog:
     """What the records of ``__remote_log_metadata`` make: the partitions that have segments, and what had no effect."""
 
-    partitions: Mapping[RemotePlace, RemotePartition]
+    partitions: Mapping[TopicIdPartition, RemotePartition]
     dropped: tuple[DroppedRecord, ...]
 
 
@@ -271,7 +271,7 @@ class _Partition:
         else:
             self.segments[segment.segment_id] = segment
 
-    def partition(self, place: RemotePlace) -> RemotePartition:
+    def partition(self, place: TopicIdPartition) -> RemotePartition:
         return RemotePartition(
             place=place,
             segments=self.segments,
@@ -283,7 +283,7 @@ class _Partition:
 
 @frozen
 class _Loader:
-    partitions: dict[RemotePlace, _Partition] = field(factory=dict)
+    partitions: dict[TopicIdPartition, _Partition] = field(factory=dict)
     dropped: list[DroppedRecord] = field(factory=list)
 
     def replay(self, record: TopicRecord | UnknownRecord) -> None:
@@ -331,7 +331,7 @@ class _Loader:
 
     def _deleted(self, record: RemotePartitionDeleteMetadataRecord) -> str | None:
         entry = record.topic_id_partition
-        place = RemotePlace(entry.name, entry.id, entry.partition)
+        place = TopicIdPartition(entry.name, entry.id, entry.partition)
         number = record.remote_partition_delete_state
         if number not in PartitionDeletion._value2member_map_:
             return f"the state {number} is not known"
@@ -356,9 +356,9 @@ def _wrong(record: RemoteLogSegmentMetadataRecord) -> str | None:
     return None if record.segment_leader_epochs else "it has no leader epoch"
 
 
-def _place(record: _OfSegment) -> RemotePlace:
+def _place(record: _OfSegment) -> TopicIdPartition:
     entry = record.remote_log_segment_id.topic_id_partition
-    return RemotePlace(entry.name, entry.id, entry.partition)
+    return TopicIdPartition(entry.name, entry.id, entry.partition)
 
 
 def _segment(record: RemoteLogSegmentMetadataRecord) -> RemoteSegment:

@@ -33,7 +33,7 @@ from kafka_msgs.schema import fields
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, TopicRecord, UnknownRecord
 from kafka_msgs.topics.share_state import apply_update
 
-__all__ = ["GroupKind", "GroupState", "TopicState", "TransactionEnd", "modern_offset", "replay"]
+__all__ = ["GroupKind", "ReplayedGroup", "TopicState", "TransactionEnd", "replay", "upgrade_legacy_offset"]
 
 K = TypeVar("K", bound=Message)
 V = TypeVar("V", bound=Message)
@@ -61,7 +61,7 @@ class TransactionEnd:
 
 
 @frozen(kw_only=True)
-class GroupState:
+class ReplayedGroup:
     """One group of ``__consumer_offsets``.
 
     ``kind`` is None for a group that has only offsets. Consumers that commit without joining a group leave such groups.
@@ -97,7 +97,7 @@ class TopicState:
             if isinstance(each, key) and isinstance(record.value, value)
         }
 
-    def groups(self) -> dict[str, GroupState]:
+    def groups(self) -> dict[str, ReplayedGroup]:
         """Return the groups of ``__consumer_offsets`` by name."""
         by_group: defaultdict[str, list[TopicRecord]] = defaultdict(list)
         for record in self.entries.values():
@@ -204,7 +204,7 @@ class _Redirect:
     version: int
 
 
-def modern_offset(
+def upgrade_legacy_offset(
     key: LegacyOffsetCommitKey, value: LegacyOffsetCommitValue | None
 ) -> tuple[OffsetCommitKey, OffsetCommitValue | None]:
     """Return key and value of a committed offset of the oldest form in their present form."""
@@ -239,7 +239,7 @@ def _group_of(key: Message) -> str:
     return group
 
 
-def _group_state(group_id: str, records: Iterable[TopicRecord]) -> GroupState:
+def _group_state(group_id: str, records: Iterable[TopicRecord]) -> ReplayedGroup:
     offsets: dict[tuple[str, int], OffsetCommitValue] = {}
     others: list[TopicRecord] = []
     for record in records:
@@ -248,4 +248,4 @@ def _group_state(group_id: str, records: Iterable[TopicRecord]) -> GroupState:
         else:
             others.append(record)
     kinds = [_GROUP_KINDS[cls] for record in others if record.key and (cls := type(record.key)) in _GROUP_KINDS]
-    return GroupState(group_id=group_id, kind=kinds[-1] if kinds else None, records=tuple(others), offsets=offsets)
+    return ReplayedGroup(group_id=group_id, kind=kinds[-1] if kinds else None, records=tuple(others), offsets=offsets)

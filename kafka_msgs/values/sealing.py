@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import attrs
 
-from kafka_msgs._backend import implementation
-from kafka_msgs.lazy_attrs import MADE_INIT, Later, attrs_is_known
+from kafka_msgs._backend import backend_module
+from kafka_msgs.lazy_attrs import MADE_INIT, DeferredAttribute, attrs_is_known
 
 __all__ = ["is_still_sealed", "seal"]
 
@@ -22,7 +22,7 @@ _METHODS: Final = ("__new__", "__eq__", "__ne__", "__hash__", "__setattr__", "__
 _HOOKS: Final = ("__attrs_pre_init__", "__attrs_post_init__", "__del__", "__getattr__")
 _SPECIAL: Final = frozenset(_METHODS + _HOOKS)
 _Factory: Final[Any] = attrs.Factory
-_values: Final = implementation("kafka_msgs.values")
+_values: Final = backend_module("kafka_msgs.values")
 
 
 def seal(cls: type[Any], fields: Callable[[], tuple[tuple[str, Any], ...]]) -> bool:
@@ -50,7 +50,7 @@ def _init_by_attrs(cls: type[Any]) -> Any:
     attrs states that since 25.4 (``attrs.inspect``). With earlier releases only deferred classes are sealed.
     """
     properties: Any = vars(cls).get("__attrs_props__")
-    made = properties is not None and not isinstance(properties, Later) and properties.added_init
+    made = properties is not None and not isinstance(properties, DeferredAttribute) and properties.added_init
     return vars(cls).get("__init__") if made else None
 
 
@@ -68,13 +68,13 @@ def _is_plain(cls: type[Any]) -> bool:
         and not (cls.__dictoffset__ or cls.__weakrefoffset__)
         and _has_init_by_attrs(own)
         and not any(map(_is_special, cls.__mro__[:-1], repeat(_methods_of_base(cls))))
-        and (isinstance(own["__attrs_attrs__"], Later) or all(map(_is_plain_field, own["__attrs_attrs__"])))
+        and (isinstance(own["__attrs_attrs__"], DeferredAttribute) or all(map(_is_plain_field, own["__attrs_attrs__"])))
     )
 
 
 def _has_init_by_attrs(own: Mapping[str, Any]) -> bool:
     init = own.get("__init__")
-    return isinstance(init, Later) or (init is not None and init is own.get(MADE_INIT))
+    return isinstance(init, DeferredAttribute) or (init is not None and init is own.get(MADE_INIT))
 
 
 def _methods_of_base(cls: type[Any]) -> Mapping[str, Any]:

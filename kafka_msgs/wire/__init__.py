@@ -11,7 +11,7 @@ The source is the Kafka protocol guide, sections "Network" and "Request and Resp
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.lazy import lazy_module_attributes
 from kafka_msgs.wire.connection import ClientConnection
 from kafka_msgs.wire.connection_state import ConnectionState
 from kafka_msgs.wire.events import (
@@ -20,12 +20,12 @@ from kafka_msgs.wire.events import (
     ClientEvent,
     ConnectionClosed,
     NeedData,
-    Paused,
+    NoResponse,
     RequestReceived,
     ResponseReceived,
     ServerEvent,
     TokenReceived,
-    Unanswered,
+    TokensPending,
 )
 from kafka_msgs.wire.framing import MAX_FRAME_SIZE, SIZE_BYTES, FrameSplitter, join_frames, read_frame_size
 from kafka_msgs.wire.headers import (
@@ -56,37 +56,37 @@ from kafka_msgs.wire.payloads import (
 )
 
 if TYPE_CHECKING:
-    from kafka_msgs.wire.correlation import Answered, Correlation, LoneAnswer, LoneQuestion, Outcome
+    from kafka_msgs.wire.correlation import Correlation, MatchedPair, OrphanResponse, Outcome, UnansweredRequest
     from kafka_msgs.wire.error_responses import error_response
     from kafka_msgs.wire.server_connection import ServerConnection
     from kafka_msgs.wire.splice import (
         Edit,
+        patch_request,
+        patch_response,
         peek_request,
         peek_response,
-        renumber_request,
         renumber_response,
         replace_client_id,
-        splice_request,
-        splice_response,
+        replace_correlation_id,
     )
 else:
     # Clients need none of these. Splicing loads the reference interpreter, too.
     _LAZY = {
-        "correlation": ("Answered", "Correlation", "LoneAnswer", "LoneQuestion", "Outcome"),
+        "correlation": ("MatchedPair", "Correlation", "OrphanResponse", "UnansweredRequest", "Outcome"),
         "error_responses": ("error_response",),
         "server_connection": ("ServerConnection",),
         "splice": (
             "Edit",
             "peek_request",
             "peek_response",
-            "renumber_request",
+            "replace_correlation_id",
             "renumber_response",
             "replace_client_id",
-            "splice_request",
-            "splice_response",
+            "patch_request",
+            "patch_response",
         ),
     }
-    __getattr__, __dir__ = lazy_attributes(
+    __getattr__, __dir__ = lazy_module_attributes(
         __name__, {name: module for module, names in _LAZY.items() for name in names}
     )
 
@@ -95,7 +95,6 @@ __all__ = [
     "NEED_DATA",
     "PAUSED",
     "SIZE_BYTES",
-    "Answered",
     "ClientConnection",
     "ClientEvent",
     "ConnectionClosed",
@@ -103,11 +102,11 @@ __all__ = [
     "Correlation",
     "Edit",
     "FrameSplitter",
-    "LoneAnswer",
-    "LoneQuestion",
+    "MatchedPair",
     "NeedData",
+    "NoResponse",
+    "OrphanResponse",
     "Outcome",
-    "Paused",
     "RequestFrame",
     "RequestPrefix",
     "RequestReceived",
@@ -116,7 +115,8 @@ __all__ = [
     "ServerConnection",
     "ServerEvent",
     "TokenReceived",
-    "Unanswered",
+    "TokensPending",
+    "UnansweredRequest",
     "cap_api_versions",
     "decode_request",
     "decode_response",
@@ -127,6 +127,8 @@ __all__ = [
     "join_frames",
     "looks_like_request",
     "offered_api_versions",
+    "patch_request",
+    "patch_response",
     "payload_needs_response",
     "peek_request",
     "peek_response",
@@ -134,14 +136,12 @@ __all__ = [
     "read_frame_size",
     "read_request_header",
     "read_request_prefix",
-    "renumber_request",
     "renumber_response",
     "replace_client_id",
+    "replace_correlation_id",
     "request_header_version",
     "request_needs_response",
     "response_header_version",
     "response_version",
-    "splice_request",
-    "splice_response",
     "unsupported_api_versions",
 ]

@@ -42,11 +42,11 @@ from kafka_msgs.wire.events import (
     ClientEvent,
     ConnectionClosed,
     NeedData,
+    NoResponse,
     ResponseReceived,
     TokenReceived,
-    Unanswered,
 )
-from kafka_msgs.wire.exchange import Asked, Exchange
+from kafka_msgs.wire.exchange import RequestCodec, SentRequest
 from kafka_msgs.wire.framing import MAX_FRAME_SIZE, join_frames
 from kafka_msgs.wire.headers import read_request_prefix
 from kafka_msgs.wire.payloads import payload_needs_response, request_needs_response
@@ -80,10 +80,10 @@ class ClientConnection(Connection):
         super().__init__(max_frame_size=max_frame_size, catalog=catalog)
         self._client_id = client_id
         self._number = 0
-        self._exchanges: dict[tuple[Any, ...], Exchange] = {}
+        self._exchanges: dict[tuple[Any, ...], RequestCodec] = {}
         # Correlation id, tag and description of what is in flight, the oldest first. A token has no description.
-        self._waiting: deque[tuple[int, Any, Asked | None]] = deque()
-        self._ready: deque[Unanswered] = deque()
+        self._waiting: deque[tuple[int, Any, SentRequest | None]] = deque()
+        self._ready: deque[NoResponse] = deque()
 
     @property
     def in_flight(self) -> int:
@@ -91,9 +91,9 @@ class ClientConnection(Connection):
         return len(self._waiting)
 
     def send(
-        self, request: Request[Any], version: int, *, tag: object = None, options: CodecOptions = DEFAULT_OPTIONS
+        self, request: Request[Any], version: int, *, opaque: object = None, options: CodecOptions = DEFAULT_OPTIONS
     ) -> bytes:
-        """Return the bytes of a request, to be sent before those of later calls. The event for it will have ``tag``.
+        """Return the bytes of a request, to be sent before those of later calls. The event for it will have ``opaque``.
 
         ``options`` are those of the codec, for the request and its response. Raises ``LocalProtocolError`` if the state
         does not allow a request. The following errors change nothing, and the connection stays usable: ``EncodeError``,
@@ -101,7 +101,7 @@ class ClientConnection(Connection):
         ``FrameSizeError`` for a request above the limit.
         """
         if self._state is not _OPEN and self._state is not _TOKENS:
-            self._refuse("a request cannot be sent")
+            self._fail_local("a request cannot be sent")
         key = (request.__class__, version) if options is DEFAULT_OPTIONS else (request.__class__, version, options)
         exchange = self._exchanges.get(key) or self._learn(key, request.__class__, version, options)
         body = exchange.encode(request)
@@ -109,10 +109,10 @@ class ClientConnection(Connection):
         if size > self._max_frame_size:
             raise FrameSizeError(size=size, limit=self._max_frame_size)
         number = self._number = (self._number + 1) & _LARGEST_ID
-        self._ask(number, tag, exchange, needs_response=not exchange.is_produce or request_needs_response(request))
+        self._ask(number, opaque, exchange, needs_response=not exchange.is_produce or request_needs_response(request))
         return b"".join((_START.pack(size, exchange.api_key, version, number), exchange.rest, body))
 
-    def send_payload(self, payload: Buffer, *, tag: object = None, options: CodecOptions = DEFAULT_OPTIONS) -> bytes:
+    def send_payload(self, payload: Buffer, *, opaque: object = None, options: CodecOptions = DEFAULT_OPTIONS) -> bytes:
         """Return the frame of a request that is encoded already, such as one that a proxy passes on.
 
         Nothing of the payload changes, so its response has the correlation id of the payload. The api and the version
@@ -120,24 +120,24 @@ class ClientConnection(Connection):
         errors change nothing: ``TruncatedError`` for a payload that is too short for a request, and ``FrameSizeError``.
         """
         if self._state is not _OPEN and self._state is not _TOKENS:
-            self._refuse("a request cannot be sent")
+            self._fail_local("a request cannot be sent")
         prefix = read_request_prefix(payload)
         frame = join_frames(payload, limit=self._max_frame_size)
-        asked = Asked(prefix.api_key, prefix.version, options, self._catalog)
+        asked = SentRequest(prefix.api_key, prefix.version, options, self._catalog)
         needs_response = prefix.api_key != ApiKey.PRODUCE or payload_needs_response(payload, self._catalog)
-        self._ask(prefix.correlation_id, tag, asked, needs_response=needs_response)
+        self._ask(prefix.correlation_id, opaque, asked, needs_response=needs_response)
         return frame
 
-    def send_token(self, token: Buffer, *, tag: object = None) -> bytes:
+    def send_token(self, token: Buffer, *, opaque: object = None) -> bytes:
         """Return the bytes of a SASL token, which is sent without a header after a SaslHandshake of version 0 (KIP-43).
 
-        The event for it will have ``tag``. A token is unanswered if a request follows it: the last token of GSSAPI has
-        no answer. Raises ``LocalProtocolError`` and ``FrameSizeError``.
+        The event for it will have ``opaque``. A token is unanswered if a request follows it: the last token of GSSAPI
+        has no answer. Raises ``LocalProtocolError`` and ``FrameSizeError``.
         """
         if self._state is not _TOKENS:
-            self._refuse("a token without a header follows only the response of a SaslHandshake of version 0")
+            self._fail_local("a token without a header follows only the response of a SaslHandshake of version 0")
         frame = join_frames(token, limit=self._max_frame_size)
-        self._waiting.append((0, tag, None))
+        self._waiting.append((0, opaque, None))
         return frame
 
     def next_event(self) -> ClientEvent | NeedData:
@@ -148,22 +148,24 @@ class ClientConnection(Connection):
         if payload is None:
             return self._end() if self._ended or self._state is ConnectionState.CLOSED else NEED_DATA
         if not self._waiting:
-            self._accuse("a response to no request")
-        number, tag, asked = self._waiting[0]
+            self._fail_remote("a response to no request")
+        number, opaque, asked = self._waiting[0]
         if asked is None:
             self._waiting.popleft()
-            return TokenReceived(tag, payload)
+            return TokenReceived(opaque, payload)
         if len(payload) < _CORRELATION_ID.size:
-            self._accuse(f"a response of {len(payload)} bytes, its correlation id alone needs {_CORRELATION_ID.size}")
+            self._fail_remote(
+                f"a response of {len(payload)} bytes, its correlation id alone needs {_CORRELATION_ID.size}"
+            )
         (found,) = _CORRELATION_ID.unpack_from(payload)
         if found != number:
-            self._accuse(f"the response has the correlation id {found}, the oldest request has {number}")
+            self._fail_remote(f"the response has the correlation id {found}, the oldest request has {number}")
         self._waiting.popleft()
         if asked.is_handshake:
             self._state = _TOKENS
-        return ResponseReceived(tag, asked.api_key, asked.version, number, payload, asked)
+        return ResponseReceived(opaque, asked.api_key, asked.version, number, payload, asked)
 
-    def close(self) -> tuple[Unanswered, ...]:
+    def close(self) -> tuple[NoResponse, ...]:
         """End the connection on this side; return what is unanswered, in order. An ERROR stays an ERROR."""
         self._abandon(expected=False)
         unanswered = tuple(self._ready)
@@ -173,24 +175,24 @@ class ClientConnection(Connection):
 
     def _learn(
         self, key: tuple[Any, ...], request: type[Request[Any]], version: int, options: CodecOptions
-    ) -> Exchange:
-        made = self._exchanges[key] = Exchange.of(request, version, self._client_id, options, self._catalog)
+    ) -> RequestCodec:
+        made = self._exchanges[key] = RequestCodec.of(request, version, self._client_id, options, self._catalog)
         return made
 
-    def _ask(self, number: int, tag: object, asked: Asked, *, needs_response: bool) -> None:
+    def _ask(self, number: int, opaque: object, asked: SentRequest, *, needs_response: bool) -> None:
         if self._state is _TOKENS:
             self._abandon(expected=True)
             self._state = _OPEN
         if needs_response:
-            self._waiting.append((number, tag, asked))
+            self._waiting.append((number, opaque, asked))
         else:
-            self._ready.append(Unanswered(tag, expected=True))
+            self._ready.append(NoResponse(opaque, expected=True))
         if asked.is_handshake:
             self._state = ConnectionState.HANDSHAKE
 
     def _abandon(self, *, expected: bool) -> None:
         """What is in flight will not be answered."""
-        self._ready.extend(Unanswered(tag, expected) for _, tag, _ in self._waiting)
+        self._ready.extend(NoResponse(opaque, expected) for _, opaque, _ in self._waiting)
         self._waiting.clear()
 
     def _end(self) -> ClientEvent:

@@ -48,7 +48,7 @@ class Connection:
         return self._error
 
     @property
-    def bytes_missing(self) -> int:
+    def bytes_needed(self) -> int:
         """How many bytes of the frame that is being received are missing, or 0 if its size is not known.
 
         A caller can use this as a hint for the size of its next read.
@@ -75,7 +75,7 @@ class Connection:
         if not data:
             self._ended = True
         elif self._ended:
-            self._refuse("bytes cannot follow the end of the connection")
+            self._fail_local("bytes cannot follow the end of the connection")
         else:
             self._frames.receive(data)
 
@@ -86,9 +86,9 @@ class Connection:
         try:
             payload = self._frames.next_payload()
         except FrameSizeError as error:
-            self._accuse(str(error), error)
+            self._fail_remote(str(error), error)
         if payload is None and self._ended and self._frames.held:
-            self._accuse(f"the connection ended after {self._frames.held} bytes of a frame")
+            self._fail_remote(f"the connection ended after {self._frames.held} bytes of a frame")
         return payload
 
     def _close(self) -> None:
@@ -97,7 +97,7 @@ class Connection:
         if self._error is None:
             self._state = ConnectionState.CLOSED
 
-    def _refuse(self, reason: str) -> NoReturn:
+    def _fail_local(self, reason: str) -> NoReturn:
         """Say that this side broke the protocol. The error that broke the connection first is the one that stays."""
         if self._error is not None:
             reason = f"{reason}: {self._error}"
@@ -106,7 +106,7 @@ class Connection:
         self._state = ConnectionState.ERROR
         raise error
 
-    def _accuse(self, reason: str, cause: Exception | None = None) -> NoReturn:
+    def _fail_remote(self, reason: str, cause: Exception | None = None) -> NoReturn:
         """Say that the other side broke the protocol."""
         self._error = RemoteProtocolError(state=self._state, reason=reason)
         self._state = ConnectionState.ERROR

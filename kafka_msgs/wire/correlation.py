@@ -18,16 +18,16 @@ from attrs import frozen
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.codec import Buffer
 from kafka_msgs.lookup import MessageCatalog
-from kafka_msgs.option_checks import check_whole
+from kafka_msgs.option_checks import check_int
 from kafka_msgs.wire.headers import RequestPrefix, looks_like_request, read_correlation_id, read_request_prefix
 from kafka_msgs.wire.payloads import payload_needs_response
 
 __all__ = [
-    "Answered",
     "Correlation",
-    "LoneAnswer",
-    "LoneQuestion",
+    "MatchedPair",
+    "OrphanResponse",
     "Outcome",
+    "UnansweredRequest",
 ]
 
 Q = TypeVar("Q")
@@ -38,7 +38,7 @@ _CORRELATION_ID_BYTES: Final = 4
 
 
 @frozen
-class Answered(Generic[Q, A]):
+class MatchedPair(Generic[Q, A]):
     """A question and its answer. ``prefix`` is the start of the request. It is None for a SASL token."""
 
     question: Q
@@ -47,7 +47,7 @@ class Answered(Generic[Q, A]):
 
 
 @frozen
-class LoneQuestion(Generic[Q]):
+class UnansweredRequest(Generic[Q]):
     """A question that gets no answer: the broker does not send one, or it has answered a later question."""
 
     question: Q
@@ -55,14 +55,14 @@ class LoneQuestion(Generic[Q]):
 
 
 @frozen
-class LoneAnswer(Generic[A]):
+class OrphanResponse(Generic[A]):
     """An answer without a question. ``correlation_id`` is None if the answer is too short to have one."""
 
     answer: A
     correlation_id: int | None
 
 
-Outcome: TypeAlias = Answered[Q, A] | LoneQuestion[Q] | LoneAnswer[A]
+Outcome: TypeAlias = MatchedPair[Q, A] | UnansweredRequest[Q] | OrphanResponse[A]
 
 
 class _Waiting(NamedTuple, Generic[T]):
@@ -121,8 +121,8 @@ class Correlation(Generic[Q, A]):
     def __init__(
         self, *, limit: int = 1000, limit_bytes: int = 128 * 2**20, catalog: MessageCatalog | None = None
     ) -> None:
-        check_whole("Correlation", "limit", limit)
-        check_whole("Correlation", "limit_bytes", limit_bytes)
+        check_int("Correlation", "limit", limit)
+        check_int("Correlation", "limit_bytes", limit_bytes)
         self._limit = limit
         self._limit_bytes = limit_bytes
         self._catalog = catalog
@@ -164,7 +164,7 @@ class Correlation(Generic[Q, A]):
             return None
         return next(each.prefix for each in self._questions if each.number == correlation_id)
 
-    def ask(self, payload: Buffer, question: Q, *, whole: bool = True) -> list[Outcome[Q, A]]:
+    def add_request(self, payload: Buffer, question: Q, *, whole: bool = True) -> list[Outcome[Q, A]]:
         """Take the next request; return the outcomes that are now known, in order.
 
         ``whole`` is False if ``payload`` is only the beginning of the request. Raises ``TruncatedError`` for a payload
@@ -176,11 +176,11 @@ class Correlation(Generic[Q, A]):
         prefix = read_request_prefix(payload)
         self._tokens |= prefix.api_key == ApiKey.SASL_HANDSHAKE and prefix.version == 0
         if whole and not payload_needs_response(payload, self._catalog):
-            return [LoneQuestion(question, prefix)]
+            return [UnansweredRequest(question, prefix)]
         self._questions.add(_Waiting(question, len(payload), prefix.correlation_id, prefix))
         return self._settle(prefix.correlation_id)
 
-    def answer(self, payload: Buffer, answer: A) -> list[Outcome[Q, A]]:
+    def add_response(self, payload: Buffer, answer: A) -> list[Outcome[Q, A]]:
         """Take the next response; return the outcomes that are now known, in order."""
         number = read_correlation_id(payload) if len(payload) >= _CORRELATION_ID_BYTES else None
         self._answers.add(_Waiting(answer, len(payload), number))
@@ -206,7 +206,7 @@ class Correlation(Generic[Q, A]):
     def _settle_tokens(self) -> Iterator[Outcome[Q, A]]:
         """Pair tokens with answers in order. The answer to a request after the tokens may already wait."""
         while self._answers and self._first_is_token():
-            yield Answered(self._questions.take().item, self._answers.take().item, None)
+            yield MatchedPair(self._questions.take().item, self._answers.take().item, None)
             if not self._first_is_token():
                 yield from self._pair_any()
 
@@ -225,14 +225,14 @@ class Correlation(Generic[Q, A]):
             return []
         found = self._give_up(asked, _place(self._answers, number) or 0)
         question, answer = self._questions.take(), self._answers.take()
-        return [*found, Answered(question.item, answer.item, question.prefix)]
+        return [*found, MatchedPair(question.item, answer.item, question.prefix)]
 
     def _give_up(self, questions: int, answers: int) -> list[Outcome[Q, A]]:
         taken = [self._questions.take() for _ in range(questions)]
         left = [self._answers.take() for _ in range(answers)]
         return [
-            *(LoneQuestion(each.item, each.prefix) for each in taken),
-            *(LoneAnswer(each.item, each.number) for each in left),
+            *(UnansweredRequest(each.item, each.prefix) for each in taken),
+            *(OrphanResponse(each.item, each.number) for each in left),
         ]
 
     def _first_is_token(self) -> bool:

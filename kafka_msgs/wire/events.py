@@ -11,7 +11,7 @@ from kafka_msgs.codec import CodecOptions
 from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.request_header import RequestHeader
-from kafka_msgs.wire.exchange import Asked
+from kafka_msgs.wire.exchange import SentRequest
 from kafka_msgs.wire.headers import read_request_header
 from kafka_msgs.wire.payloads import RequestFrame, ResponseFrame, decode_request
 
@@ -21,12 +21,12 @@ __all__ = [
     "ClientEvent",
     "ConnectionClosed",
     "NeedData",
-    "Paused",
+    "NoResponse",
     "RequestReceived",
     "ResponseReceived",
     "ServerEvent",
     "TokenReceived",
-    "Unanswered",
+    "TokensPending",
 ]
 
 
@@ -36,7 +36,7 @@ class NeedData(Enum):
     NEED_DATA = "NEED_DATA"
 
 
-class Paused(Enum):
+class TokensPending(Enum):
     """The next frame cannot be understood before the server has answered what it received (SASL, KIP-43)."""
 
     PAUSED = "PAUSED"
@@ -45,24 +45,24 @@ class Paused(Enum):
 NEED_DATA: Final = NeedData.NEED_DATA
 """The only value of ``NeedData``."""
 
-PAUSED: Final = Paused.PAUSED
-"""The only value of ``Paused``."""
+PAUSED: Final = TokensPending.PAUSED
+"""The only value of ``TokensPending``."""
 
 
 @frozen
 class ResponseReceived:
     """The response to a request. It is decoded when ``message`` or ``frame`` is called, not before.
 
-    ``tag`` is the value that was given with the request. ``api_key`` and ``version`` are those of the request, and
+    ``opaque`` is the value that was given with the request. ``api_key`` and ``version`` are those of the request, and
     ``payload`` has the bytes of the frame: the header of the response, then the message.
     """
 
-    tag: Any
+    opaque: Any
     api_key: int
     version: int
     correlation_id: int
     payload: bytes = field(repr=False)
-    _asked: Asked = field(repr=False, eq=False)
+    _asked: SentRequest = field(repr=False, eq=False)
 
     def message(self) -> Response:
         """Return the decoded response. Bytes after it are ignored, as Kafka's clients ignore them.
@@ -118,23 +118,23 @@ class RequestReceived:
 class TokenReceived:
     """A SASL token without a header, after a SaslHandshake of version 0 (KIP-43).
 
-    ``tag`` is the value that the client gave with the token that this one answers. It is None on a server.
+    ``opaque`` is the value that the client gave with the token that this one answers. It is None on a server.
     """
 
-    tag: Any
+    opaque: Any
     token: bytes = field(repr=False)
 
 
 @frozen
-class Unanswered:
-    """A request or token that gets no response. ``tag`` is the value that was given with it.
+class NoResponse:
+    """A request or token that gets no response. ``opaque`` is the value that was given with it.
 
     ``expected`` is True if this is as it should be: a Produce with ``acks=0``, or the last token of a SASL exchange.
     Such a request is unanswered as soon as it was sent. ``expected`` is False if the connection ended before the
     response.
     """
 
-    tag: Any
+    opaque: Any
     expected: bool
 
 
@@ -143,7 +143,7 @@ class ConnectionClosed:
     """The other side sends nothing more, or this side has called ``close``. No other event follows."""
 
 
-ClientEvent: TypeAlias = ResponseReceived | TokenReceived | Unanswered | ConnectionClosed
+ClientEvent: TypeAlias = ResponseReceived | TokenReceived | NoResponse | ConnectionClosed
 """What ``ClientConnection.next_event`` returns, besides ``NEED_DATA``."""
 
 ServerEvent: TypeAlias = RequestReceived | TokenReceived | ConnectionClosed

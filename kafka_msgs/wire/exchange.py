@@ -1,8 +1,8 @@
 """What a connection remembers of a request: how its response is decoded, and how more requests like it are encoded.
 
-A connection makes an ``Exchange`` for each class and version that it sends, and keeps it. So sending a request needs
-one look-up, and the bytes of its header that never change are made once. A request that was encoded elsewhere is only
-``Asked``: its api and version may be unknown.
+A connection makes an ``RequestCodec`` for each class and version that it sends, and keeps it. So sending a request
+needs one look-up, and the bytes of its header that never change are made once. A request that was encoded elsewhere is
+only ``SentRequest``: its api and version may be unknown.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from kafka_msgs.messages.response_header import ResponseHeader
 from kafka_msgs.wire.headers import encode_request_header, header_version
 from kafka_msgs.wire.payloads import ResponseFrame, decode_response
 
-__all__ = ["Asked", "Exchange"]
+__all__ = ["RequestCodec", "SentRequest"]
 
 _PREFIX_BYTES: Final = 8
 _NO_TAGS: Final = 0
 
 
 @frozen(eq=False)
-class Asked:
+class SentRequest:
     """The api and version of a request, and how its response is decoded. ``catalog`` is None for the release's."""
 
     api_key: int
@@ -56,7 +56,7 @@ class Asked:
 
 
 @frozen(eq=False)
-class Exchange(Asked):
+class RequestCodec(SentRequest):
     """A request class at a version, and its response. ``rest`` is the header after the correlation id."""
 
     rest: bytes = field(repr=False)
@@ -79,7 +79,7 @@ class Exchange(Asked):
         client_id: str | None,
         options: CodecOptions,
         catalog: MessageCatalog | None,
-    ) -> Exchange:
+    ) -> RequestCodec:
         """Return the exchange of a class at a version.
 
         Raises ``UnsupportedVersionError`` if the request or the response does not have the version,

@@ -14,7 +14,7 @@ from typing import Final
 
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import FrameSizeError, TruncatedError
-from kafka_msgs.option_checks import check_whole
+from kafka_msgs.option_checks import check_int
 
 __all__ = ["MAX_FRAME_SIZE", "SIZE_BYTES", "FrameSplitter", "join_frames", "read_frame_size"]
 
@@ -41,7 +41,7 @@ def join_frames(*payloads: Buffer, limit: int = _LARGEST) -> bytes:
     The size is an int32, so a payload never has more than 2,147,483,647 bytes. Raises ``OptionError`` for a limit that
     is not a whole number.
     """
-    check_whole("join_frames", "limit", limit)
+    check_int("join_frames", "limit", limit)
     parts: list[Buffer] = []
     for payload in payloads:
         if len(payload) > min(limit, _LARGEST):
@@ -62,7 +62,7 @@ class FrameSplitter:
     __slots__ = ("_error", "_missing", "_parts", "_ready", "_size", "_start", "limit")
 
     def __init__(self, *, limit: int = MAX_FRAME_SIZE) -> None:
-        check_whole("FrameSplitter", "limit", limit)
+        check_int("FrameSplitter", "limit", limit)
         self.limit = limit
         self._ready: deque[bytes] = deque()
         self._start = b""

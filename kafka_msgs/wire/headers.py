@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
-from kafka_msgs.codec.options import as_bytes
+from kafka_msgs.codec.options import buffer_bytes
 from kafka_msgs.errors import DecodeError, TruncatedError
 from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Request, Response
@@ -81,7 +81,7 @@ def read_request_header(
     header version 1: every later version starts with the same bytes (KIP-482). So a server can answer
     UNSUPPORTED_VERSION, and a proxy can pass on what it does not know. Raises ``DecodeError``.
     """
-    data = as_bytes(payload)
+    data = buffer_bytes(payload)
     api_key, version, _ = read_request_prefix(data)
     cls = (catalog or release_catalog()).find(api_key, "request", version)
     expected = _REQUEST_EXCEPTIONS.get((api_key, version), _OLDEST_WITH_CLIENT_ID)

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
-from kafka_msgs.codec.options import as_bytes
+from kafka_msgs.codec.options import buffer_bytes
 from kafka_msgs.errors import DecodeError, EncodeError, KafkaMsgsError, TrailingDataError, UnsupportedVersionError
 from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message, Request, Response
@@ -127,7 +127,7 @@ def decode_request(
     ``TrailingDataError``. Raises ``UnknownMessageError``, ``UnsupportedVersionError`` (``read_request_header`` can
     still read the header) and ``DecodeError``.
     """
-    data = as_bytes(payload)
+    data = buffer_bytes(payload)
     api_key, version, _ = read_request_prefix(data)
     cls = (catalog or release_catalog()).message_class(api_key, "request", version)
     codec = codec_for(cls, version, options)
@@ -175,7 +175,7 @@ def decode_response(
     the request is also read at version 0. Raises ``UnknownMessageError``, ``UnsupportedVersionError`` and
     ``DecodeError``. These errors are about the version of the request.
     """
-    data = as_bytes(payload)
+    data = buffer_bytes(payload)
     classes = catalog or release_catalog()
     try:
         return _response(data, classes, api_key, version, options, refuse_trailing)

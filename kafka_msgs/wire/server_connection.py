@@ -42,10 +42,10 @@ from kafka_msgs.wire.events import (
     PAUSED,
     ConnectionClosed,
     NeedData,
-    Paused,
     RequestReceived,
     ServerEvent,
     TokenReceived,
+    TokensPending,
 )
 from kafka_msgs.wire.framing import MAX_FRAME_SIZE, join_frames
 from kafka_msgs.wire.headers import looks_like_request, read_correlation_id, read_request_prefix
@@ -98,7 +98,7 @@ class ServerConnection(Connection):
         """The request that must be answered next, or None."""
         return self._waiting[0] if self._waiting else None
 
-    def next_event(self) -> ServerEvent | NeedData | Paused:
+    def next_event(self) -> ServerEvent | NeedData | TokensPending:
         """Return what happened next, or ``NEED_DATA``, or ``PAUSED`` if the server must first answer.
 
         Raises ``RemoteProtocolError``, then and in each later call.
@@ -127,7 +127,7 @@ class ServerConnection(Connection):
         """
         self._check_turn(request)
         if response.INFO.api_key != request.api_key:
-            self._refuse(f"{response.INFO.name} does not answer a request with the api key {request.api_key}")
+            self._fail_local(f"{response.INFO.name} does not answer a request with the api key {request.api_key}")
         version = response_version(request.api_key, request.version, self._catalog)
         payload = encode_response(response, version, correlation_id=request.correlation_id, options=options)
         return self._answered(payload)
@@ -167,13 +167,13 @@ class ServerConnection(Connection):
         self._check_open()
         number = read_correlation_id(payload)
         if self.oldest is None or number != self.oldest.correlation_id:
-            self._refuse(f"the request {number} cannot be answered now: {self._turn()}")
+            self._fail_local(f"the request {number} cannot be answered now: {self._turn()}")
         return self._answered(payload)
 
     def send_token(self, token: Buffer) -> bytes:
         """Return the bytes of the answer to a SASL token. Raises ``LocalProtocolError``."""
         if self._state is not _TOKENS or not self._tokens_waiting:
-            self._refuse("an answer to no token")
+            self._fail_local("an answer to no token")
         self._tokens_waiting -= 1
         return join_frames(token)
 
@@ -183,7 +183,7 @@ class ServerConnection(Connection):
         Raises ``LocalProtocolError`` outside the state TOKENS.
         """
         if self._state is not _TOKENS:
-            self._refuse("there is no SASL exchange to end")
+            self._fail_local("there is no SASL exchange to end")
         self._tokens_waiting = 0
         self._state = _OPEN
 
@@ -197,7 +197,7 @@ class ServerConnection(Connection):
 
     def _request(self, payload: bytes) -> RequestReceived:
         if len(payload) < _SHORTEST_REQUEST:
-            self._accuse(f"a request of {len(payload)} bytes, its header alone needs {_SHORTEST_REQUEST}")
+            self._fail_remote(f"a request of {len(payload)} bytes, its header alone needs {_SHORTEST_REQUEST}")
         api_key, version, number = read_request_prefix(payload)
         needs = api_key != ApiKey.PRODUCE or payload_needs_response(payload, self._catalog)
         request = RequestReceived(api_key, version, number, payload, needs, self._catalog, self._options)
@@ -209,12 +209,12 @@ class ServerConnection(Connection):
 
     def _check_open(self) -> None:
         if self._error is not None or self._state is _CLOSED:
-            self._refuse("a response cannot be sent")
+            self._fail_local("a response cannot be sent")
 
     def _check_turn(self, request: RequestReceived) -> None:
         self._check_open()
         if self.oldest is not request:
-            self._refuse(f"the request {request.correlation_id} cannot be answered now: {self._turn()}")
+            self._fail_local(f"the request {request.correlation_id} cannot be answered now: {self._turn()}")
 
     def _turn(self) -> str:
         return "no request waits" if self.oldest is None else f"{self.oldest.correlation_id} is the oldest"

@@ -12,7 +12,7 @@ from struct import Struct
 from typing import Final
 
 from kafka_msgs.codec import Buffer, CodecOptions
-from kafka_msgs.codec.options import as_bytes
+from kafka_msgs.codec.options import buffer_bytes
 from kafka_msgs.codec.parts import Edit, Patch, Peek
 from kafka_msgs.errors import EncodeError, UnknownMessageError
 from kafka_msgs.lookup import MessageCatalog, release_catalog
@@ -28,13 +28,13 @@ from kafka_msgs.wire.headers import (
 
 __all__ = [
     "Edit",
+    "patch_request",
+    "patch_response",
     "peek_request",
     "peek_response",
-    "renumber_request",
     "renumber_response",
     "replace_client_id",
-    "splice_request",
-    "splice_response",
+    "replace_correlation_id",
 ]
 
 _OPTIONS: Final = CodecOptions(utf8_errors="surrogateescape")
@@ -44,20 +44,20 @@ _CLIENT_ID_AT: Final = 8
 _LONGEST_CLIENT_ID: Final = 2**15 - 1
 
 
-def renumber_request(payload: Buffer, correlation_id: int) -> bytes:
+def replace_correlation_id(payload: Buffer, correlation_id: int) -> bytes:
     """Return the payload of a request with another correlation id. Raises ``TruncatedError``.
 
     A proxy that sends the requests of several clients on one connection needs this.
     """
     read_request_prefix(payload)
-    data = as_bytes(payload)
+    data = buffer_bytes(payload)
     return b"".join((data[:4], _CORRELATION_ID.pack(correlation_id), data[_CLIENT_ID_AT:]))
 
 
 def renumber_response(payload: Buffer, correlation_id: int) -> bytes:
     """Return the payload of a response with another correlation id. Raises ``TruncatedError``."""
     read_correlation_id(payload)
-    return _CORRELATION_ID.pack(correlation_id) + as_bytes(payload)[_CORRELATION_ID.size :]
+    return _CORRELATION_ID.pack(correlation_id) + buffer_bytes(payload)[_CORRELATION_ID.size :]
 
 
 def replace_client_id(payload: Buffer, client_id: str | None, *, catalog: MessageCatalog | None = None) -> bytes:
@@ -66,7 +66,7 @@ def replace_client_id(payload: Buffer, client_id: str | None, *, catalog: Messag
     Every header has the client id at the same place, except for the one header that does not have it (version 0): it is
     returned unchanged. Raises ``DecodeError``, and ``EncodeError`` for a client id of more than 32,767 bytes.
     """
-    data = as_bytes(payload)
+    data = buffer_bytes(payload)
     api_key, version, _ = read_request_prefix(data)
     with suppress(UnknownMessageError):
         if not request_header_version(api_key, version, catalog):
@@ -80,14 +80,14 @@ def replace_client_id(payload: Buffer, client_id: str | None, *, catalog: Messag
     return b"".join((data[:_CLIENT_ID_AT], _CLIENT_ID_LENGTH.pack(length), name, data[end:]))
 
 
-def splice_request(payload: Buffer, edits: Mapping[str, Edit], *, catalog: MessageCatalog | None = None) -> bytes:
-    """Return the payload of a request with changed fields; see ``splice_response`` for ``edits`` and the errors."""
-    data = as_bytes(payload)
+def patch_request(payload: Buffer, edits: Mapping[str, Edit], *, catalog: MessageCatalog | None = None) -> bytes:
+    """Return the payload of a request with changed fields; see ``patch_response`` for ``edits`` and the errors."""
+    data = buffer_bytes(payload)
     cls, version, start = _request_at(data, catalog)
     return Patch(cls, version, edits, options=_OPTIONS)(data, start)
 
 
-def splice_response(
+def patch_response(
     payload: Buffer, api_key: int, version: int, edits: Mapping[str, Edit], *, catalog: MessageCatalog | None = None
 ) -> bytes:
     """Return the payload of a response with changed fields; ``api_key`` and ``version`` are those of its request.
@@ -101,7 +101,7 @@ def splice_response(
     ``UnsupportedVersionError``, ``UnknownColumnError`` for a path that no version of the message has, and
     ``OptionError`` for paths that overlap.
     """
-    data = as_bytes(payload)
+    data = buffer_bytes(payload)
     cls, start = _response_at(data, api_key, version, catalog)
     return Patch(cls, version, edits, options=_OPTIONS)(data, start)
 
@@ -111,7 +111,7 @@ def peek_request(payload: Buffer, *paths: str, catalog: MessageCatalog | None = 
 
     See ``kafka_msgs.Peek`` for the paths and the errors.
     """
-    data = as_bytes(payload)
+    data = buffer_bytes(payload)
     cls, version, start = _request_at(data, catalog)
     return Peek(cls, version, *paths, options=_OPTIONS)(data, start)
 
@@ -123,7 +123,7 @@ def peek_response(
 
     ``api_key`` and ``version`` are those of its request. See ``kafka_msgs.Peek`` for the paths and the errors.
     """
-    data = as_bytes(payload)
+    data = buffer_bytes(payload)
     cls, start = _response_at(data, api_key, version, catalog)
     return Peek(cls, version, *paths, options=_OPTIONS)(data, start)
 

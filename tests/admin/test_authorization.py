@@ -11,7 +11,7 @@ from kafka_msgs.admin import (
     AclBinding,
     AclFilter,
     AclOperation,
-    AclPermission,
+    AclPermissionType,
     Admin,
     GroupState,
     NewTopic,
@@ -21,7 +21,7 @@ from kafka_msgs.admin import (
     ScramMechanism,
     ScramUpsertion,
 )
-from kafka_msgs.client import Scram, TopicPartition
+from kafka_msgs.client import ScramCredentials, TopicPartition
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError
 from tests.support.cluster_topics import make_topics, new_name
@@ -37,7 +37,7 @@ ALICE = "User:alice"
 
 def login(cluster: ClusterAddresses, name: str) -> Admin:
     servers = cluster.bootstrap(Listener.SASL_PLAINTEXT)
-    return Admin(servers, credentials=Scram(name, cluster.users[name], mechanism="SCRAM-SHA-256"))
+    return Admin(servers, credentials=ScramCredentials(name, cluster.users[name], mechanism="SCRAM-SHA-256"))
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,8 @@ def alice(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
         AclBinding(kind, name, principal, operation, permission)
         for kind, name in ((ResourceType.TOPIC, CLOSED.topic), (ResourceType.GROUP, f"{OWN}-secret"))
         for principal, operation, permission in (
-            (ALICE, AclOperation.ALL, AclPermission.DENY),
-            ("User:*", AclOperation.ALL, AclPermission.ALLOW),
+            (ALICE, AclOperation.ALL, AclPermissionType.DENY),
+            ("User:*", AclOperation.ALL, AclPermissionType.ALLOW),
         )
     ]
     with Admin(kafka_cluster.bootstrap_servers) as admin:
@@ -139,7 +139,9 @@ def test_credentials_that_an_administrator_makes_let_one_in(kafka_cluster: Clust
         try:
             until(lambda: f"{OWN}-carol" in admin.describe_user_scram_credentials().ok)
             servers = kafka_cluster.bootstrap(Listener.SASL_PLAINTEXT)
-            with Admin(servers, credentials=Scram(f"{OWN}-carol", "a password", mechanism="SCRAM-SHA-512")) as carol:
+            with Admin(
+                servers, credentials=ScramCredentials(f"{OWN}-carol", "a password", mechanism="SCRAM-SHA-512")
+            ) as carol:
                 assert carol.describe_cluster().nodes.keys() == set(kafka_cluster.nodes)
         finally:
             admin.alter_user_scram_credentials([ScramDeletion(f"{OWN}-carol", mechanism)])

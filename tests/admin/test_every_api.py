@@ -25,10 +25,10 @@ from kafka_msgs.admin import (
     NewTopic,
     OffsetSpec,
     OffsetTarget,
-    Replica,
     ResourceType,
     ScramMechanism,
     ScramUpsertion,
+    TopicPartitionReplica,
 )
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client import Address, Client, TopicPartition
@@ -59,7 +59,7 @@ CALLS: Final[dict[str, tuple[set[str], tuple[Any, ...], dict[str, Any]]]] = {
     "alter_configs": ({"IncrementalAlterConfigs"}, ({TOPIC: [ConfigChange("retention.ms", "1")]},), {}),
     "alter_group_offsets": ({"OffsetCommit"}, ("g", {T0: 1}), {}),
     "alter_partition_reassignments": ({"AlterPartitionReassignments"}, ({T0: [1, 2]},), {}),
-    "alter_replica_log_dirs": ({"AlterReplicaLogDirs"}, ({Replica("t", 0, 2): "/data"},), {}),
+    "alter_replica_log_dirs": ({"AlterReplicaLogDirs"}, ({TopicPartitionReplica("t", 0, 2): "/data"},), {}),
     "alter_share_group_offsets": ({"AlterShareGroupOffsets"}, ("g", {T0: 1}), {}),
     "alter_streams_group_offsets": ({"OffsetCommit"}, ("g", {T0: 1}), {}),
     "alter_user_scram_credentials": (

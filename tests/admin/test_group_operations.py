@@ -73,7 +73,7 @@ def test_a_broker_that_is_gone_is_missing_from_the_list_and_named() -> None:
     cluster = SimulatedCluster({ListGroupsRequest: listing})
     cluster.network.stop(cluster.brokers[2])
     groups = cluster.network.run(list_groups(cluster.core, timeout=2.0))
-    assert [each.group_id for each in groups.found] == ["classic", "queue"]
+    assert [each.group_id for each in groups.items] == ["classic", "queue"]
     assert list(groups.errors) == [2]
     with pytest.raises(Exception, match="broker-2"):
         groups.all()
@@ -211,7 +211,7 @@ def test_all_members_of_a_group_are_removed_static_ones_by_their_instance() -> N
 def test_a_filter_that_brokers_do_not_know_is_never_dropped() -> None:
     cluster = SimulatedCluster({ListGroupsRequest: listing}, limits={ApiKey.LIST_GROUPS: (0, 3)})
     groups = cluster.network.run(list_groups(cluster.core, states=[GroupState.EMPTY]))
-    assert groups.found == ()
+    assert groups.items == ()
     assert groups.errors.keys() == {1, 2, 3}
     assert cluster.asked(ListGroupsRequest) == []
 

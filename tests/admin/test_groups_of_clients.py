@@ -84,7 +84,7 @@ def check(admin: Admin, group: GroupDescription, kind: GroupType) -> None:
     """The description and the listing agree, and say who the members are."""
     assert group.type is kind
     assert group.coordinator is not None
-    assert group.coordinator.node == admin.find_coordinators([group.group_id])[group.group_id]
+    assert group.coordinator.id == admin.find_coordinators([group.group_id])[group.group_id]
     (listed,) = (each for each in admin.list_groups(types=[kind]) if each.group_id == group.group_id)
     assert (listed.type, listed.state) == (kind, GroupState.STABLE)
     for member in group.members:

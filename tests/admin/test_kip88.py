@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.admin import Admin, CommittedOffset, GroupState, NewTopic
-from kafka_msgs.admin.group_offsets import list_group_offsets, list_offsets_of_groups, offset_fetch
+from kafka_msgs.admin import Admin, GroupState, NewTopic, OffsetAndMetadata
+from kafka_msgs.admin.group_offsets import list_group_offsets, list_offsets_of_groups, offset_fetch_request
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client import Client, TopicPartition
 from kafka_msgs.error_codes import ErrorCode
@@ -86,9 +86,9 @@ def test_b1_offsets_are_by_topic_and_partition() -> None:
     cluster = SimulatedCluster({OffsetFetchRequest: answer(STORED)})
     offsets = cluster.network.run(list_group_offsets(cluster.core, "g"))
     assert offsets.all() == {
-        T0: CommittedOffset(5, -1, "m"),
-        T1: CommittedOffset(7, -1, "m"),
-        U0: CommittedOffset(9, -1, "m"),
+        T0: OffsetAndMetadata(5, -1, "m"),
+        T1: OffsetAndMetadata(7, -1, "m"),
+        U0: OffsetAndMetadata(9, -1, "m"),
     }
     assert offsets["t", 0].offset == 5  # type: ignore[index]
     assert offsets.errors == {}
@@ -114,10 +114,10 @@ def test_b3_nothing_joins_the_group() -> None:
 
 
 def test_b4_the_request_of_all_partitions_needs_version_2() -> None:
-    assert offset_fetch({"g": None}, 2) == OffsetFetchRequest(group_id="g", topics=None)
-    assert offset_fetch({"g": None}, 2).encode(2) == bytes.fromhex("000167ffffffff")
+    assert offset_fetch_request({"g": None}, 2) == OffsetFetchRequest(group_id="g", topics=None)
+    assert offset_fetch_request({"g": None}, 2).encode(2) == bytes.fromhex("000167ffffffff")
     with pytest.raises(UnsupportedVersionError) as refused:
-        offset_fetch({"g": None}, 1)
+        offset_fetch_request({"g": None}, 1)
     assert refused.value.supported.lowest == 2
     with pytest.raises(EncodeError):
         OffsetFetchRequest(group_id="g", topics=None).encode(1)
@@ -302,11 +302,11 @@ A0, A1, B0 = TopicPartition(f"{OWN}-a", 0), TopicPartition(f"{OWN}-a", 1), Topic
 
 
 def test_a8_a_group_without_members_gives_all_of_its_offsets(admin: Admin) -> None:
-    admin.alter_group_offsets(f"{OWN}-empty", {A0: 11, A1: CommittedOffset(12, 3, "note"), B0: 13}).all()
+    admin.alter_group_offsets(f"{OWN}-empty", {A0: 11, A1: OffsetAndMetadata(12, 3, "note"), B0: 13}).all()
     assert admin.list_group_offsets(f"{OWN}-empty").all() == {
-        A0: CommittedOffset(11, -1, ""),
-        A1: CommittedOffset(12, 3, "note"),
-        B0: CommittedOffset(13, -1, ""),
+        A0: OffsetAndMetadata(11, -1, ""),
+        A1: OffsetAndMetadata(12, 3, "note"),
+        B0: OffsetAndMetadata(13, -1, ""),
     }
     assert admin.describe_groups([f"{OWN}-empty"])[f"{OWN}-empty"].members == ()
 
@@ -327,7 +327,7 @@ def test_every_version_of_a_real_broker_says_the_same(
 ) -> None:
     admin.alter_group_offsets(f"{OWN}-versions", {A0: 11, B0: 13}).all()
     with Client(kafka_cluster.bootstrap_servers) as client:
-        response = client.call(offset_fetch({f"{OWN}-versions": None}, version), version=version)
+        response = client.call(offset_fetch_request({f"{OWN}-versions": None}, version), version=version)
     (group,) = response.groups if version >= 8 else (response,)
     found = {
         (topic.name, each.partition_index): each.committed_offset for topic in group.topics for each in topic.partitions
@@ -341,7 +341,7 @@ def test_a12_a_real_broker_that_is_not_the_coordinator_says_so_at_the_top(
     place = admin.find_coordinators([f"{OWN}-empty"])[f"{OWN}-empty"]
     elsewhere = next(node for node in kafka_cluster.nodes if node != place)
     with Client(kafka_cluster.bootstrap_servers) as client:
-        response = client.call(offset_fetch({f"{OWN}-empty": None}, 2), version=2, node=elsewhere)
+        response = client.call(offset_fetch_request({f"{OWN}-empty": None}, 2), version=2, broker_id=elsewhere)
     assert (response.error_code, response.topics) == (ErrorCode.NOT_COORDINATOR, ())
 
 
@@ -355,7 +355,7 @@ def test_a11_no_topics_give_no_topics_and_version_1_cannot_say_why(
     elsewhere = next(node for node in kafka_cluster.nodes if node != place)
     with Client(kafka_cluster.bootstrap_servers) as client:
         for node, expected in ((place, ErrorCode.NONE), (elsewhere, code)):
-            response = client.call(offset_fetch({group: []}, version), version=version, node=node)
+            response = client.call(offset_fetch_request({group: []}, version), version=version, broker_id=node)
             assert (response.topics, response.error_code) == ((), expected)
 
 

@@ -13,7 +13,7 @@ from kafka_msgs.admin import (
     OffsetTarget,
 )
 from kafka_msgs.admin.partitions import list_offsets
-from kafka_msgs.admin.resets import plan_group_offsets, reset_group_offsets
+from kafka_msgs.admin.resets import plan_offset_reset, reset_group_offsets
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.error_codes import ErrorCode
@@ -91,7 +91,7 @@ def committed(values: dict[TopicPartition, int]) -> Callable[[int, OffsetFetchRe
 def test_where_offsets_go(target: Any, after: tuple[int, int]) -> None:
     answers: Answers = {ListOffsetsRequest: offsets(10, 100, 40), OffsetFetchRequest: committed({T0: 30, T1: 60})}
     cluster = SimulatedCluster(answers, topics={"t": 3})
-    plan = cluster.network.run(plan_group_offsets(cluster.core, "g", target)).all()
+    plan = cluster.network.run(plan_offset_reset(cluster.core, "g", target)).all()
     assert plan == {T0: OffsetChange(30, after[0]), T1: OffsetChange(60, after[1])}
     assert cluster.asked(OffsetCommitRequest) == []
 
@@ -99,9 +99,9 @@ def test_where_offsets_go(target: Any, after: tuple[int, int]) -> None:
 def test_a_partition_without_an_offset_cannot_be_shifted_and_its_current_place_is_the_end() -> None:
     answers: Answers = {ListOffsetsRequest: offsets(), OffsetFetchRequest: committed({T0: 30, T1: -1})}
     cluster = SimulatedCluster(answers, topics={"t": 3})
-    shifted = cluster.network.run(plan_group_offsets(cluster.core, "g", OffsetTarget.shift(1), [T0, T1]))
+    shifted = cluster.network.run(plan_offset_reset(cluster.core, "g", OffsetTarget.shift(1), [T0, T1]))
     assert (shifted[T0].after, list(shifted.errors)) == (31, [T1])
-    current = cluster.network.run(plan_group_offsets(cluster.core, "g", OffsetTarget.current(), [T0, T1]))
+    current = cluster.network.run(plan_offset_reset(cluster.core, "g", OffsetTarget.current(), [T0, T1]))
     assert [each.after for each in current.values()] == [30, 100]
 
 
@@ -109,7 +109,7 @@ def test_a_time_after_the_last_record_is_the_end() -> None:
     cluster = SimulatedCluster(
         {ListOffsetsRequest: offsets(), OffsetFetchRequest: committed({T0: 30})}, topics={"t": 1}
     )
-    plan = cluster.network.run(plan_group_offsets(cluster.core, "g", OffsetTarget.timestamp(9)))
+    plan = cluster.network.run(plan_offset_reset(cluster.core, "g", OffsetTarget.timestamp(9)))
     assert plan[T0] == OffsetChange(30, 100)
 
 

@@ -27,11 +27,11 @@ from kafka_msgs.admin import (
     NewTopic,
     OffsetSpec,
     PatternType,
-    Replica,
     ResourceType,
     ScramDeletion,
     ScramMechanism,
     ScramUpsertion,
+    TopicPartitionReplica,
 )
 from kafka_msgs.client import Client, CoordinatorKind, TopicPartition
 from kafka_msgs.error_codes import ErrorCode
@@ -185,8 +185,8 @@ def test_log_directories_of_every_broker(kafka_cluster: ClusterAddresses, admin:
         assert path == str(kafka_cluster.log_dir(node))
         assert [topic.name for topic in found[path].topics] == [TOPIC]
         assert found[path].total_bytes > 0
-    moved = admin.alter_replica_log_dirs({Replica(TOPIC, 0, 2): "/nowhere"})
-    assert code_of(moved.errors[Replica(TOPIC, 0, 2)]) is ErrorCode.LOG_DIR_NOT_FOUND
+    moved = admin.alter_replica_log_dirs({TopicPartitionReplica(TOPIC, 0, 2): "/nowhere"})
+    assert code_of(moved.errors[TopicPartitionReplica(TOPIC, 0, 2)]) is ErrorCode.LOG_DIR_NOT_FOUND
     assert list(admin.describe_log_dirs([2, 99], timeout=3.0).errors) == [99]
 
 
@@ -280,7 +280,7 @@ def test_transactions_and_producers(kafka_cluster: ClusterAddresses, admin: Admi
     assert len([each for part in producers.ok.values() for each in part]) >= 1
     assert list(producers.errors) == [MISSING]
     leader = admin.describe_topics([TOPIC])[TOPIC].partitions[0].leader_id
-    assert admin.describe_producers([P0], node=leader).ok.keys() == {P0}
+    assert admin.describe_producers([P0], broker_id=leader).ok.keys() == {P0}
     admin.abort_transaction(P0, 424242, 0)
     with pytest.raises(BrokerError):
         admin.abort_transaction(MISSING, 1, 0)

@@ -8,10 +8,10 @@ import pytest
 
 from kafka_msgs.admin import (
     AclOperation,
-    Gathered,
+    PartialList,
     Results,
 )
-from kafka_msgs.enums import authorized_operations
+from kafka_msgs.enums import decode_authorized_operations
 
 
 def test_results_hold_values_and_errors() -> None:
@@ -30,12 +30,12 @@ def test_results_hold_values_and_errors() -> None:
 
 
 def test_gathered_lists_need_every_broker_unless_one_asks_for_what_was_found() -> None:
-    partial = Gathered(("a", "b"), {3: TimeoutError("late")})
-    assert partial.found == ("a", "b")
+    partial = PartialList(("a", "b"), {3: TimeoutError("late")})
+    assert partial.items == ("a", "b")
     for fails in (partial.all, lambda: list(partial), lambda: len(partial)):
         with pytest.raises(TimeoutError):
             fails()
-    whole = Gathered(("a", "b"), {})
+    whole = PartialList(("a", "b"), {})
     assert (list(whole), len(whole), whole.all()) == (["a", "b"], 2, ("a", "b"))
 
 
@@ -49,4 +49,4 @@ def test_gathered_lists_need_every_broker_unless_one_asks_for_what_was_found() -
     ],
 )
 def test_authorized_operations_are_bits(bits: int, expected: Any) -> None:
-    assert authorized_operations(bits) == expected
+    assert decode_authorized_operations(bits) == expected

@@ -11,13 +11,13 @@ import pytest
 from kafka_msgs.admin import (
     AclOperation,
     Admin,
-    CommittedOffset,
     ConfigChange,
     ConfigResource,
     ConfigResourceType,
     GroupState,
     GroupType,
     NewTopic,
+    OffsetAndMetadata,
     OffsetTarget,
     StreamsGroupDescription,
 )
@@ -96,7 +96,7 @@ def test_h12_to_h15_a_real_group_with_a_member(kafka_cluster: ClusterAddresses, 
         assert subtopology.state_changelog_topics[CHANGELOG].partitions == 2
         assert AclOperation.DELETE in (group.authorized_operations or ())
         assert group.coordinator is not None
-        assert group.coordinator.node in kafka_cluster.nodes
+        assert group.coordinator.id in kafka_cluster.nodes
         listed = {each.group_id: each for each in admin.list_groups(types=[GroupType.STREAMS])}
         assert listed[APP].type is GroupType.STREAMS
 
@@ -110,7 +110,7 @@ def test_h12_to_h15_a_real_group_with_a_member(kafka_cluster: ClusterAddresses, 
     assert isinstance(empty, StreamsGroupDescription)
     assert (empty.group_state, empty.members) == (GroupState.EMPTY, ())
 
-    admin.alter_streams_group_offsets(APP, {S0: 5, S1: CommittedOffset(6, 0, "x")}).all()
+    admin.alter_streams_group_offsets(APP, {S0: 5, S1: OffsetAndMetadata(6, 0, "x")}).all()
     offsets = admin.list_streams_group_offsets({APP: None}).all()[APP]
     assert {key: value.offset for key, value in offsets.items()} == {S0: 5, S1: 6}
     admin.delete_streams_group_offsets(APP, [ORDERS]).all()

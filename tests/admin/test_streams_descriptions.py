@@ -125,7 +125,7 @@ def test_h12_the_description_of_a_group() -> None:
     assert (group.group_id, group.group_epoch, group.target_assignment_epoch, group.topology_epoch) == ("app", 7, 6, 2)
     assert group.group_state is GroupState.STABLE
     assert group.coordinator is not None
-    assert (group.coordinator.node, group.coordinator.address.host) == (2, "broker-2")
+    assert (group.coordinator.id, group.coordinator.address.host) == (2, "broker-2")
     assert (len(group.members), len(group.subtopologies)) == (1, 1)
 
 

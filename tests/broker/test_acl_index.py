@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_msgs.broker.security.acls import AclIndex, covers
+from kafka_msgs.broker.security.acls import AclIndex, matches_resource
 from kafka_msgs.enums import PatternType, ResourceType
 from kafka_msgs.messages.access_control_entry_record import AccessControlEntryRecord
 
@@ -34,6 +34,6 @@ def test_the_index_finds_what_a_look_at_all_finds(
         else:
             index.remove(acl.id)
             known.pop(acl.id, None)
-    expected = {acl.id for acl in known.values() if acl.resource_type == kind and covers(acl, name)}
+    expected = {acl.id for acl in known.values() if acl.resource_type == kind and matches_resource(acl, name)}
     found = [acl.id for acl in index.about(kind, name)]
     assert (set(found), len(found)) == (expected, len(expected))

@@ -22,7 +22,7 @@ from kafka_msgs.admin import (
     ConfigResourceType,
     ConfigSource,
     NewTopic,
-    Replica,
+    TopicPartitionReplica,
 )
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import TopicPartition
@@ -145,7 +145,7 @@ def test_topics_are_deleted_by_name_and_by_id_with_their_settings() -> None:
         ("b", 0),
         ("c", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ]
-    assert (cluster.cluster.image.topics, cluster.cluster.image.configs, len(cluster.cluster.partitions)) == (
+    assert (cluster.cluster.image.topics, cluster.cluster.image.configs, len(cluster.cluster.log_manager)) == (
         {},
         DEFAULTS,
         0,
@@ -166,7 +166,7 @@ def test_partitions_only_grow(count: int, error: int, message: str | None) -> No
     topic = CreatePartitionsTopic(name="t", count=count, assignments=None)
     result = cluster.call(CreatePartitionsRequest(topics=(topic,)), 3).results[0]
     assert (result.error_code, result.error_message) == (error, message)
-    assert len(cluster.cluster.partitions) == (3 if error == 0 else 2)
+    assert len(cluster.cluster.log_manager) == (3 if error == 0 else 2)
 
 
 def test_settings_of_a_topic_come_from_it_from_brokers_and_from_kafka(admin: Admin, broker: EmbeddedBroker) -> None:
@@ -193,7 +193,7 @@ def test_settings_of_a_topic_come_from_it_from_brokers_and_from_kafka(admin: Adm
     assert described("retention.ms") == ("5000", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
 
     def of_logs(cluster: Any) -> Any:
-        log = cluster.partitions.get((cluster.image.topics["settings"].id, 0))
+        log = cluster.log_manager.get((cluster.image.topics["settings"].id, 0))
         return log.config.retention_ms, log.config.cleanup_policy
 
     assert broker.run(of_logs) == (5000, {"delete", "compact"})
@@ -219,16 +219,16 @@ def test_replicas_move_to_the_one_directory_only(admin: Admin) -> None:
     (path,) = admin.describe_log_dirs([0])[0]
     here = admin.list_topics()["kept"].partitions[0].leader_id
     moves = {
-        Replica("kept", 0, here): path,
-        Replica("kept", 0, (here + 1) % 3): path,
-        Replica("kept", 0, (here + 2) % 3): "/no/such/directory",
-        Replica("kept", 1, here): path,
+        TopicPartitionReplica("kept", 0, here): path,
+        TopicPartitionReplica("kept", 0, (here + 1) % 3): path,
+        TopicPartitionReplica("kept", 0, (here + 2) % 3): "/no/such/directory",
+        TopicPartitionReplica("kept", 1, here): path,
     }
     refused = admin.alter_replica_log_dirs(moves).errors
     assert {replica: error.error for replica, error in refused.items() if isinstance(error, BrokerError)} == {
-        Replica("kept", 0, (here + 1) % 3): ErrorCode.REPLICA_NOT_AVAILABLE,
-        Replica("kept", 0, (here + 2) % 3): ErrorCode.LOG_DIR_NOT_FOUND,
-        Replica("kept", 1, here): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        TopicPartitionReplica("kept", 0, (here + 1) % 3): ErrorCode.REPLICA_NOT_AVAILABLE,
+        TopicPartitionReplica("kept", 0, (here + 2) % 3): ErrorCode.LOG_DIR_NOT_FOUND,
+        TopicPartitionReplica("kept", 1, here): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 
 

@@ -41,7 +41,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if number % 10 == 0:
             cluster.create(f"other-{number}", replication_factor=2)
         if number == COUNT // 2:
-            cluster.cluster.partitions.clean(compacted=False)
+            cluster.cluster.log_manager.clean(compacted=False)
             cluster.advance(400_000)
     copy = path.with_name("killed")
     shutil.copytree(path, copy)
@@ -53,7 +53,7 @@ def opened_values(path: Path) -> list[bytes]:
     """Open the directories, append a record, close them, and return what the partition then has."""
     cluster = VirtualCluster.start(directory=path)
     produce(cluster, b"after")
-    assert cluster.cluster.problems == []
+    assert cluster.cluster.errors == []
     cluster.cluster.close()
     assert_equal_replicas(path)
     partition = next(each for each in LogDirectory(path / "broker-0").partitions if each.topic == TOPIC)

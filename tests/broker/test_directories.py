@@ -10,9 +10,9 @@ import pytest
 from kafka_msgs import DeleteTopicsRequest, ProduceResponse
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.broker.controller.image import Image
+from kafka_msgs.broker.controller.image import MetadataImage
 from kafka_msgs.broker.controller.image_records import image_records
-from kafka_msgs.broker.controller.states import Delta
+from kafka_msgs.broker.controller.states import MetadataDelta
 from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
 from kafka_msgs.client import Consumer, Producer
 from kafka_msgs.log import LogDirectory, Partition
@@ -64,7 +64,7 @@ def test_records_survive_a_cluster_that_was_never_closed(tmp_path: Path) -> None
     shutil.copytree(tmp_path / "crashed", tmp_path / "copy")
     cluster.cluster.close()
     after = opened(tmp_path / "copy")
-    log = after.cluster.partitions.get((after.topic_id("t"), 0))
+    log = after.cluster.log_manager.get((after.topic_id("t"), 0))
     assert log is not None
     assert (log.log_end_offset, after.cluster.image.topics["t"].partitions[0].leader) == (1, 0)
     after.cluster.close()
@@ -116,18 +116,18 @@ def test_old_segments_are_removed_as_time_passes() -> None:
     cluster.create("t", retention_ms="5000", file_delete_delay_ms="0")
     cluster.produce("t", 0, batch(b"a"))
     cluster.advance(5_001)
-    log = cluster.cluster.partitions.get((cluster.topic_id("t"), 0))
+    log = cluster.cluster.log_manager.get((cluster.topic_id("t"), 0))
     assert log is not None
     assert (log.log_start_offset, log.log_end_offset) == (1, 1)
-    assert cluster.cluster.problems == []
+    assert cluster.cluster.errors == []
 
 
 SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": "1"}
 
 
-def image_of(directory: Path) -> Image:
+def image_of(directory: Path) -> MetadataImage:
     """Return the image that the metadata records of a directory make, without opening it as a broker."""
-    image, delta = Image(), Delta()
+    image, delta = MetadataImage(), MetadataDelta()
     partition = next(each for each in LogDirectory(directory).partitions if each.topic == METADATA_TOPIC)
     batches = [*(partition.snapshots[-1].batches() if partition.snapshots else ())]
     start = partition.snapshots[-1].end_offset if partition.snapshots else 0
@@ -141,10 +141,10 @@ def image_of(directory: Path) -> Image:
 
 @pytest.mark.parametrize("name", ["logs", "tiered"])
 def test_the_records_of_an_image_make_it_again(name: str, tmp_path: Path) -> None:
-    image, again = image_of(RECORDINGS / name), Image()
+    image, again = image_of(RECORDINGS / name), MetadataImage()
     assert image.topics
     for record in image_records(image):
-        again.apply(record, Delta())
+        again.apply(record, MetadataDelta())
     again.offset = 0
     assert again == image
 
@@ -191,7 +191,7 @@ def test_a_log_that_begins_at_the_snapshot_of_a_node_of_kafka_is_read(tmp_path: 
     batches = [each for each in Partition(log).batches() if isinstance(each, RecordBatch)]
     for old in log.glob("00000000000000000000.*"):
         old.unlink()
-    content = b"".join(bytes(each.stored) for each in batches if each.base_offset >= snapshot.end_offset)
+    content = b"".join(bytes(each.stored_bytes) for each in batches if each.base_offset >= snapshot.end_offset)
     (log / f"{snapshot.end_offset:020}.log").write_bytes(content)
     whole = opened(shutil.copytree(RECORDINGS / "logs", tmp_path / "whole")).cluster
     trimmed = opened(path).cluster

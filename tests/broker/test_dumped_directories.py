@@ -22,7 +22,7 @@ from kafka_msgs import (
     ShareGroupHeartbeatRequest,
 )
 from kafka_msgs.broker.controller.image_records import image_records
-from kafka_msgs.enums import AclOperation, AclPermission, PatternType, ResourceType
+from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.log import LogDirectory
 from kafka_msgs.messages.add_partitions_to_txn_request import AddPartitionsToTxnTopic
 from kafka_msgs.messages.alter_client_quotas_request import EntityData, EntryData, OpData
@@ -123,7 +123,7 @@ def describe(cluster: VirtualCluster) -> None:
         principal="User:alice",
         host="*",
         operation=AclOperation.READ,
-        permission_type=AclPermission.ALLOW,
+        permission_type=AclPermissionType.ALLOW,
     )
     cluster.call(CreateAclsRequest(creations=(acl,)), 3)
     entity = (EntityData(entity_type="user", entity_name=None), EntityData(entity_type="client-id", entity_name="c"))
@@ -138,11 +138,11 @@ def test_the_directories_of_a_cluster(tmp_path: Path) -> None:
     """The metadata log has a snapshot, and records after it."""
     cluster = VirtualCluster.start(directory=tmp_path, brokers=2, authorizer=True, allow_everyone=True)
     fill(cluster)
-    directory = cluster.cluster.directory
+    directory = cluster.cluster.storage
     assert directory is not None
     directory.snapshot(lambda: image_records(cluster.cluster.image), START, after_bytes=0)
     cluster.create("later")
-    assert cluster.cluster.problems == []
+    assert cluster.cluster.errors == []
     cluster.cluster.close()
     # The directories of both brokers are equal.
     by_decoder: dict[str, list[Path]] = defaultdict(list)

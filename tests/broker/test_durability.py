@@ -53,7 +53,7 @@ def fill(cluster: VirtualCluster, count: int = 12) -> None:
 
 
 def end_offset(cluster: VirtualCluster) -> int:
-    log = cluster.cluster.partitions.get((cluster.topic_id("t"), 0))
+    log = cluster.cluster.log_manager.get((cluster.topic_id("t"), 0))
     assert log is not None
     return log.log_end_offset
 
@@ -63,7 +63,7 @@ def test_a_recovery_point_covers_nothing_that_was_not_synced(tmp_path: Path, dis
     fill(cluster)
     cluster.advance(3_600_000)
     assert read_offset_checkpoint(tmp_path / "d" / RECOVERY_POINTS)["t", 0] == 0
-    (log,) = (each for each in cluster.cluster.partitions if each.topic == "t")
+    (log,) = (each for each in cluster.cluster.log_manager if each.topic == "t")
     cluster.cluster.close()
     assert read_offset_checkpoint(tmp_path / "d" / RECOVERY_POINTS)["t", 0] == log.log_end_offset == 12
 

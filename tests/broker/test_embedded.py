@@ -16,7 +16,7 @@ from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig, EmbeddedBroker,
 from kafka_msgs.broker.clock import SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.connection import java_address
-from kafka_msgs.broker.handlers.fetch_sessions import FetchSessions
+from kafka_msgs.broker.handlers.fetch_sessions import FetchSessionCache
 from kafka_msgs.client import Consumer, Producer
 from kafka_msgs.errors import BrokerStartError, OptionError
 from kafka_msgs.testing import new_topic
@@ -96,7 +96,7 @@ def test_a_held_clock_runs_what_is_due_when_it_moves() -> None:
     clock = ManualClock(1000)
     ran: list[int] = []
     with EmbeddedBroker(BrokerConfig(), clock=clock) as broker:
-        broker.run(lambda cluster: cluster.after(500, lambda: ran.append(cluster.now)))
+        broker.run(lambda cluster: cluster.call_later(500, lambda: ran.append(cluster.now)))
         clock.advance(499)
         assert ran == []
         clock.advance(1)
@@ -146,7 +146,7 @@ def test_a_consumer_closes_its_fetch_session_beside_a_long_poll_that_never_ends(
 
 
 def _fetch_sessions(cluster: Cluster) -> int:
-    return len(cluster.brokers[0].parts[FetchSessions])
+    return len(cluster.brokers[0].components[FetchSessionCache])
 
 
 def test_clients_of_each_listener_are_sent_to_its_advertised_addresses() -> None:

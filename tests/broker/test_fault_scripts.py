@@ -14,13 +14,13 @@ from kafka_msgs.broker.faults import (
     Change,
     Chaos,
     Disconnect,
+    DropResponse,
     Fail,
     Fault,
     FillDisk,
     Heal,
     JumpClock,
     KillBroker,
-    Lose,
     MoveController,
     MoveGroupCoordinator,
     MoveLeader,
@@ -42,7 +42,7 @@ CHAOS: Final = Chaos(
     topics={"orders": 3},
     groups=["kitchen"],
     transactional_ids=["cook"],
-    effects=[Lose(), Disconnect()],
+    effects=[DropResponse(), Disconnect()],
     apis=[ApiKey.PRODUCE, ApiKey.FETCH],
     full_disk=True,
     jump_ms=1000,
@@ -131,7 +131,7 @@ def test_a_request_that_kills_its_own_broker_is_lost(virtual: VirtualCluster) ->
     asked = virtual.produce("orders", 0, batch(b"a"), broker=leader)
     assert asked.answer is None
     assert asked.call.session.closed
-    log = virtual.cluster.partitions.get((virtual.topic_id("orders"), 0))
+    log = virtual.cluster.log_manager.get((virtual.topic_id("orders"), 0))
     assert log is not None
     assert log.log_end_offset == 0
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_done_is_left_out(virtual: VirtualCluster) -> None:
     assert [type(change) for change, _ in faults.refused] == [KillBroker, JumpClock, MoveLeader]
     assert all(isinstance(error, OptionError) for _, error in faults.refused)
     assert facts(virtual)["running"] == [0, 2]
-    assert virtual.cluster.problems == []
+    assert virtual.cluster.errors == []
 
 
 def test_clear_ends_scripts(virtual: VirtualCluster) -> None:
@@ -160,7 +160,7 @@ def test_ages_change_when_the_clock_jumps() -> None:
     virtual.produce("t", 0, batch(b"a"))
     virtual.cluster.jump_clock(HOUR)
     virtual.advance(1001)
-    log = virtual.cluster.partitions.get((virtual.topic_id("t"), 0))
+    log = virtual.cluster.log_manager.get((virtual.topic_id("t"), 0))
     assert log is not None
     assert (log.log_start_offset, log.log_end_offset) == (1, 1)
 
@@ -216,7 +216,7 @@ def test_the_same_script_gives_the_same_history_and_ends_well(seed: int) -> None
             virtual.advance(100)
             found.append(facts(virtual))
         assert list(virtual.cluster.faults.refused) == []
-        assert virtual.cluster.problems == []
+        assert virtual.cluster.errors == []
         return found
 
     script = CHAOS.script(seed)
@@ -243,7 +243,7 @@ def test_a_script_runs_in_an_embedded_broker_whose_clock_a_test_moves() -> None:
     clock = ManualClock(SystemClock().now())
     with EmbeddedBroker(brokers=3, clock=clock) as broker:
         topic = new_topic(broker, partitions=3, replicas=3)
-        broker.play([At(1000, KillBroker(0)), At(2000, JumpClock(HOUR)), At(3000, StartBroker(0))])
+        broker.run_fault_script([At(1000, KillBroker(0)), At(2000, JumpClock(HOUR)), At(3000, StartBroker(0))])
         with Producer(broker.bootstrap_servers) as producer:
             for number in range(4):
                 producer.send(topic, b"%d" % number, partition=0)

@@ -12,18 +12,18 @@ from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.broker import EmbeddedBroker, ManualClock
 from kafka_msgs.broker.faults import (
-    Cut,
     Delay,
     Disconnect,
-    Drip,
+    DropResponse,
     Effect,
     Fail,
     Fault,
-    Ignore,
-    Lose,
-    Renumber,
-    Resize,
-    Swap,
+    NeverRespond,
+    SwapResponses,
+    TrickleResponse,
+    TruncateResponse,
+    WrongCorrelationId,
+    WrongFrameSize,
 )
 from kafka_msgs.client import Client, Consumer, Producer
 from kafka_msgs.error_codes import ErrorCode
@@ -85,12 +85,12 @@ def test_a_fault_is_for_the_requests_that_match(broker: EmbeddedBroker) -> None:
         Delay(50),
         Disconnect(),
         Disconnect(reset=False),
-        Lose(),
-        Cut(0),
-        Cut(5),
-        Cut(20),
-        Drip(7, 1),
-        Renumber(),
+        DropResponse(),
+        TruncateResponse(0),
+        TruncateResponse(5),
+        TruncateResponse(20),
+        TrickleResponse(7, 1),
+        WrongCorrelationId(),
     ],
     ids=repr,
 )
@@ -141,11 +141,11 @@ def exchange(broker: EmbeddedBroker) -> bytes:
 def test_the_bytes_of_damaged_answers(broker: EmbeddedBroker) -> None:
     whole = exchange(broker)
     for effect, expected in (
-        (Cut(11), whole[:11]),
-        (Lose(), b""),
-        (Resize(-2), (len(whole) - 6).to_bytes(4, "big") + whole[4:]),
-        (Renumber(5), whole[:4] + (int.from_bytes(whole[4:8], "big") + 5).to_bytes(4, "big") + whole[8:]),
-        (Drip(9, 1), whole),
+        (TruncateResponse(11), whole[:11]),
+        (DropResponse(), b""),
+        (WrongFrameSize(-2), (len(whole) - 6).to_bytes(4, "big") + whole[4:]),
+        (WrongCorrelationId(5), whole[:4] + (int.from_bytes(whole[4:8], "big") + 5).to_bytes(4, "big") + whole[8:]),
+        (TrickleResponse(9, 1), whole),
     ):
         broker.faults.add(Fault(effect, api=ApiKey.METADATA))
         assert exchange(broker) == expected, effect
@@ -155,7 +155,7 @@ def test_two_answers_have_swapped_correlation_ids(broker: EmbeddedBroker) -> Non
     host, _, port = broker.bootstrap_servers.rpartition(":")
     client = ClientConnection()
     requests = [client.send(MetadataRequest(topics=()), 9), client.send(ListGroupsRequest(), 4)]
-    broker.faults.add(Fault(Swap(), api=ApiKey.METADATA))
+    broker.faults.add(Fault(SwapResponses(), api=ApiKey.METADATA))
     with socket.create_connection((host, int(port)), timeout=WAIT) as connection:
         connection.sendall(b"".join(requests))
         frames = FrameSplitter()
@@ -167,7 +167,7 @@ def test_two_answers_have_swapped_correlation_ids(broker: EmbeddedBroker) -> Non
     assert len(found[0]) > len(found[1])
 
 
-@pytest.mark.parametrize("effect", [Lose(reset=True), Cut(0, reset=True), Disconnect()])
+@pytest.mark.parametrize("effect", [DropResponse(reset=True), TruncateResponse(0, reset=True), Disconnect()])
 def test_a_connection_is_reset(broker: EmbeddedBroker, effect: Effect) -> None:
     broker.faults.add(Fault(effect, api=ApiKey.METADATA))
     with pytest.raises(ConnectionResetError):
@@ -189,7 +189,7 @@ def test_a_delay_follows_the_clock_of_the_test() -> None:
 
 
 def test_an_ignored_request_gets_no_answer(broker: EmbeddedBroker) -> None:
-    broker.faults.add(Fault(Ignore(), api=ApiKey.METADATA))
+    broker.faults.add(Fault(NeverRespond(), api=ApiKey.METADATA))
     host, _, port = broker.bootstrap_servers.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=0.2) as connection:
         connection.sendall(ClientConnection().send(MetadataRequest(topics=()), 9))
@@ -201,7 +201,7 @@ def test_the_same_seed_gives_the_same_faults(broker: EmbeddedBroker) -> None:
     def outcomes(seed: int) -> list[int]:
         broker.faults.random(seed, [Fail(ErrorCode.UNKNOWN_SERVER_ERROR)], 0.5, apis=[ApiKey.LIST_GROUPS])
         with Client(broker.bootstrap_servers) as client:
-            found = [client.call(ListGroupsRequest(), node=0, retry=False).error_code for _ in range(40)]
+            found = [client.call(ListGroupsRequest(), broker_id=0, retry=False).error_code for _ in range(40)]
         broker.faults.clear()
         return found
 
@@ -210,7 +210,9 @@ def test_the_same_seed_gives_the_same_faults(broker: EmbeddedBroker) -> None:
     assert 0 < sum(map(bool, first)) < 40
 
 
-@pytest.mark.parametrize("make", [lambda: Delay(-1), lambda: Drip(0, 1), lambda: Fault(Lose(), after=-1)])
+@pytest.mark.parametrize(
+    "make", [lambda: Delay(-1), lambda: TrickleResponse(0, 1), lambda: Fault(DropResponse(), after=-1)]
+)
 def test_faults_that_cannot_be(make: object) -> None:
     assert callable(make)
     with pytest.raises(OptionError):

@@ -16,8 +16,8 @@ import pytest
 from kafka_msgs import ErrorCode, MetadataRequest, WriteTxnMarkersRequest
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
-from kafka_msgs.broker.share import ShareCoordinator, ShareKey
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.broker.share import ShareCoordinator, SharePartitionKey
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WritableTxnMarkerTopic
 from kafka_msgs.testing import random_message
 from kafka_msgs.topics.records import TopicRecord
@@ -82,7 +82,7 @@ def test_random_requests_find_no_fault_of_the_broker(seed: int, rights: float) -
         cluster.cluster.authorizer = lambda session, operation, kind, name: pick.random() < rights
     for number, (request, version) in enumerate(hostile_requests(cluster, pick)):
         cluster.ask(request, version, broker=pick.randrange(2))
-        assert not cluster.cluster.problems, (request, version)
+        assert not cluster.cluster.errors, (request, version)
         if number % 50 == 0:
             cluster.advance(pick.choice((1, 1000, 100_000)))
     assert len(cluster.cluster.brokers[0].sessions) <= 1
@@ -132,12 +132,12 @@ def test_share_state_waits_for_replicas_in_sync() -> None:
 
     def append(partition: int, record: TopicRecord) -> int:
         if refusing:
-            raise RefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
+            raise RequestRefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
         written.append(partition)
         return len(written)
 
     refusing: list[bool] = []
-    key = ShareKey("g", UUID(int=1), 0)
+    key = SharePartitionKey("g", UUID(int=1), 0)
     coordinator = ShareCoordinator(append, lambda topic_id: 1)
     partition = coordinator.partition_for(key)
     coordinator.elect(partition, 0)

@@ -132,14 +132,14 @@ def test_a_recorded_directory_of_a_node_of_kafka_is_opened(name: str, tmp_path: 
     directory = tmp_path / name
     shutil.copytree(RECORDINGS / name, directory)
     ends = {
-        f"{partition.topic}-{partition.number}": max(batch.last_offset for batch in partition.batches()) + 1
+        f"{partition.topic}-{partition.partition}": max(batch.last_offset for batch in partition.batches()) + 1
         for partition in LogDirectory(directory).partitions
         if partition.topic != "__cluster_metadata"
     }
     quorum = (directory / "__cluster_metadata-0" / "quorum-state").read_text()
     for _ in range(2):
         with EmbeddedBroker(directory=directory) as broker:
-            assert broker.run(lambda cluster: {log.place: log.log_end_offset for log in cluster.partitions}) == ends
+            assert broker.run(lambda cluster: {log.name: log.log_end_offset for log in cluster.log_manager}) == ends
             assert broker.problems == []
     version, state = read_quorum_state(directory / "__cluster_metadata-0" / "quorum-state")
     assert f'"data_version":{version}' in quorum

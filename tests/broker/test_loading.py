@@ -8,11 +8,11 @@ from kafka_msgs import ErrorCode, MetadataRequest, OffsetFetchRequest
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
-from kafka_msgs.broker.hosting.groups import GroupHost
-from kafka_msgs.broker.partitions import Origin
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
+from kafka_msgs.broker.partitions import AppendOrigin
 from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.groups.batches import encode_batch
-from kafka_msgs.groups.outcome import Batch
+from kafka_msgs.groups.outcome import RecordAppend
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequestGroup
@@ -28,8 +28,8 @@ def commit_often(cluster: Cluster, times: int) -> int:
     """Write so many commits of a group, and return its partition."""
     cluster.move_coordinator(GROUP, 0)
     topic = cluster.image.topics[CONSUMER_OFFSETS]
-    partition = GroupHost.on(cluster, 0).coordinator.partition_for(GROUP)
-    log = cluster.partitions.get((topic.id, partition))
+    partition = GroupCoordinatorService.of_broker(cluster, 0).coordinator.partition_for(GROUP)
+    log = cluster.log_manager.get((topic.id, partition))
     assert log is not None
     for number in range(times):
         record = TopicRecord(
@@ -38,8 +38,8 @@ def commit_often(cluster: Cluster, times: int) -> int:
             value=OffsetCommitValue(offset=number, metadata="", commit_timestamp=cluster.now, leader_epoch=-1),
             version=3,
         )
-        data = encode_batch(Batch(partition=partition, records=(record,)), timestamp=cluster.now)
-        log.append(data, leader_epoch=0, now=cluster.now, origin=Origin.COORDINATOR)
+        data = encode_batch(RecordAppend(partition=partition, records=(record,)), timestamp=cluster.now)
+        log.append(data, leader_epoch=0, now=cluster.now, origin=AppendOrigin.COORDINATOR)
     return partition
 
 
@@ -92,7 +92,7 @@ def test_work_that_fails_does_not_stop_other_work() -> None:
 
     cluster.long_work.begin(failing())
     cluster.long_work.begin(sound())
-    assert [str(each) for each in cluster.problems] == ["broken"]
+    assert [str(each) for each in cluster.errors] == ["broken"]
     assert done == [1]
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from kafka_msgs.broker import AsyncEmbeddedBroker, EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
-from kafka_msgs.broker.connection import Connection
+from kafka_msgs.broker.connection import AcceptedConnection
 from kafka_msgs.messages.metadata_request import MetadataRequest
 from kafka_msgs.wire import ClientConnection
 
@@ -37,7 +37,7 @@ def ask(servers: str) -> socket.socket:
 def objects() -> int:
     """Return how many clusters and connections there are."""
     gc.collect()
-    return sum(isinstance(each, Cluster | Connection) for each in gc.get_objects())
+    return sum(isinstance(each, Cluster | AcceptedConnection) for each in gc.get_objects())
 
 
 def test_a_thousand_starts_leave_nothing(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ import pytest
 from kafka_msgs import FindCoordinatorRequest, MetadataRequest
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.broker.controller.image import PartitionState
+from kafka_msgs.broker.controller.image import PartitionRegistration
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
 from tests.support.virtual_brokers import VirtualCluster, batch
 
 
-def state(cluster: VirtualCluster, partition: int = 0) -> PartitionState:
+def state(cluster: VirtualCluster, partition: int = 0) -> PartitionRegistration:
     return cluster.cluster.image.topics["t"].partitions[partition]
 
 
@@ -47,7 +47,7 @@ def test_a_partition_without_replicas_that_run_has_no_leader_until_one_is_back()
     assert answer.topics[0].partitions[0].offline_replicas == (leader,)
     cluster.cluster.start_broker(leader)
     assert (state(cluster).leader, state(cluster).isr, state(cluster).leader_epoch) == (leader, (leader,), 2)
-    log = cluster.cluster.partitions.get((cluster.topic_id("t"), 0))
+    log = cluster.cluster.log_manager.get((cluster.topic_id("t"), 0))
     assert log is not None
     assert log.log_end_offset == 1
 

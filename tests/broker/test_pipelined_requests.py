@@ -37,7 +37,7 @@ def poll(topic: str) -> tuple[Request[Any], int]:
 
 
 def waiting(cluster: Cluster) -> int:
-    return sum(len(watches) for watches in cluster.partitions.watches.values())
+    return sum(len(watches) for watches in cluster.log_manager.watches.values())
 
 
 def read_frame(connection: socket.socket) -> None:
@@ -71,7 +71,7 @@ def test_a_client_with_many_requests_lets_others_have_their_turn() -> None:
         order.append(call.request.INFO.name)
 
     with EmbeddedBroker() as broker, connect(broker) as greedy, connect(broker) as other:
-        broker.run(lambda cluster: cluster.observers.append(observe))
+        broker.run(lambda cluster: cluster.response_observers.append(observe))
         many, one = frames(*[(ApiVersionsRequest(), 0)] * 2000), frames((MetadataRequest(topics=()), 9))
 
         def send_both(cluster: Cluster) -> None:

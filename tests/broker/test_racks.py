@@ -10,7 +10,7 @@ import pytest
 
 from kafka_msgs import ApiKey, ErrorCode, FetchRequest, FetchResponse, MetadataRequest
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.broker.call import Call
+from kafka_msgs.broker.call import ServerCall
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
 from kafka_msgs.messages.fetch_response import PartitionData
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
@@ -28,7 +28,7 @@ def cluster() -> Iterator[VirtualCluster]:
     cluster.cluster.move_leader("t", 0, 0)
     cluster.produce("t", 0, batch(b"x"))
     yield cluster
-    assert cluster.cluster.problems == []
+    assert cluster.cluster.errors == []
 
 
 def fetched(rack: str, offset: int = 0, **session: int) -> FetchRequest:
@@ -101,11 +101,11 @@ def test_librdkafka_reads_from_the_replica_in_its_rack() -> None:
         broker.move_leader(topic, 0, 0)
         served: list[int] = []
 
-        def note(call: Call[Any], answer: object) -> None:
+        def note(call: ServerCall[Any], answer: object) -> None:
             if has_records(call.api_key, answer):
                 served.append(call.session.broker_id)
 
-        broker.run(lambda cluster: cluster.observers.append(note))
+        broker.run(lambda cluster: cluster.response_observers.append(note))
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
         producer.produce(topic, b"one tea")
         producer.flush()

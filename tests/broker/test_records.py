@@ -93,7 +93,7 @@ def test_a_fetch_waits_for_its_bytes_and_a_produce_wakes_it(cluster: VirtualClus
     cluster.produce("t", 1, data)
     assert [len(each.records or b"") for each in parts(cluster.decoded(asked, FetchResponse))] == [len(data)] * 2
     assert len(cluster.cluster.timers) == CLEANING
-    assert cluster.cluster.partitions.watches == {}
+    assert cluster.cluster.log_manager.watches == {}
 
 
 def test_a_fetch_that_waits_looks_only_at_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,17 +122,17 @@ def test_a_fetch_that_waits_looks_only_at_what_changed(monkeypatch: pytest.Monke
 def test_a_fetch_whose_time_is_over_when_records_come_is_answered_once() -> None:
     cluster = VirtualCluster.start()
     cluster.create("t")
-    log = cluster.cluster.partitions.get((cluster.topic_id("t"), 0))
+    log = cluster.cluster.log_manager.get((cluster.topic_id("t"), 0))
     assert log is not None
 
     def append() -> None:
         log.append(batch(b"a"), leader_epoch=0, now=cluster.cluster.now)
 
-    cluster.cluster.after(500, append)
+    cluster.cluster.call_later(500, append)
     fetched = cluster.ask(fetch_request(cluster, {0: 0}, max_wait_ms=500), 13)
     cluster.advance(500)
     assert cluster.decoded(fetched, FetchResponse).responses[0].partitions[0].records
-    assert cluster.cluster.problems == []
+    assert cluster.cluster.errors == []
 
 
 @pytest.mark.parametrize("change", ["moved", "deleted", "below the start"])
@@ -164,7 +164,7 @@ def test_a_fetch_of_a_closed_connection_leaves_nothing_behind(cluster: VirtualCl
     cluster.ask(fetch_request(cluster, {0: 0}, max_wait_ms=2**31 - 1), 18)
     cluster.sessions[0].end()
     assert len(cluster.cluster.timers) == CLEANING
-    assert cluster.cluster.partitions.watches == {}
+    assert cluster.cluster.log_manager.watches == {}
 
 
 def test_the_first_batch_is_fetched_even_if_it_is_too_large(cluster: VirtualCluster) -> None:
@@ -235,7 +235,7 @@ def test_another_broker_says_who_leads() -> None:
 def test_acks_have_three_values_and_zero_has_no_answer(cluster: VirtualCluster) -> None:
     assert produced(cluster, "t", 0, batch(b"a"), acks=2).error_code == ErrorCode.INVALID_REQUIRED_ACKS
     silent = cluster.produce("t", 0, batch(b"a"), acks=0)
-    assert (silent.answer, silent.closed, silent.call.answered) == (None, False, True)
+    assert (silent.answer, silent.closed, silent.call.responded) == (None, False, True)
     failed = cluster.produce("t", 9, batch(b"a"), acks=0)
     assert (failed.answer, failed.closed) == (None, True)
 
@@ -247,14 +247,14 @@ def test_all_replicas_means_enough_of_them() -> None:
 
 
 def test_a_produce_waits_for_a_high_watermark_that_is_held_back(cluster: VirtualCluster) -> None:
-    log = cluster.cluster.partitions.get((cluster.topic_id("t"), 0))
+    log = cluster.cluster.log_manager.get((cluster.topic_id("t"), 0))
     assert log is not None
-    log.hold_high_watermark(0)
+    log.cap_high_watermark(0)
     late = cluster.produce("t", 0, batch(b"a"))
     waiting = cluster.produce("t", 0, batch(b"b"))
     assert (late.answer, waiting.answer) == (None, None)
     cluster.advance(999)
-    log.hold_high_watermark(1)
+    log.cap_high_watermark(1)
     cluster.cluster.settle()
     assert cluster.decoded(late, ProduceResponse).responses[0].partition_responses[0].base_offset == 0
     cluster.advance(1)

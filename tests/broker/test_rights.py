@@ -17,7 +17,7 @@ from kafka_msgs import (
     StreamsGroupHeartbeatRequest,
 )
 from kafka_msgs.enums import AclOperation, ResourceType
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from kafka_msgs.messages.delete_topics_request import DeleteTopicState
 from kafka_msgs.messages.describe_producers_request import TopicRequest as ProducersTopic
 from kafka_msgs.messages.describe_topic_partitions_request import TopicRequest
@@ -92,8 +92,8 @@ def test_brokers_and_those_who_may_describe_get_the_end_of_an_epoch(rights: Any,
     ("profile", "operation", "error"),
     [
         (SHIPPED, DESCRIBE, ErrorCode.NONE),
-        (PAGE, DESCRIBE, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-        (PAGE, AclOperation.DESCRIBE_CONFIGS, ErrorCode.NONE),
+        (KIP_1071_PAGE, DESCRIBE, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        (KIP_1071_PAGE, AclOperation.DESCRIBE_CONFIGS, ErrorCode.NONE),
     ],
 )
 def test_the_page_profile_has_its_own_rights_for_topics(
@@ -119,7 +119,8 @@ def test_the_page_profile_has_its_own_rights_for_topics(
 
 
 @pytest.mark.parametrize(
-    ("profile", "error"), [(SHIPPED, ErrorCode.GROUP_ID_NOT_FOUND), (PAGE, ErrorCode.GROUP_AUTHORIZATION_FAILED)]
+    ("profile", "error"),
+    [(SHIPPED, ErrorCode.GROUP_ID_NOT_FOUND), (KIP_1071_PAGE, ErrorCode.GROUP_AUTHORIZATION_FAILED)],
 )
 def test_the_page_profile_has_its_own_rights_for_descriptions(profile: Profile, error: ErrorCode) -> None:
     cluster = allowing((DESCRIBE, ResourceType.GROUP), profile=profile)

@@ -16,7 +16,7 @@ import trustme
 from kafka_msgs.admin import AclBinding, AclFilter, Admin, NewTopic, ScramDeletion, ScramUpsertion
 from kafka_msgs.broker import EmbeddedBroker, ListenerConfig
 from kafka_msgs.client import Client, ClientConfig, Producer
-from kafka_msgs.enums import AclOperation, AclPermission, PatternType, ResourceType, ScramMechanism
+from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType, ScramMechanism
 from kafka_msgs.errors import AuthenticationError, BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.message import Request
 from kafka_msgs.messages.metadata_request import MetadataRequest
@@ -187,8 +187,8 @@ def test_acls_say_what_a_client_may_do() -> None:
                     ResourceType.TOPIC, "ord", "User:alice", operation, permission, pattern_type=PatternType.PREFIXED
                 )
                 for operation, permission in (
-                    (AclOperation.WRITE, AclPermission.ALLOW),
-                    (AclOperation.CREATE, AclPermission.DENY),
+                    (AclOperation.WRITE, AclPermissionType.ALLOW),
+                    (AclOperation.CREATE, AclPermissionType.DENY),
                 )
             ]
             admin.create_acls(rules)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_msgs.broker.controller.settings import TOPIC, settings_of
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.broker.controller.settings import TOPIC, config_keys
+from kafka_msgs.errors import RequestRefusedError
 
-RATIO = settings_of(TOPIC)["min.cleanable.dirty.ratio"]
-BYTES = settings_of(TOPIC)["segment.bytes"]
+RATIO = config_keys(TOPIC)["min.cleanable.dirty.ratio"]
+BYTES = config_keys(TOPIC)["segment.bytes"]
 
 
 @pytest.mark.parametrize(
@@ -27,18 +27,18 @@ BYTES = settings_of(TOPIC)["segment.bytes"]
     ],
 )
 def test_a_number_with_a_fraction_is_written_as_java_writes_it(text: str, value: str) -> None:
-    assert RATIO.normal(text) == value
+    assert RATIO.normalize(text) == value
 
 
 @pytest.mark.parametrize("text", ["", ".", "1e", "1.5.", "--1", "1_0", "nan", "1" * 32_000 + "x"])
 def test_what_is_not_a_number_is_refused(text: str) -> None:
-    with pytest.raises(RefusedError, match="Not a number of type DOUBLE"):
-        RATIO.normal(text)
+    with pytest.raises(RequestRefusedError, match="Not a number of type DOUBLE"):
+        RATIO.normalize(text)
 
 
 def test_whole_numbers_have_the_bits_of_their_type() -> None:
-    assert BYTES.normal(" +0000000000000000000007\t") == "7"
-    assert BYTES.normal("-2147483648") == "-2147483648"
+    assert BYTES.normalize(" +0000000000000000000007\t") == "7"
+    assert BYTES.normalize("-2147483648") == "-2147483648"
     for text in ("2147483648", "1.0", "", "1" * 32_000):
-        with pytest.raises(RefusedError, match="Not a number of type INT"):
-            BYTES.normal(text)
+        with pytest.raises(RequestRefusedError, match="Not a number of type INT"):
+            BYTES.normalize(text)

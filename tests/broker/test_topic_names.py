@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs import CreateTopicsRequest, DeleteTopicsRequest, ErrorCode, MetadataRequest
-from kafka_msgs.broker.controller.topics import NewTopic, create_topic
+from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
 from kafka_msgs.broker.partitions.directory import LogDirectoryStore
 from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
-from kafka_msgs.errors import LogFileError, RefusedError
+from kafka_msgs.errors import LogFileError, RequestRefusedError
 from kafka_msgs.log.files import MetaProperties
 from kafka_msgs.messages.create_topics_request import CreatableTopic
 from kafka_msgs.messages.delete_topics_request import DeleteTopicState
@@ -34,8 +34,8 @@ def by_create_topics(cluster: VirtualCluster, name: str) -> ErrorCode:
 
 
 def by_the_controller(cluster: VirtualCluster, name: str) -> ErrorCode:
-    with pytest.raises(RefusedError) as refused:
-        create_topic(cluster.cluster, NewTopic(name=name, num_partitions=1, replication_factor=1))
+    with pytest.raises(RequestRefusedError) as refused:
+        create_topic(cluster.cluster, TopicToCreate(name=name, num_partitions=1, replication_factor=1))
     return ErrorCode(refused.value.error)
 
 
@@ -64,7 +64,7 @@ def test_nobody_creates_the_topic_of_the_metadata_log(
 
 def test_the_directory_of_an_open_log_is_never_put_aside(tmp_path: Path) -> None:
     cluster = VirtualCluster.start(directory=tmp_path)
-    directory = cluster.cluster.directory
+    directory = cluster.cluster.storage
     assert directory is not None
     store = directory._stores[0]
     with pytest.raises(LogFileError, match="open"):

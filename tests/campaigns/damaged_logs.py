@@ -23,14 +23,14 @@ from typing import Any, Final
 from crc32c import crc32c
 
 from kafka_msgs import KafkaMsgsError
-from kafka_msgs.cli.render.log_files import View, rows
+from kafka_msgs.cli.render.log_files import LogDumpOptions, rows
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log import files, index
 from kafka_msgs.log.index_check import check_offset_index, check_time_index
 from kafka_msgs.log.scan import FileScan
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.summary import LogSummary, walk_summary
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, MessageSetBuilder
 from kafka_msgs.topics.records import TOPICS
 from tests.support.implementations import implementations
 from tests.support.recordings import ACTIVE_LOGS, GROUP_LOGS, LOGS, TIERED_LOGS
@@ -100,10 +100,10 @@ def seeds() -> dict[str, bytes]:
     return recorded | {f"old/{codec.name}/{0:020}.log": _old_formats(codec) for codec in _OLD_CODECS}
 
 
-_OLD_CODECS: Final = (Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4)
+_OLD_CODECS: Final = (CompressionType.NONE, CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4)
 
 
-def _old_formats(codec: Compression) -> bytes:
+def _old_formats(codec: CompressionType) -> bytes:
     """A segment that lived through all formats."""
     data, offset = b"", 0
     builders: list[Any] = [
@@ -193,7 +193,9 @@ def check(path: Path, rng: Random) -> None:
         read = _SMALL.get(path.suffix) or _SMALL.get(path.name) or _SMALL["recovery-point-offset-checkpoint"]
         _ends(lambda: read(path), LogFileError)
     summary, kinds = LogSummary(), frozenset({"batch", "record", "entry"})
-    shown = list(rows(path, View(kinds=kinds, topic=rng.choice((None, *TOPICS))), summary, lambda position: None))
+    shown = list(
+        rows(path, LogDumpOptions(kinds=kinds, topic=rng.choice((None, *TOPICS))), summary, lambda position: None)
+    )
     json.dumps([row.facts for row in shown])
     assert summary.errors == sum(row.kind == "error" for row in shown)
 

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-from kafka_msgs_generator.pipeline import Reading, compile_set
+from kafka_msgs_generator.pipeline import CompileOptions, compile_paths
 from tests.oracle.examples import values
 from tests.oracle.older_releases import RELEASES, definitions_of, error_codes_by_java, oracle_of
 from tests.oracle.schemas_before_28 import compare_by_schemas
@@ -24,7 +24,7 @@ __all__ = ["differences_of", "main"]
 def differences_of(release: str, examples: int, seed: str = "1") -> Iterator[str]:
     """Yield the differences between a release and our import of it, and print counts of what is alike."""
     definitions = definitions_of(release)
-    compiled = compile_set([definitions], Reading(), partial=False)
+    compiled = compile_paths([definitions], CompileOptions(), partial=False)
     codes = json.loads((definitions / "errors.json").read_text(encoding="utf-8"))
     if codes != error_codes_by_java(release):
         yield f"{release}: other error codes than those that Java prints"

@@ -20,7 +20,7 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from kafka_msgs import message_classes
+from kafka_msgs import iter_message_classes
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions, DecodeBudget, python, reference
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
@@ -58,7 +58,7 @@ class Tally:
 
 def pairs() -> list[tuple[Any, int]]:
     """Every version of every message."""
-    classes = sorted(message_classes(), key=lambda cls: cls.INFO.name)
+    classes = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
     return [(cls, version) for cls in classes for version in cls.INFO.versions]
 
 

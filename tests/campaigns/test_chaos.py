@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.faults import At, Fault, Lose
-from kafka_msgs.broker.partitions.producers import ProducerState
+from kafka_msgs.broker.faults import At, DropResponse, Fault
+from kafka_msgs.broker.partitions.producers import ProducerStateEntry
 from tests.campaigns.chaos.ledger import Ledger, Outcome, Promises
 from tests.campaigns.chaos.simulation import simulate
 
@@ -68,7 +68,7 @@ def test_the_judge_notices_what_a_group_and_a_copy_lack() -> None:
 
 
 def test_a_broker_that_forgets_sequences_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = (At(100, Fault(Lose(), api=ApiKey.PRODUCE, client_id="idempotent.1", times=5)),)
+    script = (At(100, Fault(DropResponse(), api=ApiKey.PRODUCE, client_id="idempotent.1", times=5)),)
     assert simulate(1, seconds=3, script=script).broken == []
-    monkeypatch.setattr(ProducerState, "duplicate_of", lambda *_: None)
+    monkeypatch.setattr(ProducerStateEntry, "duplicate_of", lambda *_: None)
     assert any("more than once" in each for each in simulate(1, seconds=3, script=script).broken)

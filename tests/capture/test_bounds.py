@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs import MetadataRequest
-from kafka_msgs.capture import Endpoint, FaultKind, Limits, read_exchanges
+from kafka_msgs.capture import CaptureLimits, Endpoint, FaultKind, read_exchanges
 from kafka_msgs.errors import CaptureError
 from kafka_msgs.wire import encode_request
 from tests.support.counted_lines import lines_run
@@ -238,7 +238,7 @@ def test_a_large_block_of_another_kind_is_passed_over() -> None:
 
 
 def test_what_connections_may_take_grows_with_what_was_read() -> None:
-    limits = Limits(held=10_000, base=1000, ratio=3)
+    limits = CaptureLimits(held=10_000, base=1000, ratio=3)
     assert [limits.allowed(read) for read in (0, 1000, 3000, 10**9)] == [1000, 4000, 10_000, 10_000]
 
 

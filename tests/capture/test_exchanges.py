@@ -19,7 +19,7 @@ from kafka_msgs import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from kafka_msgs.capture import CaptureFault, Endpoint, Exchange, FaultKind, Limits, read_exchanges
+from kafka_msgs.capture import CaptureFault, CaptureLimits, Endpoint, Exchange, FaultKind, read_exchanges
 from kafka_msgs.errors import DecodeError
 from kafka_msgs.wire import encode_request, encode_response
 from tests.support.conversations import ask, reply, talk
@@ -264,14 +264,14 @@ def test_connections_beyond_the_limit_are_given_up_and_reported() -> None:
     made = [
         part for number in range(5) for part in segments([("request", ask(number))], client=client(number), fin=False)
     ]
-    found = everything(pcap(made), limits=Limits(connections=2))
+    found = everything(pcap(made), limits=CaptureLimits(connections=2))
     assert numbers(found) == [(number, False) for number in range(5)]
 
 
 def test_requests_whose_responses_are_not_captured_do_not_pile_up() -> None:
     asked = [ask(number, client_id="x" * 1000) for number in range(20)]
     made = [each for each in segments([("request", each) for each in asked], fin=False) if each.source == CLIENT]
-    found = read_exchanges(io.BytesIO(pcap(made)), limits=Limits(waiting=5000))
+    found = read_exchanges(io.BytesIO(pcap(made)), limits=CaptureLimits(waiting=5000))
     assert next(found).request.packet == 2  # type: ignore[union-attr]
     assert numbers([*found]) == [(number, False) for number in range(1, 20)]
 
@@ -279,5 +279,5 @@ def test_requests_whose_responses_are_not_captured_do_not_pile_up() -> None:
 def test_memory_beyond_the_limit_is_given_up_and_reported() -> None:
     frame = (50_000).to_bytes(4, "big") + ask(1)[4:] + bytes(10_000)
     made = [part for number in range(5) for part in segments([("request", frame)], client=client(number), fin=False)]
-    found = everything(pcap(made), limits=Limits(held=25_000))
+    found = everything(pcap(made), limits=CaptureLimits(held=25_000))
     assert [each.request.missing > 0 for each in exchanges(found)] == [True] * 5

@@ -155,6 +155,6 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(library_module, "import_module", missing)
-    library_module.library.cache_clear()
+    library_module.import_dpkt.cache_clear()
     with pytest.raises(MissingExtraError, match=r"reading captures needs dpkt: pip install 'kafka-msgs\[capture\]'"):
         packets(pcap(SENT))

@@ -11,7 +11,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_msgs.capture import CaptureFault, Connection, Endpoint, Exchange, FaultKind, Sent
+from kafka_msgs.capture import CapturedConnection, CapturedPayload, CaptureFault, Endpoint, Exchange, FaultKind
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.recording import (
     is_recording,
@@ -21,11 +21,13 @@ from kafka_msgs.capture.recording import (
     recording_start,
 )
 
-ENDS = Connection(3, Endpoint("::1", 50_000), Endpoint("kafka.example", 9092))
-SENT = Sent(payload=bytes.fromhex("0012000000000005ffff"), size=10, missing=0, at=1_700_000_000_000_000, packet=0)
+ENDS = CapturedConnection(3, Endpoint("::1", 50_000), Endpoint("kafka.example", 9092))
+SENT = CapturedPayload(
+    payload=bytes.fromhex("0012000000000005ffff"), size=10, missing=0, time_us=1_700_000_000_000_000, packet=0
+)
 EXCHANGE = Exchange(
     connection=ENDS, api_key=18, version=0, correlation_id=5, request=SENT,
-    response=SENT._replace(payload=bytes(10), at=1_700_000_000_000_250),
+    response=SENT._replace(payload=bytes(10), time_us=1_700_000_000_000_250),
 )  # fmt: skip
 FAULTS: list[Item] = [
     CaptureFault(kind=FaultKind.SASL, reason="a token", size=9, at=5, connection=ENDS, direction="request"),
@@ -79,7 +81,7 @@ def _raw(*items: Item) -> bytes:
     return b"".join(piece for item in items for piece in recording_pieces(item, raw=True))
 
 
-def _sent(payload: bytes) -> Sent:
+def _sent(payload: bytes) -> CapturedPayload:
     return SENT._replace(payload=payload, size=len(payload))
 
 

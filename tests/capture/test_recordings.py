@@ -10,7 +10,7 @@ import pytest
 
 from kafka_msgs import FetchResponse, ProduceRequest
 from kafka_msgs.capture import CaptureFault, Exchange, FaultKind, read_exchanges
-from kafka_msgs.capture.exchanges import Sent
+from kafka_msgs.capture.exchanges import CapturedPayload
 from kafka_msgs.records import read_batches
 from tests.support.recordings import PACKETS, port_of
 from tests.support.recordings import packets_made_by as about
@@ -43,7 +43,7 @@ def frames_of_tshark(name: str) -> Iterator[tuple[int, int, int, bool]]:
             yield int(row["frame.number"][0]), int(size), int(number), is_request
 
 
-def frame(side: Sent, number: int, is_request: bool) -> tuple[int, int, int, bool]:
+def frame(side: CapturedPayload, number: int, is_request: bool) -> tuple[int, int, int, bool]:
     return side.packet, side.size, number, is_request
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.capture import Exchange, FaultKind, read_exchanges
-from kafka_msgs.capture.report import quantile, summarise
+from kafka_msgs.capture.report import quantile, summarize
 from tests.support.conversations import reply, talk
 from tests.support.packets import everything, pcap, segments
 from tests.support.recordings import PACKETS, port_of
@@ -17,7 +17,7 @@ from tests.support.recordings import PACKETS, port_of
 
 def test_the_figures_of_a_recording() -> None:
     items = list(read_exchanges(PACKETS / "shop.pcapng", ports=[port_of("shop.pcapng")]))
-    summary = summarise(items)
+    summary = summarize(items)
     exchanges = [each for each in items if isinstance(each, Exchange)]
     assert not summary.damaged
     assert sum(api.exchanges for api in summary.apis) == len(exchanges)
@@ -31,14 +31,14 @@ def test_the_figures_of_a_recording() -> None:
 
 
 def test_faults_are_counted_with_their_bytes() -> None:
-    summary = summarise(everything(pcap(segments([*talk(1), ("response", reply(7)), ("response", reply(8))]))))
+    summary = summarize(everything(pcap(segments([*talk(1), ("response", reply(7)), ("response", reply(8))]))))
     assert summary.faults == {FaultKind.ORPHAN: 2}
     assert summary.fault_bytes == {FaultKind.ORPHAN: len(reply(7)) + len(reply(8))}
     assert summary.damaged
 
 
 def test_a_capture_without_exchanges() -> None:
-    summary = summarise([])
+    summary = summarize([])
     assert (summary.apis, summary.faults, summary.damaged) == ((), {}, False)
     assert quantile([], 0.5) is None
 

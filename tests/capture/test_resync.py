@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafka_msgs import MetadataRequest
 from kafka_msgs.capture.finders import RequestFinder
 from kafka_msgs.capture.resync import Found, Frame, ResyncSplitter, Skipped
-from kafka_msgs.capture.streams import Piece
+from kafka_msgs.capture.streams import StreamChunk
 from kafka_msgs.wire import encode_request
 from tests.support.packets import framed
 
@@ -24,7 +24,7 @@ STREAM = b"".join(map(framed, PAYLOADS))
 
 def framer(*, synchronised: bool = True, least: int = 8) -> ResyncSplitter:
     made = ResyncSplitter(RequestFinder(), least=least, most=MOST)
-    made.synchronised = synchronised
+    made.synchronized = synchronised
     return made
 
 
@@ -34,7 +34,11 @@ def fed(made: ResyncSplitter, *parts: bytes | int) -> list[Found]:
     found: list[Found] = []
     for part in parts:
         number = next(numbers)
-        piece = Piece(part, None, number, number) if isinstance(part, int) else Piece(len(part), part, number, number)
+        piece = (
+            StreamChunk(part, None, number, number)
+            if isinstance(part, int)
+            else StreamChunk(len(part), part, number, number)
+        )
         found += made.feed(piece)
     return found + list(made.close())
 

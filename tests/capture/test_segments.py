@@ -9,7 +9,7 @@ from dpkt import ip, tcp
 
 from kafka_msgs.capture import CaptureFault, Endpoint
 from kafka_msgs.capture.files import Packet
-from kafka_msgs.capture.segments import Segment, segment_of
+from kafka_msgs.capture.segments import TcpSegment, segment_of
 from tests.support.packets import BROKER, CLIENT, LINKS, Sent, datagram
 
 SIX = Endpoint("2001:db8::7", 50_000), Endpoint("2001:db8::1", 9092)
@@ -25,9 +25,9 @@ def packet(data: bytes, link: str = "raw") -> Packet:
     return Packet(3, 9, number, header(data))
 
 
-def expected(each: Sent) -> Segment:
+def expected(each: Sent) -> TcpSegment:
     kept = each.data[: len(each.data) - each.snapped]
-    return Segment(each.source, each.target, 77, False, 99, False, kept, each.snapped)
+    return TcpSegment(each.source, each.target, 77, False, 99, False, kept, each.snapped)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -62,8 +62,8 @@ def test_the_flags_of_a_connection_that_starts_and_ends() -> None:
         segment_of(packet(datagram(Sent(source=CLIENT, target=BROKER, seq=1, flags=flags))))
         for flags in (tcp.TH_SYN, tcp.TH_FIN | tcp.TH_ACK)
     )
-    assert isinstance(syn, Segment)
-    assert isinstance(fin, Segment)
+    assert isinstance(syn, TcpSegment)
+    assert isinstance(fin, TcpSegment)
     assert (syn.syn, syn.ack, syn.fin) == (True, None, False)
     assert (fin.syn, fin.ack, fin.fin) == (False, 0, True)
 
@@ -80,7 +80,7 @@ def test_other_protocols_are_ignored() -> None:
     assert segment_of(packet(bytes(six))) is None
 
 
-def reason(found: Segment | CaptureFault | None) -> str:
+def reason(found: TcpSegment | CaptureFault | None) -> str:
     assert isinstance(found, CaptureFault)
     assert (found.packet, found.at) == (3, 9)
     return found.reason

@@ -9,27 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs.capture.streams import Piece, Stream
+from kafka_msgs.capture.streams import StreamChunk, TcpStream
 
 LIMIT = 2**20
 CONTENT = bytes(range(200))
 
 
-def opened(seq: int = 1000, limit: int = LIMIT) -> Stream:
-    stream = Stream(limit)
+def opened(seq: int = 1000, limit: int = LIMIT) -> TcpStream:
+    stream = TcpStream(limit)
     stream.open(seq)
     return stream
 
 
-def added(stream: Stream, *parts: tuple[int, bytes]) -> list[Piece]:
-    taken: list[Piece] = []
+def added(stream: TcpStream, *parts: tuple[int, bytes]) -> list[StreamChunk]:
+    taken: list[StreamChunk] = []
     for number, (seq, data) in enumerate(parts):
         stream.add(seq % 2**32, data, 0, at=number, packet=number + 1)
         taken += stream.take()
     return taken
 
 
-def content(pieces: Iterable[Piece]) -> list[bytes | int]:
+def content(pieces: Iterable[StreamChunk]) -> list[bytes | int]:
     """Bytes, joined, and between them the numbers of those that are missing."""
     joined: list[bytes | int] = []
     for piece in pieces:
@@ -101,7 +101,7 @@ def test_bytes_missing_before_the_end_of_the_stream_are_reported() -> None:
     added(stream, (1000, b"ab"))
     stream.end(1005, at=7, packet=8)
     assert not stream.complete
-    assert list(stream.flush()) == [Piece(3, None, 7, 8)]
+    assert list(stream.flush()) == [StreamChunk(3, None, 7, 8)]
     assert stream.complete
 
 
@@ -121,7 +121,7 @@ def test_bytes_that_were_captured_when_they_were_sent_again() -> None:
 
 
 def test_a_stream_without_a_start_begins_with_its_lowest_number() -> None:
-    stream = Stream(LIMIT)
+    stream = TcpStream(LIMIT)
     assert added(stream, (1002, b"cd"), (1000, b"ab")) == []
     assert stream.first_bytes() == b"ab"
     stream.open_here()
@@ -130,7 +130,7 @@ def test_a_stream_without_a_start_begins_with_its_lowest_number() -> None:
 
 
 def test_a_start_that_comes_late() -> None:
-    stream = Stream(LIMIT)
+    stream = TcpStream(LIMIT)
     added(stream, (1002, b"cd"))
     assert stream.open(1000)
     assert stream.has_start

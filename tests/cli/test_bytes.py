@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from kafka_msgs import Message, OffsetCommitValue, OffsetFetchRequest, OffsetFetchResponse, message_classes
+from kafka_msgs import Message, OffsetCommitValue, OffsetFetchRequest, OffsetFetchResponse, iter_message_classes
 from kafka_msgs.cli.render.hex_dump import annotate
 from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponsePartition, OffsetFetchResponseTopic
 from kafka_msgs.testing.random_values import random_message
@@ -198,7 +198,7 @@ def test_explain_stops_at_a_malformed_header(run: Run) -> None:
     assert "client_id at byte 10: string needs 9 bytes, 1 left" in result.stderr
 
 
-@pytest.mark.parametrize("cls", list(message_classes()), ids=lambda cls: cls.INFO.name)
+@pytest.mark.parametrize("cls", list(iter_message_classes()), ids=lambda cls: cls.INFO.name)
 def test_annotations_cover_every_byte_of_every_message_once(cls: type[Message]) -> None:
     version = cls.INFO.versions.highest
     data = random_message(cls, version, Random(7)).encode(version)

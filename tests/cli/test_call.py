@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from kafka_msgs import ApiKey, OffsetFetchRequest, message_classes
+from kafka_msgs import ApiKey, OffsetFetchRequest, iter_message_classes
 from kafka_msgs.client import Client, ClientConfig
 from kafka_msgs.client.routes import ROUTES
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
@@ -155,7 +155,7 @@ def test_api_versions_beside_those_of_the_library(run: Run, kafka_cluster: Clust
     }
     assert {row["library"] for row in rows.values() if row["apiKey"] == ApiKey.FETCH} == {"4-18"}
     requests = {
-        cls.INFO.api_key for cls in message_classes() if cls.INFO.kind == "request" and not cls.INFO.versions.empty
+        cls.INFO.api_key for cls in iter_message_classes() if cls.INFO.kind == "request" and not cls.INFO.versions.empty
     }
     assert requests <= set(rows)
     assert all(row["both"] for row in rows.values() if row["broker"]), "the library is of the broker's release"

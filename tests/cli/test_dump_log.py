@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
-from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder
+from kafka_msgs.records import BatchBuilder, CompressionType, MessageSetBuilder
 from kafka_msgs.topics.records import TOPICS
 from tests.support.command_line import Run
 from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
@@ -248,7 +248,7 @@ def test_records_that_do_not_decompress(run: Run, tmp_path: Path) -> None:
     builder = BatchBuilder()
     builder.append(None, b"not compressed", timestamp=0)
     data = bytearray(builder.build())
-    data[22] |= Compression.GZIP
+    data[22] |= CompressionType.GZIP
     data[17:21] = crc32c(data[21:]).to_bytes(4, "big")
     path = tmp_path / CODECS.name
     path.write_bytes(data + TRANSACTIONS.read_bytes())
@@ -260,7 +260,7 @@ def test_records_that_do_not_decompress(run: Run, tmp_path: Path) -> None:
 
 
 def test_message_sets_are_counted(run: Run, tmp_path: Path) -> None:
-    plain, packed = MessageSetBuilder(magic=1), MessageSetBuilder(magic=1, codec=Compression.GZIP, base_offset=1)
+    plain, packed = MessageSetBuilder(magic=1), MessageSetBuilder(magic=1, codec=CompressionType.GZIP, base_offset=1)
     plain.append(b"k", b"v", timestamp=0)
     packed.append(b"k", b"v", timestamp=7)
     packed.append(b"k", b"\xff", timestamp=9)

@@ -14,9 +14,9 @@ import pytest
 from kafka_msgs import __version__
 from kafka_msgs.admin.resets import OffsetTarget
 from kafka_msgs.cli.groups import actions
-from kafka_msgs.cli.groups.arguments import Asked
-from kafka_msgs.cli.groups.kinds import Kind
-from kafka_msgs.cli.groups.scope import Topics
+from kafka_msgs.cli.groups.arguments import GroupCommandOptions
+from kafka_msgs.cli.groups.kinds import GroupCommandSpec
+from kafka_msgs.cli.groups.scope import TopicSelection
 from kafka_msgs.cli.groups.targets import offsets_in, target_of
 from kafka_msgs.client.cluster import TopicPartition
 from tests.support.command_line import Run
@@ -25,21 +25,21 @@ BROKER = ("--bootstrap-server", "localhost:9092")
 RESET = ("--reset-offsets", "--group", "S1", "--dry-run")
 ALL = "--all-input-topics"
 
-Parse = Callable[..., Asked]
+Parse = Callable[..., GroupCommandOptions]
 Refuse = Callable[..., str]
 
 
 @pytest.fixture
 def parse(run: Run, monkeypatch: pytest.MonkeyPatch) -> Parse:
     """Return what ``streams-groups`` would do with these arguments."""
-    seen: list[Asked] = []
+    seen: list[GroupCommandOptions] = []
 
-    def note(kind: Kind, asked: Asked, form: str) -> None:
+    def note(kind: GroupCommandSpec, asked: GroupCommandOptions, form: str) -> None:
         seen.append(asked)
 
-    monkeypatch.setattr(actions, "act", note)
+    monkeypatch.setattr(actions, "run_action", note)
 
-    def parse(*arguments: str) -> Asked:
+    def parse(*arguments: str) -> GroupCommandOptions:
         result = run("streams-groups", *BROKER, *arguments)
         assert result.exit_code == 0, result.output
         return seen.pop()
@@ -239,7 +239,7 @@ def test_i15_values_that_do_not_read_are_wrong_calls(refuse: Refuse, option: str
 
 def test_topics_and_partitions_of_topics(parse: Parse) -> None:
     asked = parse(*RESET, "--to-earliest", "--input-topics", "a,b", "--input-topic", "c:0,2")
-    assert asked.wanted_topics == Topics(partitions={"a": None, "b": None, "c": (0, 2)})
+    assert asked.wanted_topics == TopicSelection(partitions={"a": None, "b": None, "c": (0, 2)})
     assert asked.wanted_topics is not None
     assert asked.wanted_topics.has(TopicPartition("a", 9))
     assert [n for n in range(4) if asked.wanted_topics.has(TopicPartition("c", n))] == [0, 2]

@@ -9,8 +9,8 @@ from crc32c import crc32c
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs.cli.render.log_files import View, rows
-from kafka_msgs.layouts import CRC_FROM
+from kafka_msgs.cli.render.log_files import LogDumpOptions, rows
+from kafka_msgs.layouts import CRC_START
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.log.summary import LogSummary
 from kafka_msgs.topics.records import TOPICS
@@ -36,7 +36,7 @@ def change(data: st.DataObject, content: bytearray, start: int, end: int) -> Non
 
 def end_in_rows(path: Path, topic: str | None) -> None:
     summary = LogSummary()
-    found = list(rows(path, View(kinds=ALL_KINDS, topic=topic), summary, lambda position: None))
+    found = list(rows(path, LogDumpOptions(kinds=ALL_KINDS, topic=topic), summary, lambda position: None))
     json.dumps([row.facts for row in found])
     assert summary.errors == sum(row.kind == "error" for row in found)
     assert summary.batches <= sum(row.kind == "batch" for row in found)
@@ -63,9 +63,9 @@ def test_batches_that_were_wrong_from_the_start_end_in_rows(
     content = bytearray(source.read_bytes())
     batch = data.draw(st.sampled_from(list(read_log(source))))
     end = batch.position + batch.size
-    change(data, content, batch.position + CRC_FROM, end)
-    covered = content[batch.position + CRC_FROM : end]
-    content[batch.position + CRC_FROM - 4 : batch.position + CRC_FROM] = crc32c(covered).to_bytes(4, "big")
+    change(data, content, batch.position + CRC_START, end)
+    covered = content[batch.position + CRC_START : end]
+    content[batch.position + CRC_START - 4 : batch.position + CRC_START] = crc32c(covered).to_bytes(4, "big")
     path = tmp_path / source.name
     path.write_bytes(content)
     end_in_rows(path, topic)

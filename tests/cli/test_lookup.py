@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_msgs import ErrorCode, message_classes
+from kafka_msgs import ErrorCode, iter_message_classes
 from kafka_msgs.cli.message_names import draft_names, find_messages
 from kafka_msgs.cli.render.documentation import class_documentation, field_documentation
 from kafka_msgs.codec.plan import compile_plan
@@ -25,7 +25,7 @@ def listed(run: Run, *arguments: str) -> list[dict[str, object]]:
 
 
 def test_list_has_every_message_of_the_release(run: Run) -> None:
-    assert [row["name"] for row in listed(run)] == [cls.INFO.name for cls in message_classes()]
+    assert [row["name"] for row in listed(run)] == [cls.INFO.name for cls in iter_message_classes()]
 
 
 def test_list_has_every_message_of_the_drafts_under_its_drafts_name(run: Run) -> None:

@@ -16,7 +16,7 @@ from kafka_msgs.admin import Admin
 from kafka_msgs.cli.groups.broker import BrokerGroups
 from kafka_msgs.cli.groups.files import FileGroups
 from kafka_msgs.cli.groups.source import Offsets
-from kafka_msgs.cli.watching import WatchedNetwork
+from kafka_msgs.cli.watching import RecordingNetwork
 from kafka_msgs.client import Client, ClientConfig, TopicPartition
 from kafka_msgs.client.core import ClientCore
 from tests.support.command_line import Run, squeezed
@@ -73,7 +73,7 @@ def test_offsets_are_in_the_files_of_each_broker(
     """The files have what the coordinator answers: the start, the epoch of the leader and the lag."""
     reset = ("--group", shared, "--reset-offsets", "--topic", filled, "--to-earliest", "--execute")
     assert run("share-groups", *servers, *reset).exit_code == 0
-    said = BrokerGroups(admin).offsets([shared], share=True)
+    said = BrokerGroups(admin).group_offsets([shared], share=True)
     assert {place.partition: each.lag for place, each in said[shared].items()} == {0: 10, 1: 5}
     rows = {command: _rows(run, command, shared, *servers) for command in ROWS}
     for node in kafka_cluster.nodes:
@@ -93,7 +93,7 @@ def _rows(run: Run, command: str, *arguments: str) -> list[dict[str, object]]:
 def _says(log_dirs: list[Path], group: str, said: Mapping[str, Offsets]) -> bool:
     """Whether files have the offsets. A node that fell behind the others gets them later."""
     try:
-        return FileGroups(log_dirs).offsets([group], share=True) == said
+        return FileGroups(log_dirs).group_offsets([group], share=True) == said
     except ClickException:
         return False
 
@@ -104,12 +104,12 @@ def test_b10_one_question_for_the_offsets_of_a_group(
 ) -> None:
     admin.alter_group_offsets(group, {TopicPartition(filled, number): 1 for number in range(partitions)}).all()
     client = Client(kafka_cluster.bootstrap_servers)
-    network = WatchedNetwork()
+    network = RecordingNetwork()
     client.network, client.core = (
         network,
         ClientCore(ClientConfig(bootstrap_servers=kafka_cluster.bootstrap_servers), network),
     )
     with client:
-        found = BrokerGroups(Admin(client)).offsets([group])
+        found = BrokerGroups(Admin(client)).group_offsets([group])
     assert {place.partition: each.offset for place, each in found[group].items()} == dict.fromkeys(range(partitions), 1)
     assert len(list(network.exchanges(ApiKey.OFFSET_FETCH))) == 1

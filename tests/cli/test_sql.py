@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from kafka_msgs.cli.sql import Question
+from kafka_msgs.cli.sql import SqlQuery
 from kafka_msgs.offline.directories import Progress
 from kafka_msgs.offline.tables import LogTable
 from tests.support.command_line import Run
@@ -55,20 +55,20 @@ def test_an_answer_is_that_of_a_table_with_every_column(query: str) -> None:
     with duckdb.connect() as connection:
         connection.register("whole", whole)
         expected = connection.execute(query.format(log="whole")).fetchall()
-    question = Question(query.format(log=f"log('{GROUP_LOGS}')"))
+    question = SqlQuery(query.format(log=f"log('{GROUP_LOGS}')"))
     with duckdb.connect() as connection:
         connection.register("whole", pa.table(LogTable(GROUP_LOGS, columns=question.columns)))
         assert connection.execute(query.format(log="whole")).fetchall() == expected
-    names, found = question.answer(Progress())
+    names, found = question.execute(Progress())
     assert len(list(found)) == len(expected) > 0
     assert names
 
 
 def test_only_columns_that_a_query_may_mean_are_read() -> None:
-    assert Question(f"SELECT count(*) FROM log('{ORDERS}')").columns == []
-    named = Question(f"SELECT Topic, l.offset FROM log('{ORDERS}') l WHERE codec = 'zstd'")
+    assert SqlQuery(f"SELECT count(*) FROM log('{ORDERS}')").columns == []
+    named = SqlQuery(f"SELECT Topic, l.offset FROM log('{ORDERS}') l WHERE codec = 'zstd'")
     assert named.columns == ["topic", "offset", "codec"]
-    assert Question(f"FROM log('{ORDERS}')").columns == ["*"]
+    assert SqlQuery(f"FROM log('{ORDERS}')").columns == ["*"]
 
 
 def test_values_are_as_other_commands_show_them(run: Run, tmp_path: Path) -> None:

@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs import HeartbeatRequest, HeartbeatResponse
-from kafka_msgs.capture import CaptureFault, Connection, Endpoint, Exchange, FaultKind, Sent
+from kafka_msgs.capture import CapturedConnection, CapturedPayload, CaptureFault, Endpoint, Exchange, FaultKind
 from kafka_msgs.capture.recording import read_recording, recording_line, recording_pieces, recording_start
 from kafka_msgs.cli.render.exchanges import item_text
 from kafka_msgs.wire import encode_request, encode_response
 from tests.support.command_line import Run
 
-ENDS = Connection(3, Endpoint("192.0.2.7", 50_000), Endpoint("192.0.2.1", 9092))
+ENDS = CapturedConnection(3, Endpoint("192.0.2.7", 50_000), Endpoint("192.0.2.1", 9092))
 
 
 def _exchange(client_id: str, answer: bytes | None) -> Exchange:
     asked = encode_request(HeartbeatRequest(), 4, correlation_id=1, client_id=client_id)
-    response = None if answer is None else Sent(answer, len(answer), 0, 1_700_000_000_002_500, 0)
+    response = None if answer is None else CapturedPayload(answer, len(answer), 0, 1_700_000_000_002_500, 0)
     return Exchange(
         connection=ENDS, api_key=12, version=4, correlation_id=1, response=response,
-        request=Sent(asked, len(asked), 0, 1_700_000_000_000_000, 0),
+        request=CapturedPayload(asked, len(asked), 0, 1_700_000_000_000_000, 0),
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ GONE = [GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SHARE, GroupType.STREAM
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A broker with the group ``kept``. The listing has a group of each type, too, that is gone by now."""
-    listed = BrokerGroups.listed
+    listed = BrokerGroups.list_groups
 
     def with_others(source: BrokerGroups) -> Sequence[GroupListing]:
         found = listed(source)
@@ -33,7 +33,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         topic = new_topic(broker, "orders")
         with Admin(ClientConfig(bootstrap_servers=broker.bootstrap_servers)) as admin:
             admin.alter_group_offsets("kept", {TopicPartition(topic, 0): 0})
-        monkeypatch.setattr(BrokerGroups, "listed", with_others)
+        monkeypatch.setattr(BrokerGroups, "list_groups", with_others)
         yield broker.bootstrap_servers
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kafka_msgs.client import routes
-from kafka_msgs.client.cluster import Cluster
+from kafka_msgs.client.cluster import ClusterMetadata
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.core import ProducerCore
-from kafka_msgs.client.routes import Coordinators, Leaders
+from kafka_msgs.client.routes import CoordinatorRoute, LeaderRoute
 from kafka_msgs.client.schedule import gather
-from kafka_msgs.client.waiting import Pending, Steps, Wait
-from kafka_msgs.errors import ClusterSizeError, ConnectionFailedError, DeadlineError, OptionError, RequestLimitError
+from kafka_msgs.client.waiting import Flow, Future, Wait
+from kafka_msgs.errors import ConnectionFailedError, DeadlineError, OptionError, RequestLimitError, TooManyBrokersError
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
 from kafka_msgs.messages.describe_cluster_response import DescribeClusterResponse
@@ -45,17 +45,17 @@ def test_a_request_is_split_over_many_brokers_in_one_pass() -> None:
     def groups(size: int) -> Callable[[], Any]:
         request = DescribeGroupsRequest(groups=tuple(f"g{number}" for number in range(size)))
         route = routes.route_of(request)
-        assert isinstance(route, Coordinators)
+        assert isinstance(route, CoordinatorRoute)
         assert route.many is not None
         items = route.many
-        return lambda: routes.split(request, items, lambda item: int(str(item)[1:]))
+        return lambda: routes.split_request(request, items, lambda item: int(str(item)[1:]))
 
     def partitions(size: int) -> Callable[[], Any]:
         asked = tuple(ListOffsetsPartition(partition_index=number) for number in range(size))
         request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=asked),))
         route = routes.route_of(request)
-        assert isinstance(route, Leaders)
-        return lambda: routes.split(request, route.many, lambda item: int(item[1]))
+        assert isinstance(route, LeaderRoute)
+        return lambda: routes.split_request(request, route.many, lambda item: int(item[1]))
 
     assert len(groups(30)()) == len(partitions(30)()) == 30
     check_linear(groups)
@@ -74,13 +74,13 @@ def test_metadata_of_many_topics_take_linear_work() -> None:
 
 def test_many_new_leaders_take_linear_work() -> None:
     def leaders(size: int) -> Callable[[], Any]:
-        cluster = Cluster(10)
+        cluster = ClusterMetadata(10)
         partitions = tuple(MetadataResponsePartition(partition_index=number) for number in range(size))
-        cluster.learn(MetadataResponse(topics=(MetadataResponseTopic(name="t", partitions=partitions),)))
+        cluster.update(MetadataResponse(topics=(MetadataResponseTopic(name="t", partitions=partitions),)))
 
         def move() -> None:
             for number in range(size):
-                cluster.lead("t", number, 2, 5)
+                cluster.set_leader("t", number, 2, 5)
 
         return move
 
@@ -89,20 +89,20 @@ def test_many_new_leaders_take_linear_work() -> None:
 
 def test_what_happens_costs_only_the_pieces_that_wait_for_it() -> None:
     def pieces(size: int) -> Callable[[], Any]:
-        values = [Pending[int]() for _ in range(size)]
+        values = [Future[int]() for _ in range(size)]
 
-        def piece(value: Pending[int]) -> Steps[int]:
+        def piece(value: Future[int]) -> Flow[int]:
             yield Wait((value,), 50.0)
             return value.result()
 
         def run() -> list[int | Exception]:
             steps = gather([piece(value) for value in values])
-            (woken,) = next(steps).pending
+            (woken,) = next(steps).futures
             for number, value in enumerate(values):
                 value.resolve(number)
                 assert woken.done
                 try:
-                    (woken,) = steps.send(1.0).pending
+                    (woken,) = steps.send(1.0).futures
                 except StopIteration as stop:
                     return list(stop.value)
             raise AssertionError("a piece did not go on")
@@ -114,10 +114,10 @@ def test_what_happens_costs_only_the_pieces_that_wait_for_it() -> None:
 
 
 def test_pieces_go_on_at_their_own_deadlines_and_only_for_what_they_wait_for() -> None:
-    value, other = Pending[str](), Pending[str]()
+    value, other = Future[str](), Future[str]()
     seen: list[str] = []
 
-    def piece(name: str, pending: Pending[str], deadline: float | None) -> Steps[str]:
+    def piece(name: str, pending: Future[str], deadline: float | None) -> Flow[str]:
         now = yield Wait((pending,), deadline)
         seen.append(f"{name} at {now:g}")
         if pending.done:
@@ -144,7 +144,7 @@ def test_a_cluster_that_names_too_many_brokers_is_refused_before_any_connection(
     brokers = tuple(MetadataResponseBroker(node_id=n, host=f"b{n}", port=9092) for n in range(1001))
     network.add("b1:9092", lambda request: MetadataResponse(brokers=brokers, controller_id=1))
     core = network.core("b1:9092")
-    with pytest.raises(ClusterSizeError, match="1001 brokers, more than max_brokers") as caught:
+    with pytest.raises(TooManyBrokersError, match="1001 brokers, more than max_brokers") as caught:
         network.run(core.call(ListGroupsRequest()))
     assert (caught.value.brokers, caught.value.limit) == (1001, 1000)
     assert network.connections == 1
@@ -164,18 +164,18 @@ class SlowBroker:
 
     def __init__(self, limit: int) -> None:
         self.network = SimulatedNetwork()
-        self.waiting: list[Pending[Response]] = []
+        self.waiting: list[Future[Response]] = []
         self.most = 0
         self.broker = self.network.add("b1:9092", self._handle)
         self.core = self.network.core("b1:9092", max_in_flight=limit)
         self.network.later(1.0, self._answer)
 
-    def call(self, timeout: float = 100.0) -> Steps[DescribeClusterResponse]:
+    def call(self, timeout: float = 100.0) -> Flow[DescribeClusterResponse]:
         """Ask once."""
         return self.core.call(DescribeClusterRequest(), deadline=self.core.deadline(timeout), retry=False)
 
-    def _handle(self, request: Request[Any]) -> Pending[Response]:
-        pending: Pending[Response] = Pending()
+    def _handle(self, request: Request[Any]) -> Future[Response]:
+        pending: Future[Response] = Future()
         self.waiting.append(pending)
         self.most = max(self.most, len(self.waiting))
         return pending
@@ -192,7 +192,7 @@ def slow() -> Iterator[SlowBroker]:
     made = SlowBroker(limit=3)
     yield made
     made.core.close()
-    assert made.network.running == 0
+    assert made.network.task_count == 0
 
 
 def test_more_calls_than_may_be_in_flight_wait_for_their_turn(slow: SlowBroker) -> None:
@@ -223,8 +223,8 @@ def test_the_end_of_a_connection_ends_the_waiting_for_a_turn(slow: SlowBroker) -
 
 
 def test_a_link_refuses_more_requests_than_may_wait(slow: SlowBroker) -> None:
-    def main() -> Steps[list[str | None]]:
-        link = yield from slow.core.directory.any_link(deadline=slow.core.deadline(100))
+    def main() -> Flow[list[str | None]]:
+        link = yield from slow.core.directory.any_connection(deadline=slow.core.deadline(100))
         sent = [link.send(DescribeClusterRequest()) for _ in range(3)]
         with pytest.raises(RequestLimitError) as caught:
             link.send(DescribeClusterRequest())
@@ -241,12 +241,12 @@ def test_a_link_refuses_more_requests_than_may_wait(slow: SlowBroker) -> None:
 
 
 def test_a_turn_that_nobody_uses_goes_on_to_the_next(slow: SlowBroker) -> None:
-    def refuse() -> Pending[Any]:
+    def refuse() -> Future[Any]:
         raise ValueError("nothing was sent")
 
-    def fails() -> Steps[Pending[Any]]:
-        link = yield from slow.core.directory.any_link(deadline=slow.core.deadline(100))
-        return (yield from link.in_turn(refuse, slow.core.deadline(100)))
+    def fails() -> Flow[Future[Any]]:
+        link = yield from slow.core.directory.any_connection(deadline=slow.core.deadline(100))
+        return (yield from link.send_when_ready(refuse, slow.core.deadline(100)))
 
     answers = slow.network.run(gather([*(slow.call() for _ in range(3)), fails(), slow.call()]))
     assert [type(each) for each in answers] == [*[DescribeClusterResponse] * 3, ValueError, DescribeClusterResponse]

@@ -28,7 +28,7 @@ def servers() -> Iterator[str]:
 
 def consumer(servers: str, group: str, protocol: Any, **options: Any) -> Consumer:
     """Return a consumer that looks for changes of topics often."""
-    config = ClientConfig(bootstrap_servers=servers, metadata_age=0.3)
+    config = ClientConfig(bootstrap_servers=servers, metadata_max_age=0.3)
     return Consumer(config, group_id=group, group_protocol=protocol, auto_offset_reset="earliest", **options)
 
 
@@ -116,7 +116,7 @@ def test_a_member_whose_topic_is_deleted_becomes_stable_without_it(servers: str,
 
 
 def test_a_partition_of_an_unknown_topic_is_an_error_after_some_time(servers: str) -> None:
-    config = ClientConfig(bootstrap_servers=servers, metadata_age=0.3, timeout=1.0)
+    config = ClientConfig(bootstrap_servers=servers, metadata_max_age=0.3, timeout=1.0)
     with Consumer(config) as reader:
         reader.assign([("nowhere", 0)])
         with pytest.raises(UnknownTopicError, match="clients do not create topics"):

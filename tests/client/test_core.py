@@ -10,7 +10,7 @@ from attrs import evolve
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Pending, wait_for
+from kafka_msgs.client.waiting import Future, wait_for
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, UnsupportedVersionError
 from kafka_msgs.message import Request, Response
@@ -158,13 +158,13 @@ def test_a_request_for_any_broker_uses_the_bootstrap_connection(cluster: SmallCl
 
 def test_a_request_for_a_node_goes_there(cluster: SmallCluster) -> None:
     core = cluster.network.core("b2:9092")
-    assert cluster.network.run(core.call(DescribeClusterRequest(), node=3)).cluster_id == "asked 3"
+    assert cluster.network.run(core.call(DescribeClusterRequest(), broker_id=3)).cluster_id == "asked 3"
 
 
 def test_a_node_that_the_cluster_lacks_is_an_error(cluster: SmallCluster) -> None:
     core = cluster.network.core("b2:9092", timeout=5)
     with pytest.raises(ConnectionFailedError, match="broker 9: connect: the cluster has no such broker"):
-        cluster.network.run(core.call(DescribeClusterRequest(), node=9, retry=False))
+        cluster.network.run(core.call(DescribeClusterRequest(), broker_id=9, retry=False))
 
 
 def test_a_group_is_asked_for_at_its_coordinator_and_nothing_else_is_sent(cluster: SmallCluster) -> None:
@@ -330,7 +330,7 @@ def test_before_the_first_connection_a_call_fails_at_once_with_the_reason(cluste
 
 
 def test_a_broker_that_never_answers_is_given_up(cluster: SmallCluster) -> None:
-    answers: Pending[Response] = Pending()
+    answers: Future[Response] = Future()
     cluster.network.add("silent:1", lambda _: answers)
     core = cluster.network.core("silent:1", request_timeout=2.0)
     with pytest.raises(ConnectionFailedError, match="no answer to DescribeClusterRequest within 2 s"):
@@ -354,7 +354,7 @@ def test_closing_leaves_no_connection_and_no_work(cluster: SmallCluster) -> None
     assert cluster.network.transports
     core.close()
     assert not cluster.network.transports
-    assert cluster.network.running == 0
+    assert cluster.network.task_count == 0
 
 
 def test_calls_that_begin_together_make_one_first_connection(cluster: SmallCluster) -> None:
@@ -368,7 +368,7 @@ def test_calls_that_begin_together_make_one_first_connection(cluster: SmallClust
 
 
 def test_a_connection_whose_broker_hangs_is_closed_though_nobody_waits(cluster: SmallCluster) -> None:
-    hung: Pending[Response] = Pending()
+    hung: Future[Response] = Future()
     broker = cluster.network.add("b7:9092", lambda request: hung)
     core = cluster.network.core("b7:9092", request_timeout=5.0)
     for moment in (1.0, 3.0):
@@ -405,9 +405,9 @@ def test_an_abandoned_call_leaves_the_connection_usable(cluster: SmallCluster) -
 
 
 def test_merging_joins_topics_and_keeps_the_first_error() -> None:
-    from kafka_msgs.client.routes import merge
+    from kafka_msgs.client.routes import merge_responses
 
     one = ListGroupsResponse(error_code=0, groups=(ListedGroup(group_id="a"),))
     two = evolve(one, error_code=15, groups=(ListedGroup(group_id="b"),))
-    merged = merge([one, two])
+    merged = merge_responses([one, two])
     assert (merged.error_code, [each.group_id for each in merged.groups]) == (15, ["a", "b"])

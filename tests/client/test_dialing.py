@@ -20,9 +20,9 @@ import pytest
 from kafka_msgs.client import AsyncClient, Client, ClientConfig
 from kafka_msgs.client.dial import NEXT_ATTEMPT
 from kafka_msgs.client.dns import alternate_families
-from kafka_msgs.client.network import Address, Endpoint, Stream
+from kafka_msgs.client.network import Address, Endpoint, TransportReceiver
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Pending, Steps
+from kafka_msgs.client.waiting import Flow, Future
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
@@ -67,14 +67,14 @@ class Hosts(SimulatedNetwork):
             return FindCoordinatorResponse(coordinators=(found,))
         return DescribeClusterResponse(cluster_id="c", brokers=())
 
-    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+    def resolve(self, address: Address) -> Future[Sequence[Endpoint]]:
         self.look_ups += 1
         answer = self.answers.pop(0) if self.answers else [endpoint(ip) for ip in self.behaviour]
         if answer is None:
-            return Pending()
-        return Pending.failed(answer) if isinstance(answer, OSError) else Pending.of(answer)
+            return Future()
+        return Future.failed(answer) if isinstance(answer, OSError) else Future.resolved(answer)
 
-    def connect(self, endpoint: Endpoint, stream: Stream, tls: Any = None) -> Any:
+    def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: Any = None) -> Any:
         ip = endpoint.sockaddr[0]
         self.tried.append((ip, round(self.time - self.begin, 3)))
         behaviour = self.behaviour[ip]
@@ -216,7 +216,7 @@ def test_after_the_first_connection_a_broker_that_is_stopped_is_tried_until_the_
     assert call(hosts, core, timeout=60).cluster_id == "c"
 
 
-OPERATIONS: dict[str, Callable[[Any, float], Steps[Any]]] = {
+OPERATIONS: dict[str, Callable[[Any, float], Flow[Any]]] = {
     "call": lambda core, deadline: core.call(DescribeClusterRequest(), deadline=deadline),
     "refresh": lambda core, deadline: core.refresh((), deadline=deadline),
     "coordinator": lambda core, deadline: core.coordinator("g", CoordinatorKind.GROUP, deadline=deadline),
@@ -435,10 +435,10 @@ def _block_dns(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return release
 
 
-def _dial(core: Any) -> Steps[Any]:
-    from kafka_msgs.client.link import Link
+def _dial(core: Any) -> Flow[Any]:
+    from kafka_msgs.client.link import BrokerConnection
 
-    return Link.open(
-        core.network, Address("slow.test", 9092), core.config, node=None, deadline=core.deadline(20),
+    return BrokerConnection.open(
+        core.network, Address("slow.test", 9092), core.config, broker_id=None, deadline=core.deadline(20),
         dialer=core.directory.dialer,
     )  # fmt: skip

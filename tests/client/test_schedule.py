@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from kafka_msgs.client.aio import AsyncNetwork
 from kafka_msgs.client.blocking import BlockingNetwork
-from kafka_msgs.client.schedule import Schedule, Task
-from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until
+from kafka_msgs.client.schedule import Scheduler, Task
+from kafka_msgs.client.waiting import Flow, Future, Wait, sleep_until
 from kafka_msgs.errors import ClientBrokenError, ClientClosedError, DeadlineError
 from tests.support.network import SimulatedNetwork
 
 
-def a_schedule() -> Schedule:
-    return Schedule(lambda: None)
+def a_schedule() -> Scheduler:
+    return Scheduler(lambda: None)
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=30))
@@ -29,14 +29,14 @@ def test_pieces_go_on_at_their_times_and_in_order(times: list[tuple[int, int]]) 
     schedule = a_schedule()
     seen: list[tuple[int, float]] = []
 
-    def piece(number: int, moments: tuple[int, int]) -> Steps[int]:
+    def piece(number: int, moments: tuple[int, int]) -> Flow[int]:
         for moment in moments:
             seen.append((moment, (yield Wait((), float(moment)))))
         return number
 
-    tasks = [schedule.start(piece(number, moments)) for number, moments in enumerate(times)]
+    tasks = [schedule.spawn(piece(number, moments)) for number, moments in enumerate(times)]
     now = 0.0
-    while (moment := schedule.next_moment) is not None:
+    while (moment := schedule.next_deadline) is not None:
         now = max(now, moment)
         schedule.advance(now)
     assert [task.result() for task in tasks] == list(range(len(times)))
@@ -48,16 +48,16 @@ def test_pieces_go_on_at_their_times_and_in_order(times: list[tuple[int, int]]) 
 
 
 def test_what_a_piece_makes_lets_others_go_on_at_once() -> None:
-    values = [Pending[int]() for _ in range(5)]
+    values = [Future[int]() for _ in range(5)]
     schedule = a_schedule()
 
-    def piece(number: int) -> Steps[int]:
+    def piece(number: int) -> Flow[int]:
         yield Wait((values[number],), None)
         if number:
             values[number - 1].resolve(number)
         return values[number].result()
 
-    tasks = [schedule.start(piece(number)) for number in range(5)]
+    tasks = [schedule.spawn(piece(number)) for number in range(5)]
     values[4].resolve(5)
     schedule.advance(0.0)
     assert [task.result() for task in tasks] == [1, 2, 3, 4, 5]
@@ -68,7 +68,7 @@ def test_a_piece_that_is_cancelled_while_it_runs_ends_where_it_waits_next() -> N
     closed: list[str] = []
     tasks: list[Task[None]] = []
 
-    def piece() -> Steps[None]:
+    def piece() -> Flow[None]:
         try:
             yield Wait((), 1.0)
             tasks[0].cancel()
@@ -77,50 +77,50 @@ def test_a_piece_that_is_cancelled_while_it_runs_ends_where_it_waits_next() -> N
         finally:
             closed.append("closed")
 
-    tasks.append(schedule.start(piece()))
+    tasks.append(schedule.spawn(piece()))
     schedule.advance(1.0)
     assert closed == ["closed"]
     with pytest.raises(DeadlineError):
         tasks[0].result()
-    assert schedule.next_moment is None
+    assert schedule.next_deadline is None
 
 
 def test_logic_that_a_piece_runs_may_advance_the_others() -> None:
     network = SimulatedNetwork()
     seen: list[str] = []
 
-    def outer() -> Steps[None]:
+    def outer() -> Flow[None]:
         yield Wait((), network.time + 1)
         network.run(sleep_until(network.time + 5))
         seen.append("outer")
 
-    def inner() -> Steps[None]:
+    def inner() -> Flow[None]:
         yield Wait((), network.time + 3)
         seen.append("inner")
 
     network.spawn(inner())
     network.run(outer())
     assert seen == ["inner", "outer"]
-    assert network.running == 0
+    assert network.task_count == 0
 
 
 def test_alarms_that_are_not_needed_any_more_take_no_room() -> None:
     schedule = a_schedule()
 
-    def piece() -> Steps[None]:
+    def piece() -> Flow[None]:
         for _ in range(5000):
-            value = Pending[None]()
+            value = Future[None]()
             value.resolve(None)
-            yield Wait((Pending(), woken), 1e9)
+            yield Wait((Future(), woken), 1e9)
 
-    woken: Pending[None] = Pending()
-    task = schedule.start(piece())
+    woken: Future[None] = Future()
+    task = schedule.spawn(piece())
     while not task.done:
-        before, woken = woken, Pending()
+        before, woken = woken, Future()
         before.resolve(None)
         schedule.advance(0.0)
         assert len(schedule._alarms) < 200
-    assert schedule.next_moment is None
+    assert schedule.next_deadline is None
 
 
 def test_the_value_of_a_piece_that_ended_is_not_kept() -> None:
@@ -128,13 +128,13 @@ def test_the_value_of_a_piece_that_ended_is_not_kept() -> None:
         pass
 
     schedule = a_schedule()
-    woken: Pending[None] = Pending()
+    woken: Future[None] = Future()
 
-    def piece() -> Steps[Value]:
+    def piece() -> Flow[Value]:
         yield Wait((woken,), 1e9)
         return Value()
 
-    task = schedule.start(piece())
+    task = schedule.spawn(piece())
     woken.resolve(None)
     schedule.advance(0.0)
     seen = weakref.ref(task.result())
@@ -146,11 +146,11 @@ def test_the_value_of_a_piece_that_ended_is_not_kept() -> None:
 def test_an_interruption_ends_everything_and_the_next_call_begins_anew() -> None:
     network = BlockingNetwork()
 
-    def interrupted() -> Steps[None]:
+    def interrupted() -> Flow[None]:
         yield Wait((), network.now())
         raise KeyboardInterrupt
 
-    def other() -> Steps[int]:
+    def other() -> Flow[int]:
         yield Wait((), network.now())
         return 5
 
@@ -159,12 +159,12 @@ def test_an_interruption_ends_everything_and_the_next_call_begins_anew() -> None
         network.run(sleep_until(network.now() + 60))
     assert task.done
     assert isinstance(left.error, ClientBrokenError)
-    assert network.running == 0
+    assert network.task_count == 0
     assert network.run(other()) == 5
     network.close()
 
 
-def drive(network: str, make: Callable[[Any], Steps[Any]]) -> Any:
+def drive(network: str, make: Callable[[Any], Flow[Any]]) -> Any:
     """Run logic on a driver; ``make`` gets the network."""
     if network == "blocking":
         with_sockets = BlockingNetwork()
@@ -185,27 +185,27 @@ def drive(network: str, make: Callable[[Any], Steps[Any]]) -> Any:
 
 @pytest.mark.parametrize("network", ["blocking", "asyncio", "simulated"])
 def test_every_driver_runs_what_is_spawned_beside_what_is_run(network: str) -> None:
-    def main(driver: Any) -> Steps[list[object]]:
-        woken: Pending[str] = Pending()
+    def main(driver: Any) -> Flow[list[object]]:
+        woken: Future[str] = Future()
 
-        def waits() -> Steps[str]:
+        def waits() -> Flow[str]:
             yield Wait((woken,), driver.now() + 60)
             return woken.result()
 
-        def wakes() -> Steps[None]:
+        def wakes() -> Flow[None]:
             yield from sleep_until(driver.now() + 0.001)
             woken.resolve("woken")
 
-        def fails() -> Steps[None]:
+        def fails() -> Flow[None]:
             yield from sleep_until(driver.now())
             raise ClientClosedError()
 
         tasks: list[Task[Any]] = [driver.spawn(each()) for each in (waits, wakes, fails)]
-        performed = [driver.perform(int, "5"), driver.perform(int, "five")]
+        performed = [driver.run_callback(int, "5"), driver.run_callback(int, "five")]
         for task in tasks:
             while not task.done:
                 yield Wait((task,), driver.now() + 60)
-        assert driver.running == 0
+        assert driver.task_count == 0
         return [tasks[0].result(), str(tasks[2].error), performed[0].result(), str(performed[1].error)[:15]]
 
     assert drive(network, main) == ["woken", "the client is closed", 5, "invalid literal"]
@@ -214,9 +214,9 @@ def test_every_driver_runs_what_is_spawned_beside_what_is_run(network: str) -> N
 def test_a_call_on_asyncio_that_is_cancelled_cleans_up() -> None:
     closed: list[bool] = []
 
-    def piece() -> Steps[None]:
+    def piece() -> Flow[None]:
         try:
-            yield Wait((Pending(),), None)
+            yield Wait((Future(),), None)
         finally:
             closed.append(True)
 

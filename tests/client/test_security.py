@@ -161,6 +161,6 @@ def test_a_session_is_renewed_before_it_ends(kafka_cluster: ClusterAddresses) ->
         link = client.run(client.core.link(1, deadline=client.core.deadline(10)))
         begin = client.network.now()
         while client.network.now() < begin + 5:
-            client.call(DescribeClusterRequest(), node=1, retry=False)
+            client.call(DescribeClusterRequest(), broker_id=1, retry=False)
         assert client.run(client.core.link(1, deadline=client.core.deadline(10))) is link
         assert link.alive

@@ -28,7 +28,7 @@ from kafka_msgs.client import (
 )
 from kafka_msgs.client.property_parsing import resolve_names
 from kafka_msgs.client.property_table import IGNORED, SETTINGS, UNSUPPORTED, Setting, find_setting, is_ignored
-from kafka_msgs.client.servers import settings_of
+from kafka_msgs.client.servers import load_config
 from kafka_msgs.errors import KafkaMsgsError, OptionError
 
 SECRET = "s3cret"
@@ -131,7 +131,7 @@ def test_two_names_of_one_setting_are_refused() -> None:
     with pytest.raises(OptionError, match="the same setting as linger_ms"):
         resolve_names({"linger_ms": 5, "queue.buffering.max.ms": 6})
     with pytest.raises(OptionError, match="another property sets buffer_memory"):
-        settings_of({"bootstrap.servers": "b:1", "buffer.memory": 1, "queue.buffering.max.kbytes": 1}, {}, _producer())
+        load_config({"bootstrap.servers": "b:1", "buffer.memory": 1, "queue.buffering.max.kbytes": 1}, {}, _producer())
 
 
 def _producer() -> Any:
@@ -170,7 +170,7 @@ KAFKA_PYTHON = {
 def test_dictionaries_of_other_clients_mean_the_same(properties: dict[str, Any]) -> None:
     from kafka_msgs.client.consumer.config import CONSUMER
 
-    config, settings = settings_of(properties, {}, CONSUMER)
+    config, settings = load_config(properties, {}, CONSUMER)
     assert [str(each) for each in config.bootstrap_servers] == ["b1:9092", "b2:9092"]
     assert repr(config.credentials) == "Plain(username='alice', mechanism='PLAIN')"
     assert config.credentials.password == SECRET  # type: ignore[union-attr]
@@ -284,7 +284,7 @@ def test_no_error_of_a_setting_shows_a_secret(setting: Setting, value: str) -> N
 
 def _outcome(properties: dict[str, str], role: Any) -> str:
     try:
-        config, _ = settings_of(properties, {}, role)
+        config, _ = load_config(properties, {}, role)
     except KafkaMsgsError as error:
         return f"Error: {shown(error)}"
     return f"{config!r} {config.credentials!r}"
@@ -294,7 +294,7 @@ def test_a_properties_file_is_parsed_in_linear_time(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text("bootstrap.servers=b:1\nclient.id=a" + "\\\n  b" * 200_000 + "\n" + "x" * 10, encoding="utf-8")
     begin = time.process_time()
-    config, _ = settings_of(path, {})
+    config, _ = load_config(path, {})
     assert time.process_time() - begin < 3
     assert config.client_id == "a" + "b" * 200_000
 

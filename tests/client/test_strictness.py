@@ -12,23 +12,23 @@ import pytest
 
 from kafka_msgs.admin.topics import describe_topic_partitions, describe_topics, list_topics
 from kafka_msgs.client import Client
-from kafka_msgs.client.auth import Plain, Scram, Tokens, _next_token
+from kafka_msgs.client.auth import PlainCredentials, ScramCredentials, Tokens, _next_token
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.membership import Identity
+from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
 from kafka_msgs.client.consumer.offsets import (
-    CommittedOffset,
+    OffsetAndMetadata,
     commit_offsets,
-    fetch_committed,
-    look_up_offsets,
+    fetch_committed_offsets,
+    list_offsets,
 )
 from kafka_msgs.client.consumer.protocol import (
     UserData,
-    assignment_bytes,
-    read_assignment,
+    decode_assignment,
+    decode_member,
+    encode_assignment,
+    encode_subscription,
+    encode_user_data,
     read_joined_member,
-    read_member,
-    subscription_bytes,
-    user_data_bytes,
 )
 from kafka_msgs.errors import AuthenticationError, BrokerError, DeadlineError
 from kafka_msgs.message import Request, Response
@@ -62,16 +62,16 @@ T0 = TopicPartition("t", 0)
 def test_bytes_after_a_subscription_or_an_assignment_are_ignored(version: int) -> None:
     """As in Kafka's ``ConsumerProtocol``: other clients append fields of their own."""
     subscription = encode_versioned(ConsumerProtocolSubscription(topics=("a", "b")), version) + b"more"
-    assert read_member("m", None, subscription).topics == {"a", "b"}
+    assert decode_member("m", None, subscription).topics == {"a", "b"}
     assigned = (AssignedTopic(topic="t", partitions=(0,)),)
     assignment = encode_versioned(ConsumerProtocolAssignment(assigned_partitions=assigned), version) + b"\0"
-    assert read_assignment(assignment) == [T0]
+    assert decode_assignment(assignment) == [T0]
 
 
 def test_bytes_after_the_user_data_of_a_sticky_member_are_ignored() -> None:
-    data = user_data_bytes(UserData.PARTITIONS, [T0], 4)
+    data = encode_user_data(UserData.PARTITIONS, [T0], 4)
     assert data is not None
-    member = read_member("m", None, subscription_bytes(["t"], user_data=data + b"more"), UserData.PARTITIONS)
+    member = decode_member("m", None, encode_subscription(["t"], user_data=data + b"more"), UserData.PARTITIONS)
     assert (member.owned, member.generation) == ((T0,), 4)
 
 
@@ -85,7 +85,7 @@ def test_a_member_that_sends_nonsense_gets_nothing_and_does_not_stop_its_group(
 
 
 def test_assignments_are_written_as_before() -> None:
-    assert read_assignment(assignment_bytes([T0])) == [T0]
+    assert decode_assignment(encode_assignment([T0])) == [T0]
 
 
 class Silent(SimulatedNetwork):
@@ -130,22 +130,24 @@ def test_committed_offsets_that_are_not_in_the_response_are_an_error(response: O
     network.special["OffsetFetchRequest"] = response
     core = network.core("b:9092")
     with pytest.raises(BrokerError, match=f"OffsetFetch: {NOT_MENTIONED}"):
-        network.run(fetch_committed(core, "g", Identity(), [T0], stable=False, deadline=core.deadline(5)))
+        network.run(
+            fetch_committed_offsets(core, "g", ConsumerGroupMetadata(), [T0], stable=False, deadline=core.deadline(5))
+        )
 
 
 def test_a_commit_that_is_not_in_the_response_is_an_error() -> None:
     network = Silent()
     core = network.core("b:9092")
-    offsets = {T0: CommittedOffset(1)}
+    offsets = {T0: OffsetAndMetadata(1)}
     with pytest.raises(BrokerError, match=f"OffsetCommit: {NOT_MENTIONED}"):
-        network.run(commit_offsets(core, "g", Identity(), offsets, deadline=core.deadline(5)))
+        network.run(commit_offsets(core, "g", ConsumerGroupMetadata(), offsets, deadline=core.deadline(5)))
 
 
 def test_an_offset_that_is_not_in_the_response_is_an_error() -> None:
     network = Silent()
     core = network.core("b:9092")
     with pytest.raises(BrokerError, match=f"ListOffsets: {NOT_MENTIONED}"):
-        network.run(look_up_offsets(core, {T0: -1}, committed=False, deadline=core.deadline(5)))
+        network.run(list_offsets(core, {T0: -1}, committed=False, deadline=core.deadline(5)))
 
 
 def test_topics_without_a_name_are_not_listed() -> None:
@@ -205,7 +207,7 @@ SALT = base64.b64encode(b"salt" * 4).decode()
 )
 def test_scram_needs_a_salt_and_a_fair_number_of_iterations(challenge: str, reason: str) -> None:
     network = ScramBroker(challenge)
-    core = network.core("b:9092", credentials=Scram("alice", "s3cret", "SCRAM-SHA-256"))
+    core = network.core("b:9092", credentials=ScramCredentials("alice", "s3cret", "SCRAM-SHA-256"))
     with pytest.raises(AuthenticationError, match=reason) as caught:
         network.run(core.refresh((), deadline=core.deadline(5)))
     assert "s3cret" not in f"{caught.value!r} {vars(caught.value)}"
@@ -233,7 +235,7 @@ def test_credentials_without_tls_to_another_machine_are_one_warning(caplog: pyte
         caplog.clear()
         network = Silent()
         network.add(f"{host}:9092", network.handle)
-        core = network.core(f"{host}:9092", credentials=Plain("alice", "s3cret"))
+        core = network.core(f"{host}:9092", credentials=PlainCredentials("alice", "s3cret"))
         for _ in range(2):
             with pytest.raises(Exception, match=r"."):
                 network.run(core.refresh((), deadline=core.deadline(2)))

@@ -16,8 +16,8 @@ import pytest
 
 from kafka_msgs.client import Client, TopicPartition
 from kafka_msgs.client.consumer import ConsumerConfig
-from kafka_msgs.client.consumer.config import CONSUMER, consumer_settings
-from kafka_msgs.client.servers import settings_of
+from kafka_msgs.client.consumer.config import CONSUMER, parse_consumer_properties
+from kafka_msgs.client.servers import load_config
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
@@ -40,7 +40,7 @@ def cluster() -> Iterator[GroupCluster]:
         for batch in range(2):
             made.produce("t", number, [b"%d-%d" % (number, 5 * batch + each) for each in range(5)])
     yield made
-    assert made.network.running == 0, "a piece of logic is left behind"
+    assert made.network.task_count == 0, "a piece of logic is left behind"
 
 
 def everything(*partitions: int) -> list[bytes]:
@@ -67,7 +67,7 @@ def test_d2_records_carry_offset_partition_and_key_beside_the_value(cluster: Gro
 
 def test_d3_the_loop_of_the_design_reads_everything_and_commits(cluster: GroupCluster) -> None:
     properties = {"bootstrap.servers": "b1:9092", "group.id": "g", "auto.offset.reset": "earliest"}
-    client, settings = settings_of(properties, {}, CONSUMER)
+    client, settings = load_config(properties, {}, CONSUMER)
     assert (str(client.bootstrap_servers[0]), settings["group_id"]) == ("b1:9092", "g")
     consumer = User(cluster, **settings)
     consumer.core.subscribe(["t"])
@@ -168,7 +168,7 @@ def test_d7_d8_d17_every_broker_names_the_leader_of_the_groups_partition(kafka_c
         leaders = {each.partition_index: each.leader_id for each in topic.partitions}
         expected = {group: leaders[hash_of(group) % len(leaders)] for group in groups}
         for node in kafka_cluster.nodes:
-            answer = client.call(FindCoordinatorRequest(coordinator_keys=tuple(groups)), node=node)
+            answer = client.call(FindCoordinatorRequest(coordinator_keys=tuple(groups)), broker_id=node)
             assert {each.key: each.node_id for each in answer.coordinators} == expected
     assert len(set(expected.values())) > 1, "one broker asked about groups of another"
 
@@ -180,8 +180,8 @@ def test_d9_a_broker_that_does_not_coordinate_a_group_refuses_its_members(kafka_
         others = [node for node in kafka_cluster.nodes if node != found.node_id]
         request = HeartbeatRequest(group_id="thin", generation_id=1, member_id="m")
         for node in others:
-            assert client.call(request, node=node).error_code == ErrorCode.NOT_COORDINATOR
-        assert client.call(request, node=found.node_id).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+            assert client.call(request, broker_id=node).error_code == ErrorCode.NOT_COORDINATOR
+        assert client.call(request, broker_id=found.node_id).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_d13_without_a_subscription_a_poll_is_empty_and_asks_nobody(cluster: GroupCluster) -> None:
@@ -269,10 +269,10 @@ def test_d20_the_heartbeat_frequency_is_a_whole_number_above_one(frequency: Any)
 
 
 def test_d20_kafkas_interval_becomes_a_frequency() -> None:
-    found = consumer_settings({"session.timeout.ms": "30000", "heartbeat.interval.ms": "10000"})
+    found = parse_consumer_properties({"session.timeout.ms": "30000", "heartbeat.interval.ms": "10000"})
     assert ConsumerConfig(**found).heartbeat_interval == 10.0
     with pytest.raises(OptionError, match=r"heartbeat\.interval\.ms"):
-        consumer_settings({"session.timeout.ms": "30000", "heartbeat.interval.ms": "30000"})
+        parse_consumer_properties({"session.timeout.ms": "30000", "heartbeat.interval.ms": "30000"})
 
 
 def test_d20_heartbeats_leave_once_per_interval_while_a_poll_waits(cluster: GroupCluster) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kafka_msgs.client import AsyncClient, Client, ClientConfig, OAuthBearer
+from kafka_msgs.client import AsyncClient, Client, ClientConfig, OAuthBearerCredentials
 from kafka_msgs.client.oidc import ClientCredentials
 from kafka_msgs.errors import AuthenticationError, ConnectionFailedError, KafkaMsgsError, OptionError
 from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
@@ -214,7 +214,7 @@ def test_a_function_that_blocks_is_called_in_a_helper_thread(ask: Any) -> None:
         return "t"
 
     with FaultyServer(Broker(lambda token: token == "t")) as server:
-        assert ask(ClientConfig(bootstrap_servers=server.address, credentials=OAuthBearer(token))) == "c"
+        assert ask(ClientConfig(bootstrap_servers=server.address, credentials=OAuthBearerCredentials(token))) == "c"
     assert threads == ["kafka-msgs-helper"]
 
 
@@ -224,9 +224,11 @@ def test_a_coroutine_function_is_awaited_on_asyncio_and_refused_elsewhere() -> N
         return "t"
 
     with FaultyServer(Broker(lambda token: token == "t")) as server:
-        assert ask_async(ClientConfig(bootstrap_servers=server.address, credentials=OAuthBearer(token))) == "c"
+        assert (
+            ask_async(ClientConfig(bootstrap_servers=server.address, credentials=OAuthBearerCredentials(token))) == "c"
+        )
         with pytest.raises(OptionError, match="expected a str"):
-            ask_blocking(ClientConfig(bootstrap_servers=server.address, credentials=OAuthBearer(token)))
+            ask_blocking(ClientConfig(bootstrap_servers=server.address, credentials=OAuthBearerCredentials(token)))
 
 
 # Amazon MSK: the token is a signed URL. The how-to page has the recipe.
@@ -274,6 +276,6 @@ def is_signed(token: str) -> bool:
 @both_forms
 def test_the_recipe_for_msk_signs_in(ask: Any) -> None:
     with FaultyServer(Broker(is_signed)) as server:
-        config = ClientConfig(bootstrap_servers=server.address, credentials=OAuthBearer(msk_token))
+        config = ClientConfig(bootstrap_servers=server.address, credentials=OAuthBearerCredentials(msk_token))
         assert ask(config) == "c"
     assert not is_signed(base64.urlsafe_b64encode(sign_url().replace("Connect", "Other").encode()).decode())

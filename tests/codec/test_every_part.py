@@ -8,17 +8,17 @@ from typing import Any, Final
 
 import pytest
 
-from kafka_msgs import evolve, message_classes
+from kafka_msgs import evolve, iter_message_classes
 from kafka_msgs.codec.executors import EXECUTORS, part_functions
 from kafka_msgs.codec.explain import Edit
 from kafka_msgs.codec.options import DEFAULT_OPTIONS
 from kafka_msgs.codec.plan import compile_plan
-from kafka_msgs.codec.selection import select
+from kafka_msgs.codec.selection import select_fields
 from kafka_msgs.schema import FieldInfo, Struct, fields
 from kafka_msgs.testing.random_values import random_message
 from tests.support.paths import chosen
 
-CLASSES: Final = sorted(message_classes(), key=lambda cls: cls.INFO.name)
+CLASSES: Final = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 NEW: Final = {"string": "a patched text", "int32": 7_700_077, "int16": 7_707, "bytes": b"patched" * 30}
 """Values that are the default of no field."""
 
@@ -93,7 +93,7 @@ def test_parts_of_every_message_at_every_version(cls: Any) -> None:
         expected = message
         for path, change in edits.items():
             expected = reached(expected, split(path), change)
-        plan = select(compile_plan(cls, version), found)
+        plan = select_fields(compile_plan(cls, version), found)
         for executor in ("python", "c") if "c" in EXECUTORS else ("python",):
             read, patch = part_functions(plan, DEFAULT_OPTIONS, executor)
             assert read(data, 6)[0] == only(message, tree_of(found)), found

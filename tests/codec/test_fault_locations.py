@@ -12,7 +12,7 @@ from kafka_msgs.codec import CodecOptions, DecodeBudget, python, reference
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS, part_functions
 from kafka_msgs.codec.plan import compile_plan
-from kafka_msgs.codec.selection import select
+from kafka_msgs.codec.selection import select_fields
 from kafka_msgs.errors import BudgetExceededError, DecodeError, EncodeError, InvalidTagError, TruncatedError
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
@@ -149,7 +149,7 @@ def test_a_message_that_changes_meanwhile_is_encoded_from_the_start() -> None:
 
 @pytest.mark.parametrize("name", FAST)
 def test_a_skipped_field_is_not_read_again(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    plan = select(compile_plan(MetadataResponse, 12), ("controller_id",))
+    plan = select_fields(compile_plan(MetadataResponse, 12), ("controller_id",))
     message = random_message(MetadataResponse, 12, Random(5), max_elements=4)
     data = evolve(message, brokers=message.brokers * 50).encode(12)
     read = part_functions(plan, CodecOptions(), name).read

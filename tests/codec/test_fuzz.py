@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs import message_classes
+from kafka_msgs import iter_message_classes
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.schema import Described
+from kafka_msgs.schema import MessageStruct
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import codec
 from tests.support.damage import (
@@ -24,7 +24,7 @@ from tests.support.damage import (
 
 PAIRS = [
     pytest.param(cls, version, id=f"{cls.INFO.name}-v{version}")
-    for cls in sorted(message_classes(), key=lambda cls: cls.INFO.name)
+    for cls in sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
     for version in cls.INFO.versions
 ]
 FAST = [name for name in EXECUTORS if name != "reference"]
@@ -33,7 +33,7 @@ MUTATIONS = 12
 CORRUPTIONS = 6
 
 
-def messages(cls: type[Described], version: int) -> list[Any]:
+def messages(cls: type[MessageStruct], version: int) -> list[Any]:
     rng = Random(f"{cls.__name__} {version}")
     return [random_message(cls, version, rng, max_elements=2) for _ in range(EXAMPLES)]
 

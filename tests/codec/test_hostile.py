@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs import OffsetFetchRequest, message_classes
+from kafka_msgs import OffsetFetchRequest, iter_message_classes
 from kafka_msgs.codec import CodecOptions, DecodeBudget
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.ops import MAX_TAGS, Op
-from kafka_msgs.codec.plan import Plan, Value, compile_plan
+from kafka_msgs.codec.plan import Plan, WireValue, compile_plan
 from kafka_msgs.codec.reference import annotate
 from kafka_msgs.errors import (
     BudgetExceededError,
@@ -32,7 +32,7 @@ from tests.support.codecs import Codecs, message_class, struct_class
 from tests.support.counted_lines import lines_run
 from tests.support.nested_structs import SHAPES, nested
 
-CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
+CLASSES = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 NAMES = [cls.INFO.name for cls in CLASSES]
 MEGABYTE = 1 << 20
 
@@ -57,11 +57,11 @@ def peak_memory(action: Callable[[], Any]) -> int:
 # Lengths
 
 
-def values(plan: Plan) -> dict[str, Value]:
+def values(plan: Plan) -> dict[str, WireValue]:
     """How each value of a plan is written, by what its spans say of it."""
-    found: dict[str, Value] = {}
+    found: dict[str, WireValue] = {}
 
-    def walk(value: Value) -> None:
+    def walk(value: WireValue) -> None:
         found[str(value)] = value
         if value.op is Op.ARRAY:
             walk(value.item)
@@ -69,11 +69,11 @@ def values(plan: Plan) -> dict[str, Value]:
             for step in value.inner.steps + value.inner.tagged:
                 walk(step.value)
 
-    walk(Value(Op.STRUCT, struct=plan.root))
+    walk(WireValue(Op.STRUCT, struct=plan.root))
     return found
 
 
-def hostile_lengths(value: Value) -> list[str]:
+def hostile_lengths(value: WireValue) -> list[str]:
     if value.compact:
         return ["feffffff0f", "ffffffff0f", "ffffffff07", "8080808008", "ffffffff7f", "ffffffffff01"]
     if value.op is Op.STRING:

@@ -18,7 +18,7 @@ from kafka_msgs import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     ProduceRequest,
-    message_classes,
+    iter_message_classes,
 )
 from kafka_msgs.codec.json import from_json
 from kafka_msgs.errors import EncodeError, JsonFormError, UnsupportedFieldError, UnsupportedVersionError
@@ -304,7 +304,7 @@ def test_a_partial_form_has_no_other_keys(form: dict[str, Any], path: str) -> No
 
 PAIRS = [
     pytest.param(cls, version, id=f"{cls.INFO.name}-v{version}")
-    for cls in sorted(message_classes(), key=lambda cls: cls.INFO.name)
+    for cls in sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
     for version in cls.INFO.versions
 ]
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs import MetadataResponse, VersionRange, evolve, message_classes
+from kafka_msgs import MetadataResponse, VersionRange, evolve, iter_message_classes
 from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS, part_functions
 from kafka_msgs.codec.explain import PartFunctions
 from kafka_msgs.codec.options import DEFAULT_OPTIONS
-from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
-from kafka_msgs.codec.selection import select
+from kafka_msgs.codec.plan import StructPlan, WireValue, compile_plan
+from kafka_msgs.codec.selection import select_fields
 from kafka_msgs.errors import KafkaMsgsError, UnsupportedVersionError
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
@@ -29,7 +29,7 @@ from tests.support.references import check_balance, fail_each
 
 pytestmark = pytest.mark.skipif("c" not in BACKENDS, reason="the C core is not built")
 
-CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
+CLASSES = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 VIEWS = CodecOptions(memoryview_records=True)
 
 
@@ -37,7 +37,7 @@ def structs(plan: StructPlan) -> Iterator[StructPlan]:
     """A struct and all that it holds."""
     yield plan
     for step in plan.steps + plan.tagged:
-        value: Value = step.value if step.value.element is None else step.value.element
+        value: WireValue = step.value if step.value.element is None else step.value.element
         if value.struct is not None:
             yield from structs(value.struct)
 
@@ -100,7 +100,7 @@ def patches() -> tuple[PartFunctions, bytes, list[tuple[Any, ...]]]:
         (str,) * 4,
         (keep, str, keep, keep),
     ]
-    functions = part_functions(select(compile_plan(MetadataResponse, 12), PATHS), DEFAULT_OPTIONS, "c")
+    functions = part_functions(select_fields(compile_plan(MetadataResponse, 12), PATHS), DEFAULT_OPTIONS, "c")
     return functions, message.encode(12), outcomes
 
 

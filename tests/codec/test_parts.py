@@ -25,7 +25,7 @@ from kafka_msgs.codec.explain import Edit, PartFunctions
 from kafka_msgs.codec.options import DEFAULT_OPTIONS
 from kafka_msgs.codec.parts import Patch, Peek
 from kafka_msgs.codec.plan import Plan, compile_plan
-from kafka_msgs.codec.selection import select
+from kafka_msgs.codec.selection import select_fields
 from kafka_msgs.errors import (
     BudgetExceededError,
     DecodeError,
@@ -53,7 +53,7 @@ def executor(request: pytest.FixtureRequest) -> str:
 
 
 def part(executor: str, cls: Any, version: int, *paths: str, options: CodecOptions = DEFAULT_OPTIONS) -> PartFunctions:
-    return part_functions(select(compile_plan(cls, version), paths), options, executor)
+    return part_functions(select_fields(compile_plan(cls, version), paths), options, executor)
 
 
 def patched(executor: str, cls: Any, version: int, data: bytes, edits: dict[str, Edit]) -> bytes:

@@ -16,7 +16,7 @@ from kafka_msgs.codec import CodecOptions, DecodeBudget, codec_for
 from kafka_msgs.codec.ops import MAX_TAGS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.columns import arrow_type, decode, decode_column, python
-from kafka_msgs.columns.common import Part
+from kafka_msgs.columns.common import RowSlice
 from kafka_msgs.errors import InternalError, KafkaMsgsError
 from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.primitives import write_uvarint
@@ -169,7 +169,7 @@ def test_a_count_beyond_the_input_is_refused_before_anything_is_made_for_it() ->
 
 def test_an_implementation_that_refuses_what_the_codec_reads_is_called_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     def decoder(*given: Any) -> Any:
-        return lambda array: [Part(part.values, [0]) for part in python.decoder(*given)(array)]
+        return lambda array: [RowSlice(part.values, [0]) for part in python.decoder(*given)(array)]
 
     monkeypatch.setattr(decode, "_IMPLEMENTATION", SimpleNamespace(decoder=decoder))
     with pytest.raises(InternalError, match="row 0 of a column of OffsetCommitValue was refused and has no fault"):

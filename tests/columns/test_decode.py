@@ -13,7 +13,7 @@ from pyarrow import parquet
 from kafka_msgs import MetadataResponse, OffsetCommitKey, OffsetCommitValue, OffsetFetchRequest, decode_versioned
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.columns import arrow_type, decode, decode_column, encode_column
-from kafka_msgs.columns.common import Part
+from kafka_msgs.columns.common import RowSlice
 from kafka_msgs.columns.types import KAFKA_TYPE
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InvalidUtf8Error, OptionError, UnknownColumnError
 from tests.support.columns import CLASSES, NAMES, plain, prefixed_rows, random_rows, sliced
@@ -163,7 +163,7 @@ def test_values_for_which_one_array_is_too_small_are_given_in_chunks(monkeypatch
     data = [row.encode(4) for row in random_rows(OffsetCommitValue, 4, 20_000)]
     whole = decode_column(data, OffsetCommitValue, 4)
     parts = [part for lot in (data[:9000], data[9000:]) for part in [decode_column(lot, OffsetCommitValue, 4).values]]
-    split = [Part(parts[0], []), Part(parts[1], [])]
+    split = [RowSlice(parts[0], []), RowSlice(parts[1], [])]
     monkeypatch.setattr(decode, "MAX_ARRAY", parts[0].nbytes)
     monkeypatch.setattr(decode, "_IMPLEMENTATION", SimpleNamespace(decoder=lambda *_: lambda array: split))
     found = decode_column(pa.chunked_array([data], pa.binary()), OffsetCommitValue, 4)

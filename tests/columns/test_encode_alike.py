@@ -117,7 +117,7 @@ def test_dictionaries_and_columns_of_nulls_are_encoded_in_c(monkeypatch: pytest.
     fast, slow = (found(each, monkeypatch, column, OffsetFetchRequest, 6) for each in (native, python))
     assert fast == slow
     assert fast[0][1] is None  # a name is null
-    assert [part.bad for part in native.encoder(OffsetFetchRequest, 6, column.type, False)(column, None)] == [[1]]
+    assert [part.bad_rows for part in native.encoder(OffsetFetchRequest, 6, column.type, False)(column, None)] == [[1]]
 
 
 def test_nulls_without_a_type_are_encoded_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_nulls_without_a_type_are_encoded_in_c(monkeypatch: pytest.MonkeyPatch) 
     fast, slow = (found(each, monkeypatch, column, MetadataResponse, 8) for each in (native, python))
     assert fast == slow
     assert fast[1] == [None, None]
-    assert [part.bad for part in native.encoder(MetadataResponse, 8, column.type, False)(column, None)] == [[]]
+    assert [part.bad_rows for part in native.encoder(MetadataResponse, 8, column.type, False)(column, None)] == [[]]
 
 
 def test_a_dictionary_of_more_than_an_array_can_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

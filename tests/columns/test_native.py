@@ -61,7 +61,7 @@ def batch(count: int = 40) -> RecordBatch:
 
 def append(columns: Any, made: RecordBatch, cut: int = 0) -> bool:
     """Append a batch with a number of records that is too large by ``cut``; return whether it was added."""
-    stored = bytearray(made.stored)
+    stored = bytearray(made.stored_bytes)
     stored[57:61] = (made.count + cut).to_bytes(4, "big")
     return bool(columns._core.append(stored, 0, len(stored), *EVERYTHING) == len(stored))
 
@@ -238,7 +238,7 @@ def test_threads_share_a_program(cls: Any) -> None:
         with ThreadPoolExecutor(8) as pool:
             for _ in range(20):
                 for found, part in zip(pool.map(lambda array: decoded(cls, array), arrays), expected, strict=True):
-                    assert found.bad == part.bad
+                    assert found.bad_rows == part.bad_rows
                     assert found.values.equals(part.values)
     finally:
         sys.setswitchinterval(interval)
@@ -253,6 +253,6 @@ def test_memory_is_bounded_by_the_rows_however_many_of_them_are_bad() -> None:
     sizes = []
     for rows in ([data + b"!"] * 3000, [b""] * 3000):
         (part,) = decode(pa.array(rows, pa.binary()))
-        assert len(part.bad) == 3000
+        assert len(part.bad_rows) == 3000
         sizes.append(part.values.nbytes)
     assert sizes[0] == sizes[1]

@@ -25,8 +25,8 @@ from kafka_msgs.errors import (
     UnknownColumnError,
 )
 from kafka_msgs.log.scan import read_log
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ReadOptions, RecordBatch, read_batches
-from tests.support.batches import Described, by_hand, described, sealed
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ReadOptions, RecordBatch, read_batches
+from tests.support.batches import BatchSpec, by_hand, described, sealed
 from tests.support.dumped_logs import BATCHES, DUMPED, named
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -136,7 +136,7 @@ def expected(batch: Any) -> Iterator[Row]:
             "sequence": sequence - 2**31 if sequence >= 2**31 else sequence,
             "is_transactional": newest and batch.is_transactional,
             "is_control": newest and batch.is_control,
-            "codec": Compression(batch.codec).name.lower(),
+            "codec": CompressionType(batch.codec).name.lower(),
             "magic": batch.magic,
         }
 
@@ -148,7 +148,7 @@ def text(name: str) -> str | None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(described(0, 1, 2), min_size=1, max_size=4))
-def test_batches_of_any_format_after_each_other(wanted: list[Described]) -> None:
+def test_batches_of_any_format_after_each_other(wanted: list[BatchSpec]) -> None:
     data = b"".join(each.written() for each in wanted)
     assert rows(data) == [row for batch in read_batches(data) for row in expected(batch)]
 
@@ -156,7 +156,7 @@ def test_batches_of_any_format_after_each_other(wanted: list[Described]) -> None
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(described(2), st.data())
 def test_a_changed_byte_gives_the_rows_or_the_fault_that_the_records_give(
-    wanted: Described, data: st.DataObject
+    wanted: BatchSpec, data: st.DataObject
 ) -> None:
     written = bytearray(wanted.written())
     at = data.draw(st.integers(61, len(written) - 1))
@@ -267,7 +267,7 @@ def test_a_table_is_full_at_its_rows_or_its_bytes() -> None:
     assert [table.num_rows for table in tables] == [30, 30, 30, 10]
     headers = batch_of(("a", bytes(1000)), key=b"") * 4
     assert [table.num_rows for table in read_record_table(headers, max_bytes=1500)] == [2, 2]
-    builder = BatchBuilder(codec=Compression.GZIP)
+    builder = BatchBuilder(codec=CompressionType.GZIP)
     for _ in range(100):
         builder.append(None, bytes(10_000))
     assert [table.num_rows for table in read_record_table(builder.build() * 3, max_bytes=1000)] == [100, 100, 100]
@@ -338,10 +338,10 @@ def test_a_cut_batch_at_the_end_of_a_buffer_is_left_to_its_reader() -> None:
 
 
 def test_a_bomb_is_a_fault() -> None:
-    builder = BatchBuilder(codec=Compression.GZIP)
+    builder = BatchBuilder(codec=CompressionType.GZIP)
     builder.append(None, bytes(10_000_000))
     data = segment(10) + builder.build()
-    assert kinds(walk_record_table(data, ReadOptions(max_decompressed=1_000_000))) == [10, DecompressedSizeError]
+    assert kinds(walk_record_table(data, ReadOptions(max_decompressed_bytes=1_000_000))) == [10, DecompressedSizeError]
     small = BatchBuilder()
     small.append(None, b"")
     assert kinds(walk_record_table(segment(10) + small.build(), ReadOptions(max_elements=5))) == [RecordBudgetError, 1]
@@ -357,7 +357,7 @@ def test_what_was_read_keeps_no_batch_alive() -> None:
         kept = []
         for _ in range(2):
             for _ in range(8):
-                rows(data, ReadOptions(views=True))
+                rows(data, ReadOptions(zero_copy=True))
             gc.collect()
             kept.append(tracemalloc.get_traced_memory()[0])
     finally:

@@ -12,21 +12,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.columns import walk_record_table
-from kafka_msgs.columns.records import BATCH_LEVEL, walk_batch_table
+from kafka_msgs.columns.records import BATCH_COLUMNS, walk_batch_table
 from kafka_msgs.layouts import CONTROL, TRANSACTIONAL
 from kafka_msgs.log import runs
-from kafka_msgs.log.runs import EVERYTHING, Limits, walk_runs
+from kafka_msgs.log.runs import EVERYTHING, RunLimits, walk_runs
 from kafka_msgs.log.scan import FileScan, walk_log
 from kafka_msgs.records import (
     DEFAULT_READ_OPTIONS,
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     ReadOptions,
     RecordBatch,
     read_batches,
 )
-from kafka_msgs.records.batch import Run
+from kafka_msgs.records.batch import BatchRun
 from tests.support.batches import described, sealed
 from tests.support.dumped_logs import BATCHES, named
 from tests.support.implementations import implementations, name_of
@@ -57,7 +57,7 @@ def outcome(items: Iterator[Any]) -> list[Any]:
 
 def both(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, **asked: Any) -> tuple[list[Any], list[Any]]:
     """What is read of a file in runs, and batch by batch, as an iterable of batches is."""
-    one_by_one = ReadOptions(check_crc=options.check_crc, max_elements=options.max_elements, views=True)
+    one_by_one = ReadOptions(check_crc=options.check_crc, max_elements=options.max_elements, zero_copy=True)
     return (
         outcome(walk_record_table(path, options, **asked)),
         outcome(walk_record_table(walk_log(path, one_by_one), options, **asked)),
@@ -105,16 +105,16 @@ def test_damaged_records_with_a_right_checksum_give_their_fault(
     assert len(in_runs) >= 6
 
 
-@pytest.mark.parametrize("codec", Compression)
-def test_compressed_batches_stand_between_others(codec: Compression, tmp_path: Path) -> None:
+@pytest.mark.parametrize("codec", CompressionType)
+def test_compressed_batches_stand_between_others(codec: CompressionType, tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes((batch(1, 2) + batch(3, 4, 5, codec=codec, **PRODUCER)) * 3)
     in_runs, one_by_one = both(path)
     assert in_runs == one_by_one
     assert [row["timestamp_ms"] for row in in_runs] == [1, 2, 3, 4, 5] * 3
     assert [row["codec"] for row in in_runs[:3]] == ["none", "none", codec.name.lower()]
-    counted = outcome(walk_batch_table(path, columns=sorted(BATCH_LEVEL)))
-    assert counted == [{name: row[name] for name in sorted(BATCH_LEVEL)} for row in in_runs]
+    counted = outcome(walk_batch_table(path, columns=sorted(BATCH_COLUMNS)))
+    assert counted == [{name: row[name] for name in sorted(BATCH_COLUMNS)} for row in in_runs]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -122,7 +122,7 @@ def test_compressed_batches_stand_between_others(codec: Compression, tmp_path: P
 def test_headers_alone_give_the_rows_that_records_give(pieces: list[bytes], tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(b"".join(pieces))
-    columns = sorted(BATCH_LEVEL)
+    columns = sorted(BATCH_COLUMNS)
     assert outcome(walk_batch_table(path, columns=columns)) == outcome(walk_record_table(path, columns=columns))
 
 
@@ -130,32 +130,33 @@ def test_headers_alone_give_the_rows_that_records_give(pieces: list[bytes], tmp_
     "limits",
     [
         EVERYTHING,
-        Limits(without=CONTROL | TRANSACTIONAL),
-        Limits(first=4, last=9),
-        Limits(stop=700, last=3),
-        Limits(stop=0),
+        RunLimits(without=CONTROL | TRANSACTIONAL),
+        RunLimits(first=4, last=9),
+        RunLimits(stop=700, last=3),
+        RunLimits(stop=0),
     ],
 )
-def test_runs_and_what_is_between_them_are_the_batches_of_the_file(limits: Limits, tmp_path: Path) -> None:
+def test_runs_and_what_is_between_them_are_the_batches_of_the_file(limits: RunLimits, tmp_path: Path) -> None:
     made = [batch(1, 2, base_offset=2 * number, **PRODUCER, transactional=number % 3 == 1) for number in range(9)]
     made.insert(5, b"\xff" * 70)
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(b"".join(made))
     expected = [item.position for item in walk_log(path) if item.position < limits.stop]
     found = list(walk_runs(FileScan(path), limits))
-    alone = [each for item in found if isinstance(item, Run) for each in item.batches()]
+    alone = [each for item in found if isinstance(item, BatchRun) for each in item.batches()]
     assert (
-        sorted(each.position for each in [*alone, *(item for item in found if not isinstance(item, Run))]) == expected
+        sorted(each.position for each in [*alone, *(item for item in found if not isinstance(item, BatchRun))])
+        == expected
     )
     assert not any(each.attributes & limits.without for each in alone)
     assert all(limits.first <= each.base_offset <= each.last_offset <= limits.last for each in alone)
-    assert all(isinstance(item, Run) for item in found) == (limits.stop == 0)
+    assert all(isinstance(item, BatchRun) for item in found) == (limits.stop == 0)
 
 
 def test_a_batch_that_was_read_is_a_run_of_one() -> None:
     _, made = read_batches(batch(1, 2, 3) * 2)
     assert isinstance(made, RecordBatch)
-    run = made.alone
+    run = made.detach
     assert (run.position, run.end - run.start, run.last_offset) == (made.position, made.size, made.last_offset)
     (again,) = run.batches()
     assert again.records() == made.records()

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from kafka_msgs import messages
 from kafka_msgs.codec import codec_for
 from kafka_msgs.codec.ops import FIXED, Op
-from kafka_msgs.codec.plan import StructPlan, Value
+from kafka_msgs.codec.plan import StructPlan, WireValue
 from kafka_msgs.message import Request
 
 __all__ = ["Pool", "complete", "random_body", "request_class", "versions_of"]
@@ -57,7 +57,7 @@ def _completed(plan: StructPlan, values: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _completed_value(value: Value, given: Any) -> Any:
+def _completed_value(value: WireValue, given: Any) -> Any:
     if given is None:
         return None
     if value.op is Op.STRUCT:
@@ -67,7 +67,7 @@ def _completed_value(value: Value, given: Any) -> Any:
     return given
 
 
-def _default(value: Value, default: Any) -> Any:
+def _default(value: WireValue, default: Any) -> Any:
     if default is None or isinstance(default, bool | int | str):
         return default
     if value.op is Op.ARRAY:
@@ -97,7 +97,7 @@ def _drawn(plan: StructPlan, api: str, pools: Mapping[str, Pool], random: Random
     return body
 
 
-def _drawn_value(value: Value, api: str, pools: Mapping[str, Pool], random: Random) -> Any:
+def _drawn_value(value: WireValue, api: str, pools: Mapping[str, Pool], random: Random) -> Any:
     if value.nullable and random.random() < _NULL_CHANCE:
         return None
     if value.op is Op.STRUCT:

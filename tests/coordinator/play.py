@@ -21,13 +21,13 @@ from attrs import evolve
 import kafka_msgs
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import Producer, TopicChange
+from kafka_msgs.groups.api import ProducerIdAndEpoch, TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import Topic
+from kafka_msgs.groups.image import CoordinatorTopicImage
 from kafka_msgs.groups.memory import MemoryLog
-from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome, Work
+from kafka_msgs.groups.outcome import BackgroundTask, CoordinatorOutput, MarkerAppend, RecordAppend, Reply
 from kafka_msgs.groups.profiles import Quirks
 from kafka_msgs.groups.streams.plugin import (
     DescriptionFailure,
@@ -52,7 +52,7 @@ class Player:
     """A coordinator under the oracle's commands: a new one at each ``start``."""
 
     def __init__(self, quirks: Quirks | None = None) -> None:
-        self._quirks = quirks or Quirks.of_release()
+        self._quirks = quirks or Quirks.from_release()
         self._session: _Session | None = None
 
     @property
@@ -135,7 +135,7 @@ class _Session:
         self.topic_ids: dict[str, UUID] = {}
         self.batches = 0
         self.held = False
-        self.work: deque[Work] = deque()
+        self.work: deque[BackgroundTask] = deque()
         self.result: Result = {}
 
     def _new_id(self) -> str:
@@ -170,7 +170,7 @@ class _Session:
                 value = work.run()
             except Exception as raised:
                 error = raised
-            self._take(self.coordinator.finish(work, value, error, now=self.now))
+            self._take(self.coordinator.complete_background_task(work, value, error, now=self.now))
 
     # Commands
 
@@ -205,7 +205,7 @@ class _Session:
         )
         token = (command.get("as", command["api"]), version)
         request = cls.from_json(command["body"], version)
-        self._take(self.coordinator.handle(request, context, now=self.now, token=token))
+        self._take(self.coordinator.handle(request, context, now=self.now, opaque=token))
 
     def _do_advance(self, command: Command) -> None:
         target = self.now + command["ms"]
@@ -236,21 +236,21 @@ class _Session:
         change = TopicChange(before, after, tuple(created), tuple(changed), tuple(command.get("delete", ())))
         self._take(self.coordinator.change_image(change, now=self.now))
 
-    def _topic(self, name: str) -> Topic:
+    def _topic(self, name: str) -> CoordinatorTopicImage:
         racks = tuple(
             tuple(rack for replica in replicas if (rack := self.brokers.get(replica)) is not None)
             for replicas in self.replicas[name]
         )
-        return Topic(name=name, id=self.topic_ids[name], racks=racks)
+        return CoordinatorTopicImage(name=name, id=self.topic_ids[name], racks=racks)
 
     def _do_group_config(self, command: Command) -> None:
         own = {name: str(value) for name, value in command["config"].items()}
         self.coordinator.update_group_config(command["group"], own)
 
     def _do_end_txn(self, command: Command) -> None:
-        producer = Producer(command["producer"], command["epoch"])
+        producer = ProducerIdAndEpoch(command["producer"], command["epoch"])
         partition = command.get("partition", 0)
-        outcome = self.coordinator.end_transaction(partition, producer, command["commit"], now=self.now, token=None)
+        outcome = self.coordinator.end_transaction(partition, producer, command["commit"], now=self.now, opaque=None)
         self._take(outcome)
 
     def _do_fail_append(self, command: Command) -> None:
@@ -277,10 +277,10 @@ class _Session:
 
     # Results
 
-    def _take(self, outcome: Outcome) -> None:
+    def _take(self, outcome: CoordinatorOutput) -> None:
         """Put an outcome into the result."""
         self.work.extend(outcome.background)
-        answers = [_answer(answer) for answer in outcome.answers if answer.token is not None]
+        answers = [_answer(answer) for answer in outcome.answers if answer.opaque is not None]
         records = [record for batch in outcome.batches for record in self._batch(batch)]
         self._add("answers", answers)
         self._add("records", records)
@@ -292,14 +292,14 @@ class _Session:
         if items:
             self.result.setdefault(name, []).extend(items)
 
-    def _batch(self, batch: Batch | Marker) -> list[dict[str, Any]]:
+    def _batch(self, batch: RecordAppend | MarkerAppend) -> list[dict[str, Any]]:
         number, self.batches = self.batches, self.batches + 1
         head: dict[str, Any] = {"batch": number}
         if batch.partition:
             head["partition"] = batch.partition
         if batch.producer_id >= 0:
             head |= {"producer": batch.producer_id, "epoch": batch.producer_epoch}
-        if isinstance(batch, Marker):
+        if isinstance(batch, MarkerAppend):
             return [head | {"marker": "COMMIT" if batch.committed else "ABORT"}]
         return [head | self._bytes(record) | _record(record) for record in batch.records]
 
@@ -318,12 +318,12 @@ def _record(record: TopicRecord) -> dict[str, Any]:
     return shown | {"version": record.version, "value": record.value.to_json(record.version)}
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
-    name, version = answer.token
+def _answer(answer: Reply) -> dict[str, Any]:
+    name, version = answer.opaque
     response: Response = answer.response
     shown = {"to": name, "body": _body(response, version)}
-    if answer.creates:
-        creates = CreateTopicsRequest(topics=answer.creates).to_json(_CREATE_TOPICS_VERSION)
+    if answer.topics_to_create:
+        creates = CreateTopicsRequest(topics=answer.topics_to_create).to_json(_CREATE_TOPICS_VERSION)
         shown["creates"] = creates["topics"]
     return shown
 

@@ -208,7 +208,7 @@ def columns_are_finished_in_the_middle() -> None:
 
 @case
 def a_batch_gets_the_header_of_others() -> None:
-    collector = extension.RecordCollector(0, 9, -(2**63), None)
+    collector = extension.RecordAppender(0, 9, -(2**63), None)
     collector.append(b"key", b"value", timestamp=5)
     refused(collector.sealed, bytes(61))
 

@@ -13,7 +13,7 @@ from kafka_msgs._core import extension
 from kafka_msgs.codec.native import _Lowering
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.records import BatchBuilder, Record
-from kafka_msgs.schema import Described
+from kafka_msgs.schema import MessageStruct
 from kafka_msgs.testing.random_values import random_message
 
 __all__ = ["Call", "calls", "codec_arguments", "plain_class"]
@@ -37,7 +37,7 @@ def plain_class(name: str = "Plain") -> Any:
     return type(name, (), {"__slots__": ("first", "second"), "first_default": None})
 
 
-def codec_arguments(cls: type[Described], version: int) -> tuple[Any, ...]:
+def codec_arguments(cls: type[MessageStruct], version: int) -> tuple[Any, ...]:
     """Return what the codec of a message is made of."""
     structs = _Lowering().program(compile_plan(cls, version))
     return (structs, 1000, 100_000, False, False, None, *(lambda *given: ValueError(given),) * 3)
@@ -111,11 +111,11 @@ def _record_calls(rng: Random) -> Iterator[Call]:
     yield Call("bind_records", extension.bind_records, (Record, Record, len))
     yield Call("RecordStorage", lambda value: setattr(extension.RecordStorage(), "offset", value), (5,))
     yield Call("count_batches", extension.count_batches, (batch, 0, end, len, 0, 0, 99))
-    yield Call("RecordCollector", extension.RecordCollector, (0, 99, 0, 1000), further=_fill)
-    yield Call("append", extension.RecordCollector(0, 99, 0, None).append, (b"k", b"v"), {"headers": (("h", b"x"),)})
+    yield Call("RecordCollector", extension.RecordAppender, (0, 99, 0, 1000), further=_fill)
+    yield Call("append", extension.RecordAppender(0, 99, 0, None).append, (b"k", b"v"), {"headers": (("h", b"x"),)})
     column = ((0).to_bytes(8, "little") + (2).to_bytes(8, "little"), b"ab", b"\1", 0)
     rows = (0, 1, 5, *column, *column, bytes(8), 0)
-    yield Call("append_rows", extension.RecordCollector(0, 99, 0, None).append_rows, rows)
+    yield Call("append_rows", extension.RecordAppender(0, 99, 0, None).append_rows, rows)
 
 
 def _fill(collector: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.lookup import message_classes
+from kafka_msgs.lookup import iter_message_classes
 from tests.support.pages import ROOT
 
 pytest.importorskip("mkdocstrings")
@@ -37,7 +37,7 @@ def test_every_name_that_a_module_exports_is_on_its_page(hook: ModuleType) -> No
 
 def test_every_message_has_a_page(hook: ModuleType) -> None:
     names = set(hook._public_names())
-    assert {f"{found.__module__}.{found.__name__}" for found in message_classes()} <= names
+    assert {f"{found.__module__}.{found.__name__}" for found in iter_message_classes()} <= names
 
 
 def test_a_name_that_the_site_lacks_is_a_warning(

@@ -16,7 +16,7 @@ from fsspec.registry import register_implementation
 
 from kafka_msgs.errors import ForkedProcessError
 from kafka_msgs.filesystems.opening import filesystem_of
-from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.filesystems.settings import FilesystemOptions
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -68,7 +68,7 @@ def kind_of_error(function: Callable[[], Any]) -> str:
 
 def test_hdfs_is_refused_in_a_process_that_was_forked_after_its_first_use(nobody: str) -> None:
     made = filesystem_of(f"hdfs://{nobody}").filesystem
-    other = Settings.of({"dfs.client.use.datanode.hostname": "true"})
+    other = FilesystemOptions.from_mapping({"dfs.client.use.datanode.hostname": "true"})
     assert in_fork(lambda: kind_of_error(lambda: made.get_file_info("/logs"))) == ForkedProcessError.__name__
     assert in_fork(lambda: kind_of_error(lambda: filesystem_of(f"hdfs://{nobody}", other))) == "ForkedProcessError"
     with pytest.raises(ForkedProcessError, match="spawn"):

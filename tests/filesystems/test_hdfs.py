@@ -13,11 +13,11 @@ from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.copying import check_empty, copy_directory
 from kafka_msgs.filesystems.files import local_copy, log_files
 from kafka_msgs.filesystems.opening import filesystem_of
-from kafka_msgs.filesystems.settings import Settings
-from kafka_msgs.pipeline.group_offsets import offsets_run
-from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.filesystems.settings import FilesystemOptions
+from kafka_msgs.pipeline.group_offsets import group_offsets_run
+from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.output import Place
+from kafka_msgs.pipeline.output import OutputDirectory
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.hdfs_cluster import HdfsCluster, hdfs_cluster
 from tests.support.maven import OracleUnavailableError
@@ -80,12 +80,12 @@ def test_a_directory_is_copied_and_a_segment_that_vanishes_is_a_row(cluster: Hdf
 
 def test_a_job_that_goes_on_replaces_its_tables(cluster: HdfsCluster) -> None:
     out = f"{cluster.hdfs}/tables"
-    place = Place.of(out)
+    place = OutputDirectory.of(out)
     for _ in range(2):
-        found = run_job(offsets_run(LocalInputs([str(GROUP_LOGS)])), out, in_this_process())
+        found = run_job(group_offsets_run(LocalInputs([str(GROUP_LOGS)])), out, local_engine())
         rows = [
-            pq.read_table(place.at("offsets", name), filesystem=place.filesystem)
-            for name in place.inside("offsets").names()
+            pq.read_table(place.path_of("offsets", name), filesystem=place.filesystem)
+            for name in place.subdirectory("offsets").names()
         ]
         assert sum(each.num_rows for each in rows) == sum(each.rows["offsets"] for each in found.summaries) > 0
         assert not {"_new", "_old"} & set(place.names())
@@ -113,8 +113,10 @@ def test_the_name_node_of_an_alias_is_what_settings_say(cluster: HdfsCluster) ->
 
 
 def test_arguments_of_other_filesystems_are_settings(cluster: HdfsCluster) -> None:
-    wrong = Settings.of({"storage.kerberos": "true", "storage.user": "reader"})
+    wrong = FilesystemOptions.from_mapping({"storage.kerberos": "true", "storage.user": "reader"})
     with pytest.raises(OptionError, match="do not specify the user"):
-        log_files("kafka-log", [f"{cluster.webhdfs}/logs"], settings=wrong)
-    found = log_files("kafka-log", [f"{cluster.webhdfs}/logs"], settings=Settings.of({"storage.user": "reader"}))
+        log_files("kafka-log", [f"{cluster.webhdfs}/logs"], fs_options=wrong)
+    found = log_files(
+        "kafka-log", [f"{cluster.webhdfs}/logs"], fs_options=FilesystemOptions.from_mapping({"storage.user": "reader"})
+    )
     assert [file.partition for file in found] == [0, 0, 0, 0]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from kafka_msgs.filesystems.listing import listed
+from kafka_msgs.filesystems.listing import list_directory
 
 
 class Objects:
@@ -25,7 +25,7 @@ class Objects:
 
 
 def names(objects: Objects, path: str) -> dict[str, str]:
-    return {info.path: info.type.name for info in listed(objects, path)}
+    return {info.path: info.type.name for info in list_directory(objects, path)}
 
 
 def test_directories_are_listed_whether_they_were_made_or_not() -> None:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.copying import check_empty, copy_directory
 from kafka_msgs.filesystems.files import local_copy, log_files
-from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.filesystems.settings import FilesystemOptions
 from kafka_msgs.spark.sources.capture import CaptureReader, KafkaCaptureSource
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recordings import LOGS
@@ -67,10 +67,10 @@ def test_options_have_precedence_over_the_session_and_that_over_the_environment(
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-    monkeypatch.setattr(KafkaLogSource, "settings", Settings.of(server.settings))
+    monkeypatch.setattr(KafkaLogSource, "fs_options", FilesystemOptions.from_mapping(server.settings))
     assert read(KafkaLogSource, "s3a://logs/of broker 1/prices-0")
     stale = {"fs.s3a.bucket.logs.secret.key": "of-yesterday", "fs.s3a.bucket.logs.session.token": "of-yesterday"}
-    monkeypatch.setattr(KafkaLogSource, "settings", Settings.of(server.settings | stale))
+    monkeypatch.setattr(KafkaLogSource, "fs_options", FilesystemOptions.from_mapping(server.settings | stale))
     assert read(KafkaLogSource, "s3a://logs/of broker 1/prices-0", **KEYS)
     assert not server.refused
 
@@ -101,7 +101,9 @@ def test_errors_do_not_show_secrets(server: S3Server, path: str, options: dict[s
 
 
 def test_what_a_task_fetches_is_its_part(server: S3Server) -> None:
-    (file, *_) = log_files("kafka-log", ["s3a://logs/of broker 1/codecs-0"], settings=Settings.of(server.settings))
+    (file, *_) = log_files(
+        "kafka-log", ["s3a://logs/of broker 1/codecs-0"], fs_options=FilesystemOptions.from_mapping(server.settings)
+    )
     server.sent.clear()
     with local_copy(file, 100, 150) as (path, shift):
         assert (path.stat().st_size, shift) == (50, 100)
@@ -138,13 +140,13 @@ def test_a_capture_that_vanishes_after_planning_is_a_row(server: S3Server, tmp_p
 
 
 def test_a_directory_is_copied_to_where_nothing_is(server: S3Server, tmp_path: Path) -> None:
-    settings = Settings.of(server.settings)
+    settings = FilesystemOptions.from_mapping(server.settings)
     shutil.copytree(LOGS / "prices-0", tmp_path / "prices-0")
     check_empty("s3a://logs/copy", settings)
     copy_directory(tmp_path, "s3a://logs/copy", settings)
-    copied = log_files("kafka-log", ["s3a://logs/copy"], settings=settings)
+    copied = log_files("kafka-log", ["s3a://logs/copy"], fs_options=settings)
     assert [file.size for file in copied] == [file.size for file in log_files("kafka-log", [str(tmp_path)])]
     with pytest.raises(JobPathError, match="nothing is overwritten"):
         check_empty("s3a://logs/copy", settings)
     with pytest.raises(JobPathError, match="ACCESS_DENIED"):
-        check_empty("s3a://logs/other", Settings.of(server.settings | {"fs.s3a.secret.key": "x"}))
+        check_empty("s3a://logs/other", FilesystemOptions.from_mapping(server.settings | {"fs.s3a.secret.key": "x"}))

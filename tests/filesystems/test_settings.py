@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs.filesystems.arguments import azure_arguments, gcs_arguments, is_known, parameters_of, s3_arguments
-from kafka_msgs.filesystems.settings import Settings, shown_uri
+from kafka_msgs.filesystems.settings import FilesystemOptions, mask_uri
 
 ACCOUNT = "lake.dfs.core.windows.net"
 KEY_OF_ACCOUNT = f"fs.azure.account.key.{ACCOUNT}"
@@ -46,7 +46,7 @@ TENANT = "https://login.microsoftonline.com/0a1b/oauth2/token"
     ],
 )
 def test_settings_of_s3a(given: dict[str, str], arguments: dict[str, Any]) -> None:
-    found = s3_arguments(Settings.of(given), "logs")
+    found = s3_arguments(FilesystemOptions.from_mapping(given), "logs")
     assert {name: found.get(name) for name in arguments} == arguments
     assert found.keys() <= {*arguments, "endpoint_override", "scheme"}
 
@@ -69,7 +69,7 @@ def test_settings_of_s3a(given: dict[str, str], arguments: dict[str, Any]) -> No
     ],
 )
 def test_settings_of_abfs(given: dict[str, str], arguments: dict[str, Any]) -> None:
-    assert azure_arguments(Settings.of(given), ACCOUNT) == arguments
+    assert azure_arguments(FilesystemOptions.from_mapping(given), ACCOUNT) == arguments
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_settings_of_abfs(given: dict[str, str], arguments: dict[str, Any]) -> N
     ],
 )
 def test_settings_of_gs(given: dict[str, str], arguments: dict[str, Any]) -> None:
-    assert gcs_arguments(Settings.of(given)) == arguments
+    assert gcs_arguments(FilesystemOptions.from_mapping(given)) == arguments
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_settings_of_gs(given: dict[str, str], arguments: dict[str, Any]) -> Non
 )
 def test_a_value_that_means_nothing_is_named_by_its_setting(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=name):
-        s3_arguments(Settings.of({name: value}), "logs")
+        s3_arguments(FilesystemOptions.from_mapping({name: value}), "logs")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_value_that_means_nothing_is_named_by_its_setting(name: str, value: st
 def test_an_option_has_precedence_and_credentials_are_not_mixed(
     ours: dict[str, str], theirs: dict[str, str], both: dict[str, str]
 ) -> None:
-    assert dict(Settings.of(ours).over(Settings.of(theirs)).items) == both
+    assert dict(FilesystemOptions.from_mapping(ours).over(FilesystemOptions.from_mapping(theirs)).items) == both
 
 
 @pytest.mark.parametrize(
@@ -153,17 +153,15 @@ def test_parameters_of_a_uri_are_texts_and_flags() -> None:
 
 def test_settings_are_taken_from_the_configuration_of_spark() -> None:
     conf = {"spark.hadoop.fs.s3a.endpoint": "a", "fs.s3a.endpoint": "b", "spark.hadoop.io.file.buffer.size": "1"}
-    assert dict(Settings.of_spark(conf).items) == {"fs.s3a.endpoint": "a"}
+    assert dict(FilesystemOptions.from_spark_conf(conf).items) == {"fs.s3a.endpoint": "a"}
 
 
 def test_secrets_are_not_shown() -> None:
-    given = Settings.of(
+    given = FilesystemOptions.from_mapping(
         {"fs.s3a.secret.key": "hush+hush", f"fs.azure.account.key.{ACCOUNT}": "quiet", "storage.user": "me"}
     )
     assert "hush" not in repr(given)
-    assert given.hidden_in("hush+hush and quiet, said me") == "*** and ***, said me"
-    assert (
-        shown_uri("s3://AKID:hush@logs/x?session_token=hush&region=r") == "s3://***@logs/x?session_token=***&region=r"
-    )
-    assert shown_uri("abfs://logs@lake.dfs.core.windows.net/x") == "abfs://logs@lake.dfs.core.windows.net/x"
-    assert shown_uri("/var/a?token=b") == "/var/a?token=b"
+    assert given.mask_secrets("hush+hush and quiet, said me") == "*** and ***, said me"
+    assert mask_uri("s3://AKID:hush@logs/x?session_token=hush&region=r") == "s3://***@logs/x?session_token=***&region=r"
+    assert mask_uri("abfs://logs@lake.dfs.core.windows.net/x") == "abfs://logs@lake.dfs.core.windows.net/x"
+    assert mask_uri("/var/a?token=b") == "/var/a?token=b"

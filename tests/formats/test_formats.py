@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_msgs.errors import MissingExtraError, OptionError
-from kafka_msgs.formats import FORMAT_NAMES, TableFormat, format_named, with_day
+from kafka_msgs.formats import FORMAT_NAMES, TableFormat, add_day_column, get_format
 from kafka_msgs.formats.warehouse import catalog_of
 
 KEYS: Final = ("group", "partition")
@@ -82,7 +82,7 @@ def read(form: TableFormat, place: Path) -> list[Row]:
 
 @pytest.fixture(params=FORMAT_NAMES)
 def form(request: pytest.FixtureRequest) -> TableFormat:
-    return format_named(request.param)
+    return get_format(request.param)
 
 
 @pytest.mark.parametrize("by", [(), ("day",), ("empty", "group")], ids=str)
@@ -174,7 +174,7 @@ def test_other_programs_read_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reader: Callable[[Path], pa.Table]
 ) -> None:
     monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
-    form, place = format_named(name), tmp_path / "offsets"
+    form, place = get_format(name), tmp_path / "offsets"
     rows, changed = some_rows(range(9), 1), some_rows(range(5, 7), 2)
     flat = table_of(rows).drop_columns(["members"])
     form.write(flat, str(place), ("day",))
@@ -186,13 +186,13 @@ def test_other_programs_read_the_same(
 
 def test_days_are_those_of_utc() -> None:
     times = [datetime(2026, 1, 1, 23, 59, tzinfo=UTC), datetime(1969, 12, 31, 1, tzinfo=UTC), None]
-    found = with_day(pa.table({"time": pa.array(times, pa.timestamp("us", "UTC"))}), "time").read_all()
+    found = add_day_column(pa.table({"time": pa.array(times, pa.timestamp("us", "UTC"))}), "time").read_all()
     assert found["day"].to_pylist() == [date(2026, 1, 1), date(1969, 12, 31), None]
 
 
 def test_formats_are_known_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OptionError, match="one of parquet, delta, iceberg was expected"):
-        format_named("orc")
+        get_format("orc")
     monkeypatch.setitem(__import__("sys").modules, "kafka_msgs.formats.delta", None)
     with pytest.raises(MissingExtraError, match=r"kafka-msgs\[delta\]"):
-        format_named("delta")
+        get_format("delta")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kafka_msgs.formats import FORMAT_NAMES, format_named
+from kafka_msgs.formats import FORMAT_NAMES, get_format
 
 APPLICATION = Path(__file__).parent / "writer_app.py"
 KILLS = 2
@@ -33,7 +33,7 @@ def killed_writer(name: str, place: Path, delay: float) -> int:
 
 @pytest.mark.parametrize("name", FORMAT_NAMES)
 def test_a_killed_writer_leaves_the_last_version(name: str, tmp_path: Path) -> None:
-    form, place, dice = format_named(name), tmp_path / "table", random.Random(name)
+    form, place, dice = get_format(name), tmp_path / "table", random.Random(name)
     for _ in range(KILLS):
         named = killed_writer(name, place, dice.uniform(0, 0.1))
         rows = form.read(str(place)).read_all()

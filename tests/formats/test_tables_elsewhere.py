@@ -12,8 +12,8 @@ import pytest
 from pyiceberg.utils.config import Config
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.settings import Settings
-from kafka_msgs.formats import TableFormat, format_named
+from kafka_msgs.filesystems.settings import FilesystemOptions
+from kafka_msgs.formats import TableFormat, get_format
 from kafka_msgs.formats.object_store import properties, storage_options
 from tests.support.s3_server import KEYS, S3Server, s3_process
 
@@ -36,7 +36,7 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["delta", "iceberg"])
 def form(request: pytest.FixtureRequest, server: S3Server, catalog: None) -> TableFormat:
-    return format_named(request.param, Settings.of(server.settings))
+    return get_format(request.param, FilesystemOptions.from_mapping(server.settings))
 
 
 def rows(**values: int) -> pa.Table:
@@ -62,7 +62,7 @@ def test_a_table_is_made_changed_and_read(form: TableFormat, server: S3Server) -
 
 
 def test_without_the_right_key_nothing_is_written(form: TableFormat, server: S3Server) -> None:
-    wrong = type(form)(Settings.of(server.settings | {"fs.s3a.secret.key": "another"}))
+    wrong = type(form)(FilesystemOptions.from_mapping(server.settings | {"fs.s3a.secret.key": "another"}))
     with pytest.raises(Exception, match=r"403|ACCESS_DENIED"):
         wrong.write(rows(a=1), f"s3a://tables/{form.name}/another")
     assert server.store().get_file_info(f"tables/{form.name}/another").type.name == "NotFound"
@@ -73,7 +73,7 @@ def test_iceberg_needs_a_catalog_for_tables_elsewhere(server: S3Server, monkeypa
     monkeypatch.setattr(Config, "_from_configuration_files", staticmethod(lambda: None))
     monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
     with pytest.raises(OptionError, match="tables elsewhere need a catalog"):
-        format_named("iceberg", Settings.of(server.settings)).exists("s3a://tables/offsets")
+        get_format("iceberg", FilesystemOptions.from_mapping(server.settings)).exists("s3a://tables/offsets")
 
 
 @pytest.mark.parametrize(
@@ -105,5 +105,5 @@ def test_iceberg_needs_a_catalog_for_tables_elsewhere(server: S3Server, monkeypa
 def test_settings_are_those_of_other_libraries(
     place: str, settings: dict[str, str], of_delta: dict[str, str], of_iceberg: dict[str, str]
 ) -> None:
-    assert storage_options(place, Settings.of(settings)) == of_delta
-    assert properties(place, Settings.of(settings)) == of_iceberg
+    assert storage_options(place, FilesystemOptions.from_mapping(settings)) == of_delta
+    assert properties(place, FilesystemOptions.from_mapping(settings)) == of_iceberg

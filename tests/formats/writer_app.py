@@ -9,14 +9,14 @@ import sys
 
 import pyarrow as pa
 
-from kafka_msgs.formats import format_named
+from kafka_msgs.formats import get_format
 
 VERSIONS = 200
 
 
 def main(name: str, place: str, rows_of_table: str) -> None:
     """Merge all rows anew, and remove one of two, again and again."""
-    form = format_named(name)
+    form = get_format(name)
     keys = list(range(int(rows_of_table)))
     form.write(pa.table({"key": keys, "day": [key % 3 for key in keys], "version": [0] * len(keys)}), place, ["day"])
     print(0, flush=True)

@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from kafka_msgs import CodecOptions, Message, compile_schema
-from kafka_msgs._backend import BACKENDS, backend, implementation
+from kafka_msgs._backend import BACKENDS, backend, backend_module
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.records import BatchBuilder, RecordBatch, read_batches
 from tests.free_threading.threads import ROUNDS, THREADS, together
@@ -150,13 +150,13 @@ def test_a_builder_takes_the_records_of_all_threads() -> None:
 @pytest.mark.skipif(backend() != "c", reason="another backend was chosen")
 def test_columns_of_records_are_filled_by_one_thread_at_a_time() -> None:
     pytest.importorskip("pyarrow")
-    columns = implementation("kafka_msgs.columns").RecordColumns(("offset", "value", "headers"))
+    columns = backend_module("kafka_msgs.columns").RecordColumns(("offset", "value", "headers"))
     builder = BatchBuilder()
     for number in range(20):
         builder.append(b"key", b"value", headers=[("name", b"x")] * (number % 3))
     (batch,) = read_batches(builder.build())
     assert isinstance(batch, RecordBatch)
-    run = batch.alone
+    run = batch.detach
     finished = count()
 
     def work(number: int) -> tuple[int, int]:

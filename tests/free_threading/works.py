@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Final
 
 from kafka_msgs import CodecOptions, FetchResponse, MetadataResponse, OffsetFetchRequest, evolve
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.codec import codec_for
 from kafka_msgs.codec.parts import Patch, Peek
 from kafka_msgs.errors import DecodeError, EncodeError
@@ -21,8 +21,8 @@ __all__ = ["Work", "works"]
 
 Work = Callable[[], Any]
 
-_LOG: Final = implementation("kafka_msgs.log")
-_RECORDS: Final = implementation("kafka_msgs.records")
+_LOG: Final = backend_module("kafka_msgs.log")
+_RECORDS: Final = backend_module("kafka_msgs.records")
 
 _CASES: Final = ((MetadataResponse, 12), (FetchResponse, 12), (OffsetFetchRequest, 8))
 
@@ -97,7 +97,7 @@ def _record_works() -> Iterator[tuple[str, Work]]:
     yield "build", build
     yield "read", lambda: [list(each.records()) for each in read_batches(data)]
     yield "records", lambda: [(each.offset, each.key, each.headers) for each in batch.records()]
-    yield "views", lambda: [list(each) for each in read_batches(data, ReadOptions(views=True))]
+    yield "views", lambda: [list(each) for each in read_batches(data, ReadOptions(zero_copy=True))]
     yield "lazy", lambda: batch.lazy_records()[1:150:40]
     yield "placed", lambda: batch.consumer_records("topic", 3)
     yield "lists", lambda: (batch.offsets(), batch.timestamps(), batch.keys(), batch.values())

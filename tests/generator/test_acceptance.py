@@ -11,7 +11,7 @@ import pytest
 
 from kafka_msgs.versions import NONE, VersionRange
 from kafka_msgs_generator.ir import Field, NewStruct
-from kafka_msgs_generator.pipeline import Reading, compile_file, compile_set
+from kafka_msgs_generator.pipeline import CompileOptions, compile_file, compile_paths
 from tests.support.definitions import compiled, data, head
 
 DEFINITIONS = Path("message_defs")
@@ -179,7 +179,7 @@ def test_a_field_may_leave_the_flexible_encoding() -> None:
 
 def test_every_definition_of_the_release_compiles() -> None:
     origins = sorted((DEFINITIONS / "kafka").iterdir())
-    found = compile_set(origins, Reading(), partial=False)
+    found = compile_paths(origins, CompileOptions(), partial=False)
     files = [json.loads(path.read_text(encoding="utf-8")) for origin in origins for path in origin.glob("*.json")]
     assert {item.message.name: item.message.retired for item in found} == {
         each["name"]: each["validVersions"] == "none" for each in files
@@ -188,6 +188,6 @@ def test_every_definition_of_the_release_compiles() -> None:
 
 @pytest.mark.parametrize("path", PAGE, ids=lambda path: path.stem)
 def test_every_definition_of_the_streams_proposal_compiles(path: Path) -> None:
-    message = compile_file(path, Reading(), "kip_1071").message
+    message = compile_file(path, CompileOptions(), "kip_1071").message
     assert message.name == path.stem
     assert message.fields

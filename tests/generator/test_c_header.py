@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs.codec.ops import MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, LengthFlag
-from kafka_msgs.layouts import ATTRIBUTES, HEADER, RECORD_COLUMNS, ColumnKind, RecordPart, header_struct
+from kafka_msgs.layouts import ATTRIBUTES, HEADER, RECORD_COLUMNS, ColumnKind, RecordField, header_struct
 from kafka_msgs.primitive_types import Kind, Op
 from kafka_msgs_generator.c_header import layouts_header, ops_header
 from kafka_msgs_generator.output import ForeignFileError, apply, plan
@@ -82,7 +82,7 @@ def test_the_header_of_a_batch_is_laid_out_as_in_kafka() -> None:
 def test_flags_and_kinds_are_those_of_python() -> None:
     constants = layout_constants()
     expected = {name.upper(): value for name, value in ATTRIBUTES.items()}
-    for prefix, members in (("", LengthFlag), ("PART_", RecordPart), ("COLUMN_", ColumnKind)):
+    for prefix, members in (("", LengthFlag), ("PART_", RecordField), ("COLUMN_", ColumnKind)):
         expected |= {f"{prefix}{member.name}": int(member) for member in members}
     assert {name: constants[name] for name in expected} == expected
     names = [name.lower().removeprefix("record_column_") for name in constants if name.startswith("RECORD_COLUMN_")]

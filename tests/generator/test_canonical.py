@@ -13,7 +13,7 @@ import pytest
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.canonical import canonical_text, read_definition, supported_errors
 from kafka_msgs_generator.load import parse_definition
-from kafka_msgs_generator.site import Site
+from kafka_msgs_generator.site import SourceObject
 from kafka_msgs_generator.spec import MessageSpec, read_message
 
 DEFINITIONS = sorted(Path("message_defs").glob("*/*/*.json"))
@@ -79,7 +79,7 @@ CANONICAL = """{
 def spec_facts(text: str) -> dict[str, Any]:
     """What the compiler reads out of a definition, without where it stood and the prose."""
     spec: MessageSpec = read_message(parse_definition(text))
-    return attrs.asdict(spec, filter=lambda field, value: field.name != "about" and not isinstance(value, Site))
+    return attrs.asdict(spec, filter=lambda field, value: field.name != "about" and not isinstance(value, SourceObject))
 
 
 def test_a_definition_of_every_key_is_laid_out_like_this() -> None:

@@ -28,7 +28,7 @@ from kafka_msgs_generator.emit import message_module
 from kafka_msgs_generator.ir import Field, NewStruct, Struct
 from kafka_msgs_generator.ir import Message as MessageDefinition
 from kafka_msgs_generator.naming import attribute_name
-from kafka_msgs_generator.pipeline import Compiled, Reading, compile_file, compile_set
+from kafka_msgs_generator.pipeline import Compiled, CompileOptions, compile_file, compile_paths
 from tests.support.definitions import compiled, data
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.json"))
@@ -48,7 +48,7 @@ class Sentences:
 
 def golden(path: Path) -> Compiled:
     """Compile a golden definition."""
-    return compile_file(path, Reading(), "golden")
+    return compile_file(path, CompileOptions(), "golden")
 
 
 def golden_module(name: str, draft: str | None = None) -> ModuleType:
@@ -127,7 +127,7 @@ def test_a_draft_says_so() -> None:
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_documentation_stands_below_what_it_documents(path: Path) -> None:
-    item = compile_file(path, Reading(documentation=Sentences()), "golden")
+    item = compile_file(path, CompileOptions(documentation=Sentences()), "golden")
     text = message_module(item.message, item.source)
     assert max(len(line) for line in text.splitlines()) <= layout.WIDTH
     tree = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)}
@@ -145,7 +145,7 @@ def test_documentation_stands_below_what_it_documents(path: Path) -> None:
 
 def test_generated_code_is_as_the_formatter_would_have_it(tmp_path: Path) -> None:
     for path in GOLDEN:
-        for suffix, reading in (("plain", Reading()), ("documented", Reading(documentation=Sentences()))):
+        for suffix, reading in (("plain", CompileOptions()), ("documented", CompileOptions(documentation=Sentences()))):
             text = message_module(compile_file(path, reading, "golden").message, "golden", draft="Title")
             (tmp_path / f"{path.stem.lower()}_{suffix}.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", str(layout.WIDTH), "--diff", "."]
@@ -163,7 +163,7 @@ def test_a_strange_file_name_stays_a_comment() -> None:
 def test_the_same_definitions_give_the_same_text() -> None:
     origins = [Path("message_defs/kafka/group-coordinator")]
     texts = [
-        [message_module(item.message, item.source) for item in compile_set(origins, Reading(), partial=False)]
+        [message_module(item.message, item.source) for item in compile_paths(origins, CompileOptions(), partial=False)]
         for _ in range(2)
     ]
     assert texts[0] == texts[1]
@@ -202,7 +202,9 @@ def test_every_generated_message_is_found_in_its_module() -> None:
     from kafka_msgs.messages import API_KEYS, MODULES, ORIGINS
 
     origins = sorted(Path("message_defs/kafka").iterdir())
-    living = {i.message.name: i for i in compile_set(origins, Reading(), partial=False) if not i.message.retired}
+    living = {
+        i.message.name: i for i in compile_paths(origins, CompileOptions(), partial=False) if not i.message.retired
+    }
     assert set(MODULES) == set(living) == set(ORIGINS)
     assert API_KEYS["clients", "request", 9] == "OffsetFetchRequest"
     assert API_KEYS["group-coordinator", "coordinator-value", 1] == "OffsetCommitValue"

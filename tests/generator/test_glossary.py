@@ -12,7 +12,14 @@ import pytest
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import VersionRange
-from kafka_msgs_generator.glossary import Gap, Glossary, dangling_entries, gaps, load_glossary, number_of_fields
+from kafka_msgs_generator.glossary import (
+    Glossary,
+    MissingEntry,
+    dangling_entries,
+    gaps,
+    load_glossary,
+    number_of_fields,
+)
 
 DEFINITIONS = Path("message_defs")
 DOCUMENTED_FIELDS = 0.95
@@ -145,11 +152,11 @@ def test_a_message_is_documented_or_not(planets: Glossary) -> None:
 
 def test_gaps_are_reported_with_the_facts_of_the_definition(planets: Glossary) -> None:
     assert gaps(planets, DEFINITION) == [
-        Gap("PlanetsResponse", "planets.moons", "[]Moon, 1+, null 2+, default null"),
-        Gap("PlanetsResponse", "planets.orbit", "Orbit, 0+"),
-        Gap("PlanetsResponse", "structs.Moon.mass", "int32, 0+, default -1"),
+        MissingEntry("PlanetsResponse", "planets.moons", "[]Moon, 1+, null 2+, default null"),
+        MissingEntry("PlanetsResponse", "planets.orbit", "Orbit, 0+"),
+        MissingEntry("PlanetsResponse", "structs.Moon.mass", "int32, 0+, default -1"),
     ]
-    assert gaps(planets, {"name": "StarsResponse", "fields": []}) == [Gap("StarsResponse", "message")]
+    assert gaps(planets, {"name": "StarsResponse", "fields": []}) == [MissingEntry("StarsResponse", "message")]
     assert number_of_fields(DEFINITION) == 9
 
 

@@ -13,7 +13,7 @@ from kafka_msgs.message_history import VersionSpan, message_history
 from kafka_msgs.schema_compiler import compile_schema
 from kafka_msgs.versions import VersionRange
 from kafka_msgs_generator import cli
-from kafka_msgs_generator.compare import Import, compare_imports, read_import
+from kafka_msgs_generator.compare import ImportedDefinitions, compare_imports, read_import
 from kafka_msgs_generator.history import (
     History,
     first_releases,
@@ -37,12 +37,12 @@ PARTS = (
 )
 
 
-def release(*definitions: str) -> Import:
+def release(*definitions: str) -> ImportedDefinitions:
     found = [compiled(text) for text in definitions]
-    return Import("", {message.name: message for message in found}, {})
+    return ImportedDefinitions("", {message.name: message for message in found}, {})
 
 
-def recorded(**releases: Import) -> History:
+def recorded(**releases: ImportedDefinitions) -> History:
     history = History()
     for name, imported in releases.items():
         record(history, name.removeprefix("r").replace("_", "."), imported)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import SchemaError
-from kafka_msgs_generator.load import Member, Node, Number, parse_definition, parse_definitions
+from kafka_msgs_generator.load import Node, Number, ObjectEntry, parse_definition, parse_definitions
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -60,7 +60,7 @@ def test_keys_and_values_know_their_places() -> None:
     tree = parse_definition('{\n  "name": /* é */ "S",\n\t"fields": [\n    7 ]\n}')
     assert isinstance(tree.value, dict)
     name, fields = tree.value["name"], tree.value["fields"]
-    assert isinstance(name, Member)
+    assert isinstance(name, ObjectEntry)
     assert [(node.line, node.column) for node in (tree, name.key, name.value, fields.key, fields.value)] == [
         (1, 1),
         (2, 3),

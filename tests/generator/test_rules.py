@@ -8,7 +8,7 @@ import pytest
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator import defaults
-from kafka_msgs_generator.pipeline import InvalidDefinitionsError, Reading, compile_set
+from kafka_msgs_generator.pipeline import CompileOptions, InvalidDefinitionsError, compile_paths
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 from tests.generator.broken_definitions import BROKEN, F, f
 from tests.support.definitions import data, head, refusal, unmarked
@@ -65,7 +65,7 @@ def test_a_set_that_breaks_a_rule_is_refused(tmp_path: Path, rule: str, definiti
     for number, text in enumerate(definitions):
         (tmp_path / f"{number}.json").write_text(text)
     with pytest.raises(InvalidDefinitionsError) as caught:
-        compile_set([tmp_path], Reading(), partial=False)
+        compile_paths([tmp_path], CompileOptions(), partial=False)
     (error,) = caught.value.errors
     assert error.rule == rule
     assert words in error.reason
@@ -76,14 +76,14 @@ def test_a_set_that_breaks_a_rule_is_refused(tmp_path: Path, rule: str, definiti
 @pytest.mark.parametrize("definitions", [[PING], [PONG], [keyed("AKey", "coordinator-key", 1)]])
 def test_a_partial_set_needs_no_pairs(tmp_path: Path, definitions: list[str]) -> None:
     (tmp_path / "only.json").write_text(definitions[0])
-    assert len(compile_set([tmp_path], Reading(), partial=True)) == 1
+    assert len(compile_paths([tmp_path], CompileOptions(), partial=True)) == 1
 
 
 def test_the_same_key_may_serve_two_origins(tmp_path: Path) -> None:
     for origin, name in (("one", "A"), ("two", "B")):
         (tmp_path / origin).mkdir()
         (tmp_path / origin / "m.json").write_text(keyed(name, "metadata", 1))
-    compiled = compile_set([tmp_path / "one", tmp_path / "two"], Reading(), partial=False)
+    compiled = compile_paths([tmp_path / "one", tmp_path / "two"], CompileOptions(), partial=False)
     assert [(item.origin, item.message.api_key) for item in compiled] == [("one", 1), ("two", 1)]
 
 
@@ -92,7 +92,7 @@ def test_directories_with_the_same_name_are_distinguished(tmp_path: Path) -> Non
         (tmp_path / module / "message").mkdir(parents=True)
         (tmp_path / module / "message" / "m.json").write_text(keyed(name, "metadata", 1))
     directories = [tmp_path / "one" / "message", tmp_path / "two" / "message"]
-    compiled = compile_set(directories, Reading(), partial=False)
+    compiled = compile_paths(directories, CompileOptions(), partial=False)
     assert [(item.origin, item.source) for item in compiled] == [
         ("one/message", "one/message/m.json"),
         ("two/message", "two/message/m.json"),
@@ -101,14 +101,14 @@ def test_directories_with_the_same_name_are_distinguished(tmp_path: Path) -> Non
 
 def test_a_definition_given_twice_is_compiled_once(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(keyed("A", "metadata", 1))
-    assert len(compile_set([tmp_path, tmp_path / "m.json", tmp_path], Reading(), partial=False)) == 1
+    assert len(compile_paths([tmp_path, tmp_path / "m.json", tmp_path], CompileOptions(), partial=False)) == 1
 
 
 def test_every_bad_file_of_a_set_is_reported(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.json").write_text("{")
     with pytest.raises(InvalidDefinitionsError) as caught:
-        compile_set([tmp_path], Reading(), partial=False)
+        compile_paths([tmp_path], CompileOptions(), partial=False)
     assert [error.source for error in caught.value.errors] == [f"{tmp_path.name}/{n}.json" for n in range(3)]
     assert all(isinstance(error, SchemaError) for error in caught.value.errors)
 

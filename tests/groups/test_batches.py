@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_msgs.groups.batches import encode_batch
-from kafka_msgs.groups.outcome import Batch, Marker
+from kafka_msgs.groups.outcome import MarkerAppend, RecordAppend
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 from kafka_msgs.records import RecordBatch, read_batches
@@ -16,7 +16,7 @@ from tests.support.recorded_groups import OFFSETS, PARTITIONS, batches
 def _as_written() -> list[tuple[int, RecordBatch]]:
     """Batches of a real broker as its coordinator appended them: none is merged, and none was cleaned."""
     return [
-        (partition.number, batch)
+        (partition.partition, batch)
         for partition in PARTITIONS
         if partition.topic == OFFSETS
         for batch in batches(partition)
@@ -31,19 +31,19 @@ def test_batches_are_those_of_a_real_broker_to_the_byte() -> None:
     for partition, batch in written:
         records = tuple(each for each in decode_batches(OFFSETS, [batch]) if isinstance(each, TopicRecord))
         ours = encode_batch(
-            Batch(partition=partition, records=records),
+            RecordAppend(partition=partition, records=records),
             timestamp=next(iter(batch)).timestamp,
             base_offset=batch.base_offset,
             leader_epoch=batch.partition_leader_epoch,
         )
-        assert ours == bytes(batch.stored)
+        assert ours == bytes(batch.stored_bytes)
 
 
 def test_a_transaction_comes_back_as_it_was_written() -> None:
     key, value = OffsetCommitKey(group="g", topic="t", partition=0), OffsetCommitValue(offset=5, commit_timestamp=7)
     record = TopicRecord(topic=OFFSETS, key=key, value=value, version=3, producer_id=9)
-    batch = Batch(partition=0, records=(record,), producer_id=9, producer_epoch=1)
-    marker = Marker(partition=0, producer_id=9, producer_epoch=1, committed=True)
+    batch = RecordAppend(partition=0, records=(record,), producer_id=9, producer_epoch=1)
+    marker = MarkerAppend(partition=0, producer_id=9, producer_epoch=1, committed=True)
 
     log = encode_batch(batch, timestamp=7) + encode_batch(marker, timestamp=8, base_offset=1, coordinator_epoch=2)
 

@@ -43,7 +43,7 @@ def test_the_state_of_a_share_group_is_deleted_before_the_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quirks", "finds"), [(Quirks(), "NotReady"), (Quirks.of_release(), "not_ready")], ids=["ours", "release"]
+    ("quirks", "finds"), [(Quirks(), "NotReady"), (Quirks.from_release(), "not_ready")], ids=["ours", "release"]
 )
 def test_streams_groups_that_are_not_ready_are_found_by_their_state(quirks: Quirks, finds: str) -> None:
     commands, _ = read("streams-no-plugin")

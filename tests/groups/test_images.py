@@ -5,11 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from kafka_msgs.groups.api import TopicChange
-from kafka_msgs.groups.image import EMPTY_IMAGE, Topic
+from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage
 
 
-def _topic(name: str, number: int, partitions: int = 1) -> Topic:
-    return Topic(name=name, id=UUID(int=number), racks=((),) * partitions)
+def _topic(name: str, number: int, partitions: int = 1) -> CoordinatorTopicImage:
+    return CoordinatorTopicImage(name=name, id=UUID(int=number), racks=((),) * partitions)
 
 
 def test_new_larger_and_deleted_topics_are_told_apart() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_msgs.groups.journal import DIRECT, Changes, Journal
-from kafka_msgs.groups.timeline import TimelineMap, walk
+from kafka_msgs.groups.journal import WITHOUT_UNDO, Changes, UndoLog
+from kafka_msgs.groups.timeline import TimelineHashMap, iter_kafka_order
 
 _KEYS = st.sampled_from(["a", "b", "Aa", "BB", "c"])
 _CHANGES = st.lists(st.tuples(_KEYS, st.one_of(st.none(), st.integers(0, 9))), max_size=12)
@@ -32,7 +32,7 @@ def test_undo_takes_back_what_came_after_the_mark(
     before: list[tuple[str, int | None]], after: list[tuple[str, int | None]]
 ) -> None:
     table: dict[str, int] = {}
-    journal = Journal()
+    journal = UndoLog()
     _apply(journal, table, before)
     mark, present = len(journal), dict(table)
 
@@ -47,14 +47,14 @@ def test_undo_takes_back_what_came_after_the_mark(
 def test_the_state_before_the_changes_is_seen_and_then_the_present_again(
     settled: list[tuple[str, int | None]], waiting: list[tuple[str, int | None]]
 ) -> None:
-    table: TimelineMap[str, int] = TimelineMap()
-    _apply(DIRECT, table, settled)
+    table: TimelineHashMap[str, int] = TimelineHashMap()
+    _apply(WITHOUT_UNDO, table, settled)
     before = dict(table)
-    journal = Journal()
+    journal = UndoLog()
     _apply(journal, table, waiting)
     present = list(table.items())
 
-    with journal.before():
+    with journal.rewound():
         assert dict(table) == before
 
     assert list(table.items()) == present
@@ -66,14 +66,14 @@ def test_the_state_before_the_changes_is_seen_and_then_the_present_again(
 def test_what_a_revert_brings_back_is_the_newest_of_its_table(
     settled: list[tuple[str, int | None]], failed: list[tuple[str, int | None]]
 ) -> None:
-    table: TimelineMap[str, int] = TimelineMap()
-    _apply(DIRECT, table, settled)
+    table: TimelineHashMap[str, int] = TimelineHashMap()
+    _apply(WITHOUT_UNDO, table, settled)
     before = dict(table)
-    journal = Journal()
+    journal = UndoLog()
     _apply(journal, table, failed)
     touched = {key for key, _ in failed}
 
-    journal.revert(0)
+    journal.revert_as_kafka(0)
 
     assert dict(table) == before
     untouched = [key for key in table if key not in touched]
@@ -81,7 +81,7 @@ def test_what_a_revert_brings_back_is_the_newest_of_its_table(
 
 
 def test_an_attribute_is_put_back_too() -> None:
-    thing, journal = _Thing(), Journal()
+    thing, journal = _Thing(), UndoLog()
     journal.assign(thing, "value", 1)
     journal.assign(thing, "value", 2)
 
@@ -92,7 +92,7 @@ def test_an_attribute_is_put_back_too() -> None:
 
 def test_changes_that_are_forgotten_stay() -> None:
     table: dict[str, Any] = {}
-    journal = Journal()
+    journal = UndoLog()
     journal.set(table, "a", 1)
     journal.set(table, "b", 2)
 
@@ -103,30 +103,30 @@ def test_changes_that_are_forgotten_stay() -> None:
 
 
 def test_tables_are_walked_with_the_newest_of_a_slot_first() -> None:
-    table: TimelineMap[str, None] = TimelineMap()
+    table: TimelineHashMap[str, None] = TimelineHashMap()
     for key in ("Aa", "BB", "AaAa"):
         table[key] = None
     table["Aa"] = None
 
-    assert [key for key in walk(table) if len(key) == 2] == ["BB", "Aa"]
+    assert [key for key in iter_kafka_order(table) if len(key) == 2] == ["BB", "Aa"]
     table.listed = ["Aa", "BB", "Aa"]
-    assert [key for key in walk(table) if len(key) == 2] == ["Aa", "BB", "Aa"]
+    assert [key for key in iter_kafka_order(table) if len(key) == 2] == ["Aa", "BB", "Aa"]
 
 
 def test_a_snapshot_lists_what_came_back_to_it_beside_what_is_there() -> None:
-    table: TimelineMap[str, int] = TimelineMap()
+    table: TimelineHashMap[str, int] = TimelineHashMap()
     table["a"] = 1
-    journal = Journal()
+    journal = UndoLog()
     journal.set(table, "a", 2)
-    returned = journal.revert(0)
+    returned = journal.revert_as_kafka(0)
 
-    with journal.before([(0, returned)]):
-        assert walk(table) == ["a", "a"]
+    with journal.rewound([(0, returned)]):
+        assert iter_kafka_order(table) == ["a", "a"]
     journal.delete(table, "a")
-    with journal.before([(0, returned), (1, ())]):
-        assert walk(table) == ["a", "a"]
-    with journal.before([(1, returned)]):
-        assert walk(table) == ["a"]
-    with journal.before([(1, ()), (0, returned)]):
-        assert walk(table) == ["a"]
-    assert walk(table) == []
+    with journal.rewound([(0, returned), (1, ())]):
+        assert iter_kafka_order(table) == ["a", "a"]
+    with journal.rewound([(1, returned)]):
+        assert iter_kafka_order(table) == ["a"]
+    with journal.rewound([(1, ()), (0, returned)]):
+        assert iter_kafka_order(table) == ["a"]
+    assert iter_kafka_order(table) == []

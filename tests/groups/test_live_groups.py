@@ -15,7 +15,7 @@ from kafka_msgs.client import Client
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import EMPTY_IMAGE, Image, Topic
+from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage, TopicsImage
 from kafka_msgs.groups.memory import MemoryLog
 from kafka_msgs.message import Request
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
@@ -162,9 +162,11 @@ def _log(client: Client, partition: int) -> Iterator[InternalRecord | Transactio
             position = batch.last_offset + 1
 
 
-def _image(client: Client, topic: str) -> Image:
+def _image(client: Client, topic: str) -> TopicsImage:
     [found] = client.call(MetadataRequest(topics=(MetadataRequestTopic(name=topic),))).topics
-    return EMPTY_IMAGE.changed(put=[Topic(name=topic, id=found.topic_id, racks=((),) * len(found.partitions))])
+    return EMPTY_IMAGE.changed(
+        put=[CoordinatorTopicImage(name=topic, id=found.topic_id, racks=((),) * len(found.partitions))]
+    )
 
 
 def _of_groups(records: Iterable[InternalRecord | TransactionEnd], groups: Iterable[str]) -> list[Any]:

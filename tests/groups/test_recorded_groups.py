@@ -15,10 +15,10 @@ from attrs import evolve
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import EMPTY_IMAGE, Image, Topic
+from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage, TopicsImage
 from kafka_msgs.groups.memory import MemoryLog
 from kafka_msgs.groups.protocols import PROTOCOLS
-from kafka_msgs.lookup import message_classes
+from kafka_msgs.lookup import iter_message_classes
 from kafka_msgs.message import Message, Request
 from kafka_msgs.messages import ORIGINS
 from kafka_msgs.messages.metadata_response import MetadataResponse
@@ -30,15 +30,16 @@ from tests.support.recorded_frames import exchanges, read_frames
 from tests.support.recorded_groups import OFFSETS, PARTITIONS, batches
 from tests.support.recordings import ANSWERS
 
-_LOGS = {partition.number: partition for partition in PARTITIONS if partition.topic == OFFSETS}
+_LOGS = {partition.partition: partition for partition in PARTITIONS if partition.topic == OFFSETS}
 _NOW = 1_795_000_000_000
 
 
-def _image() -> Image:
+def _image() -> TopicsImage:
     """The topics of the recorded cluster. Its broker has no rack."""
     [metadata] = answers(MetadataResponse)
     topics = [
-        Topic(name=str(topic.name), id=topic.topic_id, racks=((),) * len(topic.partitions)) for topic in metadata.topics
+        CoordinatorTopicImage(name=str(topic.name), id=topic.topic_id, racks=((),) * len(topic.partitions))
+        for topic in metadata.topics
     ]
     return EMPTY_IMAGE.changed(put=topics)
 
@@ -79,7 +80,7 @@ def test_a_recorded_log_answers_as_its_broker_did(coordinator: GroupCoordinator,
     request, version, recorded = _QUESTIONS[name]
     context = RequestContext(version=version, client_id="recorder")
 
-    [answer] = coordinator.handle(request, context, now=_NOW, token=name).answers
+    [answer] = coordinator.handle(request, context, now=_NOW, opaque=name).answers
 
     ours = answer.response.decode(answer.response.encode(version), version)
     assert _by_group(ours) == _by_group(recorded)
@@ -100,7 +101,7 @@ def test_the_recording_has_groups_of_every_kind(coordinator: GroupCoordinator) -
 def test_every_record_type_of_the_offsets_topic_has_an_effect() -> None:
     keys = {
         cls
-        for cls in message_classes()
+        for cls in iter_message_classes()
         if cls.INFO.kind == "coordinator-key" and ORIGINS[cls.INFO.name] == internal_topic(OFFSETS).origin
     }
     assert {cls for protocol in PROTOCOLS for cls in protocol.appliers} == keys

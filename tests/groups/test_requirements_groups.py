@@ -18,7 +18,7 @@ from kafka_msgs.drafts.kip_1071 import StreamsGroupMemberMetadataValue as Docume
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.groups.memory import MemoryLog
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from kafka_msgs.lookup import message_class
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
@@ -30,7 +30,7 @@ from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
 from kafka_msgs.topics.replay import TransactionEnd
 from tests.groups.streams.broker import Broker, join_classic, page, subtopology, tasks, topology
 
-BOTH = pytest.mark.parametrize("profile", [SHIPPED, PAGE], ids=["shipped", "page"])
+BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])
 ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
 OFFSETS = "__consumer_offsets"
 

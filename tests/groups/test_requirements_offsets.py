@@ -12,16 +12,16 @@ from uuid import UUID
 import pytest
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.api import Producer, Protocol, TopicChange
+from kafka_msgs.groups.api import GroupProtocol, ProducerIdAndEpoch, TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import EMPTY_IMAGE, Topic
-from kafka_msgs.groups.journal import DIRECT
+from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage
+from kafka_msgs.groups.journal import WITHOUT_UNDO
 from kafka_msgs.groups.memory import MemoryLog
 from kafka_msgs.groups.protocols import PROTOCOLS
 from kafka_msgs.groups.state import subscribe
-from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.timeline import java_hash_code
 from kafka_msgs.message import Request
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
@@ -67,7 +67,7 @@ class _Broker:
     def ask(self, request: Request[Any], version: int) -> Any:
         """The answer to a request, as a client of that version reads it."""
         context = RequestContext(version=version, client_id="c")
-        outcome = self.coordinator.handle(request, context, now=self.now, token="it")
+        outcome = self.coordinator.handle(request, context, now=self.now, opaque="it")
         [answer] = outcome.answers
         response = answer.response
         return response.decode(response.encode(version), version)
@@ -131,7 +131,7 @@ def _join(broker: _Broker) -> str:
         protocols=protocols,
     )
     coordinator = broker.coordinator
-    coordinator.handle(request, RequestContext(version=2, client_id="c"), now=broker.now, token="join")
+    coordinator.handle(request, RequestContext(version=2, client_id="c"), now=broker.now, opaque="join")
     broker.now += 3000
     joined = coordinator.tick(broker.now).answers[0].response
     assert isinstance(joined, JoinGroupResponse)
@@ -214,7 +214,7 @@ def test_an_offset_in_a_transaction_counts_when_the_transaction_is_committed(
     _commit_in_transaction(broker, "t", 0)
     assert _offsets(broker.ask(_fetch(("t", 0)), 5)) == {("t", 0): (-1, 0)}
 
-    outcome = broker.coordinator.end_transaction(0, Producer(9, 0), committed, now=broker.now, token="end")
+    outcome = broker.coordinator.end_transaction(0, ProducerIdAndEpoch(9, 0), committed, now=broker.now, opaque="end")
 
     assert [answer.response for answer in outcome.answers] == [ErrorCode.NONE]
     assert _offsets(broker.ask(_fetch(("t", 0)), 5)) == {("t", 0): (offset, 0)}
@@ -248,7 +248,7 @@ def test_a15_a_group_without_offsets_is_not_an_error_but_a_moved_coordinator_is(
 def test_d7_y3_the_partition_of_a_group_follows_from_its_name_by_javas_hash(name: str, code: int) -> None:
     coordinator = GroupCoordinator(MemoryLog().append)
 
-    assert hash_code(name) == code
+    assert java_hash_code(name) == code
     assert coordinator.partition_for(name) == (0 if code == -(2**31) else abs(code) % 50)
 
 
@@ -300,7 +300,7 @@ def test_d10_a_group_knows_its_members_their_timeouts_its_offsets_and_its_genera
 
 def test_d11_a_change_of_a_topic_reaches_exactly_the_groups_that_subscribe_to_it() -> None:
     told: list[str] = []
-    probe = Protocol(topics_changed={"classic": lambda tx, group: told.append(group.group_id)})
+    probe = GroupProtocol(on_topics_changed={"classic": lambda tx, group: told.append(group.group_id)})
     log = MemoryLog()
     coordinator = GroupCoordinator(
         log.append, config=CoordinatorConfig(offsets_topic_num_partitions=1), protocols=(*PROTOCOLS, probe)
@@ -309,19 +309,21 @@ def test_d11_a_change_of_a_topic_reaches_exactly_the_groups_that_subscribe_to_it
     coordinator.loaded(0, now=0)
     state = coordinator.shards[0].state
     for name in ("a", "b"):
-        state.groups[name] = state.simple_group(name)
-    subscribe(state, DIRECT, "a", (), ("t", "u"))
-    subscribe(state, DIRECT, "b", (), ("u",))
-    subscribe(state, DIRECT, "a", ("t", "u"), ("t",))
+        state.groups[name] = state.new_simple_group(name)
+    subscribe(state, WITHOUT_UNDO, "a", (), ("t", "u"))
+    subscribe(state, WITHOUT_UNDO, "b", (), ("u",))
+    subscribe(state, WITHOUT_UNDO, "a", ("t", "u"), ("t",))
     assert state.subscribers == {"t": {"a": None}, "u": {"b": None}}
 
-    topics = [Topic(name=name, id=UUID(int=number), racks=((),)) for number, name in enumerate("tuv", 1)]
+    topics = [
+        CoordinatorTopicImage(name=name, id=UUID(int=number), racks=((),)) for number, name in enumerate("tuv", 1)
+    ]
     image = EMPTY_IMAGE.changed(put=topics)
     coordinator.change_image(TopicChange(EMPTY_IMAGE, image, ("t", "v"), (), ()), now=0)
     assert told == ["a"]
     coordinator.set_image(image.changed(delete=["u"]), now=0)
     assert told == ["a", "b"]
-    subscribe(state, DIRECT, "b", ("u",), ())
+    subscribe(state, WITHOUT_UNDO, "b", ("u",), ())
     assert state.subscribers == {"t": {"a": None}}
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_msgs.groups.timers import Clock, Timers
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.timers import CoordinatorTimer, TimerClock
+from kafka_msgs.groups.transaction import OperationContext
 
 _STEPS = st.lists(st.tuples(st.sampled_from("abcd"), st.one_of(st.none(), st.integers(-1, 9))), max_size=30)
 
 
-def _nothing(tx: Transaction) -> None:
+def _nothing(tx: OperationContext) -> None:
     """What a timer does is not looked at here."""
 
 
 @given(_STEPS)
 def test_timers_come_in_the_order_of_deadline_and_arrival(steps: list[tuple[str, int | None]]) -> None:
-    clock = Clock(now=5)
-    timers = Timers(clock)
+    clock = TimerClock(now=5)
+    timers = CoordinatorTimer(clock)
     expected: dict[str, tuple[int, int]] = {}
     for number, (key, delay) in enumerate(steps):
         if delay is None:
@@ -32,14 +32,14 @@ def test_timers_come_in_the_order_of_deadline_and_arrival(steps: list[tuple[str,
     came = []
     while (timer := timers.next()) is not None:
         came.append((timer.key, timer.deadline))
-        timers.take(timer)
+        timers.pop(timer)
 
     assert came == [(key, at) for key, (at, _) in sorted(expected.items(), key=lambda item: item[1])]
 
 
 def test_timers_that_move_all_the_time_take_no_more_room() -> None:
-    clock = Clock()
-    timers = Timers(clock)
+    clock = TimerClock()
+    timers = CoordinatorTimer(clock)
     for now in range(20_000):
         clock.now = now
         timers.schedule(f"session-{now % 3}", 9000 - now % 7, _nothing)
@@ -51,7 +51,7 @@ def test_timers_that_move_all_the_time_take_no_more_room() -> None:
 
 
 def test_a_cancelled_timer_does_not_come() -> None:
-    timers = Timers(Clock())
+    timers = CoordinatorTimer(TimerClock())
     timers.schedule("a", 1, _nothing)
     timers.cancel_all()
 

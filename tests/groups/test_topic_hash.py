@@ -9,12 +9,14 @@ from uuid import UUID
 import pytest
 
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.groups.image import EMPTY_IMAGE, Topic
+from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage
 from kafka_msgs.groups.topic_hash import group_hash
 
 
-def topic(name: str, partitions: int) -> Topic:
-    return Topic(name=name, id=UUID(bytes=sha256(name.encode()).digest()[:16]), racks=(("r0",),) * partitions)
+def topic(name: str, partitions: int) -> CoordinatorTopicImage:
+    return CoordinatorTopicImage(
+        name=name, id=UUID(bytes=sha256(name.encode()).digest()[:16]), racks=(("r0",),) * partitions
+    )
 
 
 def test_hash_is_kafkas() -> None:
@@ -32,13 +34,17 @@ def test_topics_that_do_not_exist_count_for_nothing() -> None:
 def test_each_fact_about_a_topic_changes_the_hash() -> None:
     image = EMPTY_IMAGE.changed(put=[topic("t", 3)])
     grown = image.changed(put=[topic("t", 4)])
-    moved = image.changed(put=[Topic(name="t", id=topic("t", 3).id, racks=(("r0",), ("r0",), ("r1",)))])
+    moved = image.changed(put=[CoordinatorTopicImage(name="t", id=topic("t", 3).id, racks=(("r0",), ("r0",), ("r1",)))])
     assert len({group_hash(each, ["t"]) for each in (image, grown, moved)}) == 3
 
 
 def test_order_of_names_and_racks_plays_no_part() -> None:
-    one = EMPTY_IMAGE.changed(put=[Topic(name="a", id=UUID(int=1), racks=(("r0", "r1"),)), topic("b", 1)])
-    other = EMPTY_IMAGE.changed(put=[topic("b", 1), Topic(name="a", id=UUID(int=1), racks=(("r1", "r0"),))])
+    one = EMPTY_IMAGE.changed(
+        put=[CoordinatorTopicImage(name="a", id=UUID(int=1), racks=(("r0", "r1"),)), topic("b", 1)]
+    )
+    other = EMPTY_IMAGE.changed(
+        put=[topic("b", 1), CoordinatorTopicImage(name="a", id=UUID(int=1), racks=(("r1", "r0"),))]
+    )
 
     assert group_hash(one, ["a", "b"]) == group_hash(other, ["b", "a", "a"])
 

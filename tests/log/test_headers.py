@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs._backend import CORE
-from kafka_msgs.log.headers import Counted
+from kafka_msgs.log.headers import BatchCounts
 from tests.support.implementations import implementations, name_of
 from tests.support.pieces_of_logs import PIECES, PLAIN, PRODUCER, batch
 from tests.support.references import check_balance, fail_each
 
-Count = Callable[..., Counted]
+Count = Callable[..., BatchCounts]
 COUNTS: dict[str, Count] = {name_of(each): each.count_batches for each in implementations("kafka_msgs.log")}
 BY_NAME = pytest.mark.parametrize("count", COUNTS.values(), ids=COUNTS)
 EVERYTHING = 2**40
@@ -26,7 +26,7 @@ EVERYTHING = 2**40
 @BY_NAME
 def test_what_batches_come_to(count: Count) -> None:
     data = batch(5, 9, **PRODUCER) + batch(7, 2, base_offset=2)
-    assert count(data, 0, EVERYTHING, True) == Counted(
+    assert count(data, 0, EVERYTHING, True) == BatchCounts(
         len(data), len(batch(5, 9, **PRODUCER)), 2, 4, 5, 9, (2, 0, 0, 0, 0, 0, 0, 0), {7}
     )
 

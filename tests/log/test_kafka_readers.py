@@ -17,7 +17,7 @@ from kafka_msgs.log.summary import LogSummary, walk_summary
 from kafka_msgs.records import (
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     ControlType,
     LegacyBatch,
     MessageSetBuilder,
@@ -68,7 +68,7 @@ def old_line(batch: LegacyBatch) -> str:
     sound = str(batch.computed_crc() == batch.crc).lower()
     return (
         f"offset: {batch.offset} position: {batch.position} {old_time(batch, batch.max_timestamp)} size: {batch.size} "
-        f"magic: {batch.magic} compresscodec: {Compression(batch.codec).name.lower()} crc: {batch.crc} isvalid: {sound}"
+        f"magic: {batch.magic} compresscodec: {CompressionType(batch.codec).name.lower()} crc: {batch.crc} isvalid: {sound}"
     )
 
 
@@ -95,7 +95,7 @@ def old_lines(path: Path) -> Iterator[str]:
 def test_formats_that_no_broker_writes_any_more_are_dumped_alike(tmp_path: Path) -> None:
     data, offset = b"", 0
     for magic in (0, 1):
-        for codec in (Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4):
+        for codec in (CompressionType.NONE, CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4):
             builder = MessageSetBuilder(magic=magic, codec=codec, base_offset=offset)
             for key, value in ((b"first", b"1"), (None, b"2"), (b"third", None)):
                 builder.append(key, value, timestamp=1000 * offset if magic else -1)

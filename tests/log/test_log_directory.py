@@ -13,7 +13,7 @@ from kafka_msgs.log.files import LeaderEpoch, read_clean_shutdown, read_offset_c
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.log.scan import FileScan, read_log
 from kafka_msgs.messages.quorum_state_data import Voter
-from kafka_msgs.records import Compression, ControlType, RecordBatch
+from kafka_msgs.records import CompressionType, ControlType, RecordBatch
 from tests.support.dumped_logs import BATCHES, DUMPED, RECORDED, files, named
 from tests.support.kafka_dump import dumped, dumped_file, sections
 from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
@@ -36,7 +36,7 @@ def test_every_entry_of_an_index_and_every_producer_is_what_kafka_reads(path: Pa
 
 def test_the_recording_has_what_it_should_show() -> None:
     codecs = [batch for batch in Partition(LOGS / "codecs-0").batches() if isinstance(batch, RecordBatch)]
-    assert {batch.codec for batch in codecs} == set(Compression)
+    assert {batch.codec for batch in codecs} == set(CompressionType)
     ends = [record.type for batch in codecs for record in batch.control_records()]
     assert ends == [ControlType.COMMIT, ControlType.ABORT, ControlType.COMMIT]
     (compacted, _) = Partition(LOGS / "prices-0").batches()
@@ -58,7 +58,7 @@ def test_a_log_directory_lists_its_partitions(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / "meta.properties").write_text("")
     partitions = LogDirectory(tmp_path).partitions
-    assert [(each.topic, each.number) for each in partitions] == [("a-b", 0), ("orders", 9), ("orders", 10)]
+    assert [(each.topic, each.partition) for each in partitions] == [("a-b", 0), ("orders", 9), ("orders", 10)]
 
 
 def test_a_log_directory_says_whose_it_is() -> None:
@@ -69,7 +69,7 @@ def test_a_log_directory_says_whose_it_is() -> None:
 
 def test_a_partition_lists_its_files_in_order() -> None:
     partition = Partition(LOGS / "codecs-0")
-    assert (partition.topic, partition.number) == ("codecs", 0)
+    assert (partition.topic, partition.partition) == ("codecs", 0)
     assert [segment.base_offset for segment in partition.segments] == [0, 35]
     assert [path.name for path in partition.producer_snapshots] == [f"{35:020}.snapshot", f"{44:020}.snapshot"]
     assert partition.leader_epochs() == (LeaderEpoch(0, 0),)
@@ -161,7 +161,7 @@ def test_the_first_record_at_a_time_is_the_one_that_reading_everything_finds(
     records = [record for batch in partition.batches() for record in batch]
     times = {record.timestamp for record in records}
     for time in sorted(times | {time + 1 for time in times} | {0}):
-        assert partition.first_at(time) == next((each for each in records if each.timestamp >= time), None)
+        assert partition.first_record_at(time) == next((each for each in records if each.timestamp >= time), None)
 
 
 def copied(source: Path, target: Path, indexes: str) -> Partition:

@@ -12,19 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import CrcMismatchError, LogFileError
-from kafka_msgs.log.faults import without_faults
+from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.scan import AnyBatch, FileScan, read_log, walk_log
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, ReadOptions
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, MessageSetBuilder, ReadOptions
 
 
-def batch(base_offset: int, codec: Compression = Compression.NONE) -> bytes:
+def batch(base_offset: int, codec: CompressionType = CompressionType.NONE) -> bytes:
     builder = BatchBuilder(BatchHeader(base_offset=base_offset), codec=codec)
     for number in range(3):
         builder.append(b"key", b"value %d" % number, timestamp=1000 + base_offset + number)
     return builder.build()
 
 
-FIRST, SECOND, THIRD = batch(0), batch(3), batch(6, Compression.GZIP)
+FIRST, SECOND, THIRD = batch(0), batch(3), batch(6, CompressionType.GZIP)
 START, END = len(FIRST), len(FIRST) + len(SECOND)
 SOUND = FIRST + SECOND + THIRD
 PIECES = (FIRST, SECOND, THIRD[:50], bytes(70))
@@ -44,7 +44,7 @@ Log = Callable[[bytes], Path]
 
 
 def offsets(path: Path, start: int = 0) -> list[int]:
-    return [record.offset for each in without_faults(walk_log(path, start=start)) for record in each]
+    return [record.offset for each in skip_faults(walk_log(path, start=start)) for record in each]
 
 
 def faults(path: Path) -> list[tuple[int, int, str]]:
@@ -165,16 +165,16 @@ def test_a_batch_from_before_the_damage_is_not_taken_for_the_next(log: Log) -> N
     assert offsets(path) == [*range(6), 6, 7, 8]
 
 
-def message_set(magic: int, offset: int, codec: Compression = Compression.NONE) -> bytes:
+def message_set(magic: int, offset: int, codec: CompressionType = CompressionType.NONE) -> bytes:
     builder = MessageSetBuilder(magic=magic, codec=codec, base_offset=offset)
     builder.append(b"key", b"value", timestamp=5 if magic else -1)
     builder.append(None, b"", timestamp=6 if magic else -1)
     return builder.build()
 
 
-@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_message_sets_around_damage_are_read(log: Log, magic: int, codec: Compression) -> None:
+def test_message_sets_around_damage_are_read(log: Log, magic: int, codec: CompressionType) -> None:
     path = log(message_set(magic, 0, codec) + b"damage" + message_set(magic, 5, codec) + b"more" + batch(9))
     assert offsets(path) == [0, 1, 5, 6, 9, 10, 11]
     assert sum(skipped for _, skipped, _ in faults(path)) == len(b"damage" + b"more")
@@ -276,6 +276,6 @@ def test_a_long_file_is_scanned_in_little_memory(log: Log) -> None:
 
 
 def test_a_batch_outlives_the_walk(log: Log) -> None:
-    batches: list[AnyBatch] = list(read_log(log(SOUND), ReadOptions(views=True)))
+    batches: list[AnyBatch] = list(read_log(log(SOUND), ReadOptions(zero_copy=True)))
     log(b"")
     assert [bytes(record.value or b"") for record in batches[2]] == [b"value 0", b"value 1", b"value 2"]

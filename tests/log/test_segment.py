@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log import index
-from kafka_msgs.log.faults import without_faults
+from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.index import (
     AbortedTransaction,
     OffsetEntry,
@@ -181,7 +181,7 @@ def test_a_truncated_index_is_reported_and_the_rest_read(tmp_path: Path) -> None
     assert isinstance(fault, LogFileError)
     assert str(fault) == f"{path} at byte 16: 3 bytes left, an entry has 8"
     assert fault.skipped == 3
-    assert list(without_faults(walk_offset_index(path))) == [entry, other]
+    assert list(skip_faults(walk_offset_index(path))) == [entry, other]
     with pytest.raises(LogFileError, match="3 bytes left"):
         list(read_offset_index(path))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_msgs.errors import CrcMismatchError, LogFileError
 from kafka_msgs.log.scan import FileScan
 from kafka_msgs.log.summary import LogSummary, read_summary, walk_summary
-from kafka_msgs.records import Compression, MessageSetBuilder, ReadOptions
+from kafka_msgs.records import CompressionType, MessageSetBuilder, ReadOptions
 from tests.support.pieces_of_logs import PIECES, PLAIN, batch
 from tests.support.recordings import LOGS
 
@@ -109,7 +109,7 @@ def test_a_compressed_message_set_that_cannot_be_counted_is_reported(log: Log) -
     wrapper = MessageSetBuilder(magic=1)
     wrapper.append(None, b"not compressed", timestamp=0)
     data = bytearray(wrapper.build())
-    data[17] |= Compression.GZIP
+    data[17] |= CompressionType.GZIP
     with pytest.raises(LogFileError, match="the checksum is"):
         read_summary(log(bytes(data)))
     summary = counted(log(bytes(data)))

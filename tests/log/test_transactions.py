@@ -9,13 +9,13 @@ import pytest
 from kafka_msgs import EndTxnMarker, ListOffsetsResponse
 from kafka_msgs.errors import LogFileError, OptionError
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.transactions import Isolation, Transactions
+from kafka_msgs.log.transactions import IsolationLevel, TransactionIndex
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType, RecordBatch
 from tests.support.recorded_answers import answers
 from tests.support.recordings import GROUP_LOGS, LOGS
 
 
-def offsets(partition: Partition, isolation: Isolation = "read_uncommitted") -> list[int]:
+def offsets(partition: Partition, isolation: IsolationLevel = "read_uncommitted") -> list[int]:
     """The offsets of records, without control records, that ``batches`` gives."""
     batches = partition.batches(isolation=isolation)
     return [record.offset for batch in batches if not getattr(batch, "is_control", False) for record in batch]
@@ -87,9 +87,9 @@ def partition_of(home: Path, *segments: tuple[int, bytes]) -> Partition:
 def test_a_transaction_is_followed_across_segments(tmp_path: Path) -> None:
     open_ = partition_of(tmp_path, (0, batch(0, plain=True) + batch(1)), (2, batch(2, plain=True)))
     assert offsets(open_, isolation="read_committed") == [0]
-    assert open_.transactions() == Transactions({}, last_stable_offset=1)
+    assert open_.transactions() == TransactionIndex({}, last_stable_offset=1)
     aborted = partition_of(tmp_path, (3, batch(3, end=ControlType.ABORT) + batch(4)))
-    assert aborted.transactions() == Transactions({7: [(1, 3)]}, last_stable_offset=4)
+    assert aborted.transactions() == TransactionIndex({7: [(1, 3)]}, last_stable_offset=4)
     assert offsets(aborted, isolation="read_committed") == [0, 2]
     committed = partition_of(tmp_path, (3, batch(3, end=ControlType.COMMIT)))
     assert offsets(committed, isolation="read_committed") == [0, 1, 2]
@@ -104,7 +104,7 @@ def test_a_transaction_whose_control_record_is_damaged_counts_as_open(tmp_path: 
     damaged = bytearray(batch(1, end=ControlType.COMMIT))
     damaged[-1] ^= 1
     partition = partition_of(tmp_path, (0, batch(0) + bytes(damaged) + batch(2, plain=True)))
-    assert partition.transactions() == Transactions({}, last_stable_offset=0)
+    assert partition.transactions() == TransactionIndex({}, last_stable_offset=0)
     (fault,) = partition.walk_batches(isolation="read_committed")
     assert isinstance(fault, LogFileError)
 

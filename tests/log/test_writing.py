@@ -100,7 +100,7 @@ def test_a_segment_is_written_as_a_broker_wrote_it(segment: Segment, tmp_path: P
     with SegmentWriter(tmp_path, segment.base_offset, interval=interval) as writer:
         for each in segment.batches():
             assert isinstance(each, RecordBatch)
-            writer.append(each.stored)
+            writer.append(each.stored_bytes)
         for transaction in segment.aborted_transactions():
             writer.add_aborted(transaction)
     for suffix in (".log", ".index", ".timeindex", ".txnindex"):

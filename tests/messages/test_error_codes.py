@@ -23,7 +23,7 @@ def test_a_number_that_the_release_does_not_name_is_an_unknown_error(number: int
     assert hash(error) == hash(number)
     assert pickle.loads(pickle.dumps(error)) == copy.deepcopy(error) == error
     assert type(pickle.loads(pickle.dumps(error))) is ErrorCode
-    assert ErrorCode.of(number) is None
+    assert ErrorCode.from_code(number) is None
 
 
 def test_nothing_remembers_an_unknown_error() -> None:
@@ -42,7 +42,7 @@ def test_what_is_not_an_int16_is_not_an_error_code(value: object) -> None:
 
 
 def test_a_number_that_the_release_names_is_that_error() -> None:
-    assert ErrorCode(16) is ErrorCode.NOT_COORDINATOR is ErrorCode.of(16)
+    assert ErrorCode(16) is ErrorCode.NOT_COORDINATOR is ErrorCode.from_code(16)
     assert ErrorCode.NOT_COORDINATOR.known
     assert ErrorCode.NOT_COORDINATOR.retriable
     assert not ErrorCode.GROUP_AUTHORIZATION_FAILED.retriable

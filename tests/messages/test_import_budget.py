@@ -92,7 +92,7 @@ def test_payloads_load_the_headers_and_what_they_carry() -> None:
 
 
 def test_drafts_are_loaded_only_when_asked_for() -> None:
-    everything = "import kafka_msgs\nlist(kafka_msgs.message_classes())"
+    everything = "import kafka_msgs\nlist(kafka_msgs.iter_message_classes())"
     assert not any(name.startswith("kafka_msgs.drafts") for name in loaded(everything))
     draft = ours(loaded("from kafka_msgs.drafts.kip_88 import OffsetFetchRequest"))
     assert {name for name in draft if name.startswith("kafka_msgs.drafts.kip")} == {
@@ -129,7 +129,7 @@ from kafka_msgs.testing.random_values import random_message
 from random import Random
 
 count = 0
-for cls in kafka_msgs.message_classes():
+for cls in kafka_msgs.iter_message_classes():
     message = random_message(cls, cls.INFO.versions.highest, Random(1), unknown_tags=False)
     data = message.encode(cls.INFO.versions.highest)
     assert cls.decode(data, cls.INFO.versions.highest) == message

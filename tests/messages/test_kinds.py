@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_msgs import message_classes
+from kafka_msgs import iter_message_classes
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.drafts import kip_88
 from kafka_msgs.errors import UnknownNameError
@@ -24,7 +24,7 @@ from kafka_msgs.schema import KeyedMessageInfo
 from kafka_msgs_generator.emit import KIND_BASES as EMITTED
 from kafka_msgs_generator.runtime import compile_schema
 
-CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
+CLASSES = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 REQUESTS = [cls for cls in CLASSES if issubclass(cls, Request)]
 KEYS = [cls for cls in CLASSES if issubclass(cls, CoordinatorKey)]
 

@@ -16,13 +16,13 @@ from kafka_msgs.codec import codec_for
 from kafka_msgs.drafts import kafka_0_9, kip_88, kip_1071
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
-from kafka_msgs.lookup import MessageCatalog, message_class, message_classes, message_named, release_catalog
+from kafka_msgs.lookup import MessageCatalog, iter_message_classes, message_by_name, message_class, release_catalog
 from kafka_msgs.messages import API_KEYS, MODULES, ORIGINS, RELEASE
 from kafka_msgs.schema import Kind, Struct, fields
 from kafka_msgs.versions import VersionRange
 
 DEFINITIONS = Path(__file__).parents[2] / "message_defs"
-CLASSES = list(message_classes())
+CLASSES = list(iter_message_classes())
 DRAFTS: list[type[Message]] = [
     getattr(package, name) for package in (kafka_0_9, kip_88, kip_1071) for name in package.__all__
 ]
@@ -87,8 +87,8 @@ def test_a_class_is_whole(cls: type[Message]) -> None:
         assert struct() == struct(), "every field has a default"
         for info in fields(struct):
             assert not info.versions.empty
-            assert info.versions.covers(info.tagged)
-            assert cls.INFO.flexible.covers(info.tagged)
+            assert info.versions.contains(info.tagged)
+            assert cls.INFO.flexible.contains(info.tagged)
             assert (info.tag is None) == info.tagged.empty
 
 
@@ -250,7 +250,7 @@ def test_an_error_code(code: int, name: str, retriable: bool) -> None:
     error = ErrorCode(code)
     assert (error.name, error.retriable) == (name, retriable)
     assert error == code
-    assert ErrorCode.of(code) is error
+    assert ErrorCode.from_code(code) is error
 
 
 def test_the_codes_run_without_a_gap() -> None:
@@ -259,7 +259,7 @@ def test_the_codes_run_without_a_gap() -> None:
 
 @pytest.mark.parametrize("code", [-2, len(ErrorCode) - 1, 9999, 32767])
 def test_a_code_that_the_release_does_not_know_does_not_raise(code: int) -> None:
-    assert ErrorCode.of(code) is None
+    assert ErrorCode.from_code(code) is None
     response = kafka_msgs.OffsetFetchResponse(error_code=code)
     assert kafka_msgs.OffsetFetchResponse.decode(response.encode(2), 2).error_code == code
 
@@ -275,9 +275,9 @@ def test_the_errors_that_a_response_documents_exist() -> None:
 
 
 def test_a_message_is_found_by_its_name() -> None:
-    assert message_named("OffsetFetchRequest") is kafka_msgs.OffsetFetchRequest
+    assert message_by_name("OffsetFetchRequest") is kafka_msgs.OffsetFetchRequest
     with pytest.raises(UnknownNameError, match="similar: OffsetFetchRequest") as raised:
-        message_named("OffsetFechRequest")
+        message_by_name("OffsetFechRequest")
     assert raised.value.name == "OffsetFechRequest"
 
 
@@ -289,14 +289,14 @@ OLD_KIP_88: list[type[Message]] = [kip_88.OffsetFetchRequest, kip_88.DescribeGro
 def test_a_catalog_has_the_classes_that_it_was_given() -> None:
     catalog = MessageCatalog.of(OLD_KIP_88)
     assert catalog.message_class(9, "request") is kip_88.OffsetFetchRequest
-    assert catalog.named("DescribeGroupsResponse") is kip_88.DescribeGroupsResponse
+    assert catalog.by_name("DescribeGroupsResponse") is kip_88.DescribeGroupsResponse
     assert list(catalog) == [kip_88.DescribeGroupsResponse, kip_88.OffsetFetchRequest]
     missing: list[tuple[int, Kind]] = [(9, "response"), (15, "request"), (3, "request")]
     for api_key, kind in missing:
         with pytest.raises(UnknownMessageError):
             catalog.message_class(api_key, kind)
     with pytest.raises(UnknownNameError, match="similar: OffsetFetchRequest"):
-        catalog.named("OffsetFetchResponse")
+        catalog.by_name("OffsetFetchResponse")
 
 
 def test_a_fallback_gives_the_versions_and_messages_that_a_catalog_lacks() -> None:
@@ -309,7 +309,7 @@ def test_a_fallback_gives_the_versions_and_messages_that_a_catalog_lacks() -> No
     assert catalog.message_class(9, "request", newest) is kafka_msgs.OffsetFetchRequest
     assert catalog.message_class(9, "request", 99) is kip_88.OffsetFetchRequest
     assert catalog.message_class(3, "request") is kafka_msgs.MetadataRequest
-    assert catalog.named("MetadataRequest") is kafka_msgs.MetadataRequest
+    assert catalog.by_name("MetadataRequest") is kafka_msgs.MetadataRequest
     assert len(list(catalog)) == len(CLASSES)
     with pytest.raises(UnknownMessageError):
         catalog.message_class(999, "request")

@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from kafka_msgs.capture import Exchange, read_exchanges
-from kafka_msgs.capture.report import summarise
+from kafka_msgs.capture.report import summarize
 from kafka_msgs.offline.clients import ClientTally, captures_report, highest_versions
 from kafka_msgs.report import Table
 from tests.support.recordings import PACKETS, port_of
@@ -44,7 +44,7 @@ def test_each_client_has_its_software_its_latencies_and_its_errors(tally: Client
 
 
 def test_the_report_names_the_slowest_exchanges_and_old_versions(tally: ClientTally) -> None:
-    report = captures_report(summarise(item for _, item in ITEMS), tally)
+    report = captures_report(summarize(item for _, item in ITEMS), tally)
     tables = {each.title: each for each in report.sections if isinstance(each, Table)}
     slowest = tables["The slowest exchanges that do not wait on purpose"]
     assert len(slowest.rows) == 30

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_msgs.broker.controller.image import Delta, Image
+from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.message import Message
 from kafka_msgs.messages.config_record import ConfigRecord
@@ -16,7 +16,7 @@ from kafka_msgs.messages.partition_change_record import PartitionChangeRecord
 from kafka_msgs.messages.partition_record import PartitionRecord
 from kafka_msgs.messages.remove_topic_record import RemoveTopicRecord
 from kafka_msgs.messages.topic_record import TopicRecord as Topic
-from kafka_msgs.offline.cluster import METADATA_TOPIC, Cluster, Placement, read_cluster
+from kafka_msgs.offline.cluster import METADATA_TOPIC, MetadataLogState, Placement, read_metadata_log_state
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.records import TopicRecord, encode_record
@@ -28,18 +28,18 @@ ORDERS, GONE = UUID(int=1), UUID(int=2)
 TOPIC, BROKER = 2, 4
 
 
-def image_of(partition: Partition) -> Image:
-    image = Image()
+def image_of(partition: Partition) -> MetadataImage:
+    image = MetadataImage()
     for record in decode_batches(METADATA_TOPIC, partition.batches()):
         assert isinstance(record, TopicRecord)
-        image.apply(record.value, Delta())  # type: ignore[arg-type]
+        image.apply(record.value, MetadataDelta())  # type: ignore[arg-type]
     return image
 
 
 @pytest.mark.parametrize("directory", [GROUP_LOGS, LOGS, TIERED_LOGS], ids=lambda path: path.parent.name)
 def test_a_recorded_log_gives_what_the_embedded_broker_reads_in_it(directory: Path) -> None:
     partition = Partition(directory / NAME)
-    image, cluster = image_of(partition), read_cluster([partition])
+    image, cluster = image_of(partition), read_metadata_log_state([partition])
     assert cluster.placements == {
         (topic.name, number): Placement(each.leader, tuple(each.replicas))
         for topic in image.topics.values()
@@ -55,7 +55,9 @@ def test_a_recorded_log_gives_what_the_embedded_broker_reads_in_it(directory: Pa
 def test_a_snapshot_and_the_log_after_it_give_what_the_whole_log_gives(directory: Path, tmp_path: Path) -> None:
     (tmp_path / NAME).mkdir()
     shutil.copy(directory / NAME / FIRST, tmp_path / NAME / FIRST)
-    assert read_cluster([Partition(directory / NAME)]) == read_cluster([Partition(tmp_path / NAME)])
+    assert read_metadata_log_state([Partition(directory / NAME)]) == read_metadata_log_state(
+        [Partition(tmp_path / NAME)]
+    )
 
 
 def written(directory: Path, *messages: tuple[Message, int], damage: bytes = b"") -> Partition:
@@ -86,11 +88,11 @@ def test_later_records_change_move_and_remove(tmp_path: Path) -> None:
         (ConfigRecord(resource_type=TOPIC, resource_name="orders", name="retention.ms", value=None), 0),
         damage=b"\0" * 30,
     )
-    assert read_cluster([log]) == Cluster(
+    assert read_metadata_log_state([log]) == MetadataLogState(
         placements={("orders", 0): Placement(2, (2, 3))},
         configs={"orders": {"cleanup.policy": "delete", "retention.bytes": "9"}},
     )
 
 
 def test_without_a_metadata_log_nothing_is_known() -> None:
-    assert read_cluster([Partition(GROUP_LOGS / "orders-0")]) == Cluster()
+    assert read_metadata_log_state([Partition(GROUP_LOGS / "orders-0")]) == MetadataLogState()

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.offline.directories import end_of, ends_of
+from kafka_msgs.offline.directories import end_offset_of, end_offsets_of
 from kafka_msgs.records import BatchBuilder, BatchHeader
 
 
@@ -24,7 +24,7 @@ def partition(directory: Path, name: str, base_offset: int) -> Partition:
 
 
 def test_the_end_is_after_the_last_record(tmp_path: Path) -> None:
-    assert end_of(partition(tmp_path, "orders-0", 40)) == 42
+    assert end_offset_of(partition(tmp_path, "orders-0", 40)) == 42
 
 
 def test_a_partition_that_is_deleted_meanwhile_has_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,4 +36,4 @@ def test_a_partition_that_is_deleted_meanwhile_has_no_end(tmp_path: Path, monkey
         return listed[each.path]
 
     monkeypatch.setattr(Partition, "segments", property(as_listed))
-    assert ends_of([kept, deleted]) == {("orders", 0): 2}
+    assert end_offsets_of([kept, deleted]) == {("orders", 0): 2}

@@ -21,8 +21,8 @@ from kafka_msgs import (
 )
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.directories import end_of, end_offsets_in, ends_of, partitions_in, topic_names
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, Groups, read_groups
+from kafka_msgs.offline.directories import end_offset_of, end_offsets_in, end_offsets_of, partitions_in, topic_names
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, read_groups
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.replay import replay
@@ -30,9 +30,9 @@ from tests.support.recorded_answers import answers
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS
 
 
-def recorded(*directories: Path) -> Groups:
+def recorded(*directories: Path) -> GroupsRead:
     partitions = partitions_in(directories or [GROUP_LOGS])
-    return read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], ends_of(partitions))
+    return read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], end_offsets_of(partitions))
 
 
 def test_committed_offsets_are_those_that_the_broker_fetches() -> None:
@@ -65,7 +65,7 @@ def test_groups_are_those_that_the_broker_lists_with_their_kinds_and_states() ->
 
 def test_ends_are_those_that_kafkas_tool_printed() -> None:
     printed = end_offsets_in(END_OFFSETS)
-    found = ends_of(partitions_in([GROUP_LOGS]))
+    found = end_offsets_of(partitions_in([GROUP_LOGS]))
     assert {place: found[place] for place in printed} == printed != {}
 
 
@@ -120,9 +120,9 @@ def test_a_line_that_is_not_an_end_is_named(tmp_path: Path) -> None:
 def test_an_empty_partition_ends_where_its_segment_starts(tmp_path: Path) -> None:
     directory = tmp_path / "orders-0"
     directory.mkdir()
-    assert end_of(Partition(directory)) is None
+    assert end_offset_of(Partition(directory)) is None
     (directory / f"{7:020}.log").touch()
-    assert end_of(Partition(directory)) == 7
+    assert end_offset_of(Partition(directory)) == 7
 
 
 def test_names_of_topics_by_their_ids() -> None:

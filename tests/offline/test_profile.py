@@ -10,8 +10,8 @@ from kafka_msgs import EndTxnMarker
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.summary import read_summary
 from kafka_msgs.offline.directories import partitions_in
-from kafka_msgs.offline.profile import add_up, read_profile
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType, MessageSetBuilder
+from kafka_msgs.offline.profile import merge_stats, read_profile
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType, MessageSetBuilder
 from tests.support.recordings import GROUP_LOGS, LOGS
 
 HOUR = 3_600_000
@@ -23,7 +23,7 @@ def partition(tmp_path: Path) -> Partition:
     aborted = BatchBuilder(BatchHeader(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
     aborted.append(b"key", b"value", timestamp=HOUR, headers=[("h", b"12"), ("n", None)])
     aborted.append(None, b"value", timestamp=HOUR + 1)
-    plain = BatchBuilder(BatchHeader(base_offset=2), codec=Compression.GZIP)
+    plain = BatchBuilder(BatchHeader(base_offset=2), codec=CompressionType.GZIP)
     plain.append(b"key", None, timestamp=HOUR + 5)
     plain.append(b"longer", b"v", timestamp=HOUR + 4)
     plain.append(b"longer", b"v", timestamp=HOUR)
@@ -62,7 +62,7 @@ def test_a_marker_counts_for_bytes_and_transactions_only(partition: Partition) -
 
 def test_figures_add_up(partition: Partition) -> None:
     found = read_profile([partition]).figures
-    total = add_up(found.values())
+    total = merge_stats(found.values())
     (segment,) = partition.segments
     assert total.bytes == segment.size
     assert (total.records, total.batches, total.first_offset, total.last_offset) == (6, 3, 0, 6)
@@ -73,7 +73,7 @@ def test_figures_add_up(partition: Partition) -> None:
 @pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS], ids=lambda path: path.name)
 def test_bytes_are_those_of_all_batches_with_records(directory: Path) -> None:
     for partition in partitions_in([directory]):
-        figures = add_up(read_profile([partition]).figures.values())
+        figures = merge_stats(read_profile([partition]).figures.values())
         summaries = [read_summary(segment.path) for segment in partition.segments]
         assert figures.bytes <= sum(summary.bytes for summary in summaries)
         empty = [batch for batch in partition.batches() if not batch.count]  # type: ignore[union-attr]
@@ -81,7 +81,7 @@ def test_bytes_are_those_of_all_batches_with_records(directory: Path) -> None:
 
 
 def test_message_sets_count_too(tmp_path: Path) -> None:
-    packed = MessageSetBuilder(magic=1, codec=Compression.GZIP)
+    packed = MessageSetBuilder(magic=1, codec=CompressionType.GZIP)
     packed.append(b"k", b"v", timestamp=HOUR)
     packed.append(b"k", b"\xff", timestamp=HOUR + 9)
     directory = tmp_path / "old-0"
@@ -100,4 +100,4 @@ def test_what_is_damaged_is_a_problem_with_its_file(partition: Partition) -> Non
     ((name, problem),) = found.problems
     assert (name, problem.partition) == ("orders-3", 3)
     assert str(segment.path) in problem.reason
-    assert add_up(found.figures.values()).records == 5
+    assert merge_stats(found.figures.values()).records == 5

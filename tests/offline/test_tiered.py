@@ -11,13 +11,13 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from kafka_msgs.errors import JobPathError, LogFileError, OptionError, TierFormatError
-from kafka_msgs.log.tiers import SegmentName, layout_of
+from kafka_msgs.errors import JobPathError, LogFileError, OptionError, RemoteFormatError
+from kafka_msgs.log.tiers import SegmentName, parse_remote_naming
 from kafka_msgs.offline.tiered import TieredPartition, tiered_partitions
 from kafka_msgs.offline.tiered_table import TieredTable
-from kafka_msgs.offline.tiers import LocalLog, ranges_by_metadata, ranges_by_names, read_remote_log
+from kafka_msgs.offline.tiers import LocalLogBounds, ranges_by_metadata, ranges_by_names, read_remote_log
 from kafka_msgs.records import RecordBatch
-from kafka_msgs.topics.remote_log import RemotePlace
+from kafka_msgs.topics.remote_log import TopicIdPartition
 from tests.support.recordings import REMOTE_TIER
 from tests.support.tiers import as_aiven, finished, write_metadata
 
@@ -80,11 +80,11 @@ def test_batches_are_read_from_an_offset_on() -> None:
 
 def test_segments_that_are_stored_in_another_form_are_refused(tmp_path: Path) -> None:
     aiven = as_aiven(TIER, tmp_path / "aiven", compression=True)
-    with pytest.raises(TierFormatError, match="compressed"):
+    with pytest.raises(RemoteFormatError, match="compressed"):
         tiered_partitions(aiven, layout="aiven")
     tier = Path(shutil.copytree(TIER, tmp_path / "tier"))
     next(tier.rglob(f"{0:020}-*.log")).write_bytes(b"short")
-    with pytest.raises(TierFormatError, match="the object has 5 bytes"):
+    with pytest.raises(RemoteFormatError, match="the object has 5 bytes"):
         tiered_partitions(tier, metadata=LOG)
 
 
@@ -109,26 +109,26 @@ def test_a_torn_end_of_the_metadata_is_left_out_and_other_damage_is_an_error(tmp
 
 
 def test_of_two_topics_of_one_name_the_local_log_names_the_one_that_is_there(tmp_path: Path) -> None:
-    old, new = RemotePlace("orders", UUID(int=1), 0), RemotePlace("orders", UUID(int=2), 0)
+    old, new = TopicIdPartition("orders", UUID(int=1), 0), TopicIdPartition("orders", UUID(int=2), 0)
     segments = [(old, UUID(int=3), (0, 9)), (new, UUID(int=4), (0, 4))]
     messages = [each for place, number, span in segments for each in finished(place, number, span, {0: 0}, 100)]
     (tmp_path / "__remote_log_metadata-0").mkdir()
     write_metadata(tmp_path, messages)
     log = read_remote_log([tmp_path / "__remote_log_metadata-0" / f"{0:020}.log"])
     for place, _, span in segments:
-        found = ranges_by_metadata(log, {("orders", 0): LocalLog(first=50, topic_id=place.topic_id)})
+        found = ranges_by_metadata(log, {("orders", 0): LocalLogBounds(first=50, topic_id=place.topic_id)})
         assert [(each.name.topic_id, each.end) for each in found["orders", 0]] == [(place.topic_id, span[1] + 1)]
     names = {SegmentName(*place[:3], span[0], number): 100 for place, number, span in segments}
     with pytest.raises(JobPathError, match="topics with two ids have this name"):
         ranges_by_names(names, {})
-    found = ranges_by_names(names, {("orders", 0): LocalLog(first=50, topic_id=old.topic_id)})
+    found = ranges_by_names(names, {("orders", 0): LocalLogBounds(first=50, topic_id=old.topic_id)})
     assert [each.name.topic_id for each in found["orders", 0]] == [old.topic_id]
 
 
 def test_by_names_the_largest_of_segments_that_begin_alike_is_read_up_to_the_next() -> None:
     sizes = {(0, 1): 10, (0, 2): 30, (0, 3): 20, (8, 4): 10}
     names = {SegmentName("orders", None, 0, start, UUID(int=n)): size for (start, n), size in sizes.items()}
-    (found,) = ranges_by_names(names, {("orders", 0): LocalLog(first=12, log_start=3)}).values()
+    (found,) = ranges_by_names(names, {("orders", 0): LocalLogBounds(first=12, log_start=3)}).values()
     assert [(each.name.segment_id.int, each.start, each.end) for each in found] == [(2, 3, 8), (4, 8, 12)]
 
 
@@ -142,14 +142,14 @@ def test_by_names_the_largest_of_segments_that_begin_alike_is_read_up_to_the_nex
     ],
 )
 def test_a_path_tells_what_it_was_made_of(layout: str) -> None:
-    known = layout_of(layout)
+    known = parse_remote_naming(layout)
     for topic in ("orders", "a-1-b.c_d", "0"):
         topic_id = UUID(int=9) if "{topic_id}" in known.segment else None
         name = SegmentName(topic, topic_id, 12, 2**63 - 1, UUID(int=2**128 - 1))
         assert known.name_of(known.path(name)) == name
     assert known.name_of("orders-0/leader-epoch-checkpoint") is None
     for wrong in ("..", "a/b", "", "a" * 250):
-        with pytest.raises(TierFormatError, match="is not the name of a topic"):
+        with pytest.raises(RemoteFormatError, match="is not the name of a topic"):
             known.path(SegmentName(wrong, None, 0, 0, UUID(int=1)))
 
 
@@ -161,4 +161,4 @@ def test_a_path_tells_what_it_was_made_of(layout: str) -> None:
 )  # fmt: skip
 def test_templates_with_anything_else_are_refused(template: str) -> None:
     with pytest.raises(OptionError, match="a tier: option layout"):
-        layout_of(template)
+        parse_remote_naming(template)

@@ -13,12 +13,12 @@ from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.offline.groups import OFFSETS_TOPIC
 from kafka_msgs.offline.times import (
     LocalTimes,
-    end_at,
+    end_offset_at,
     first_commits,
+    latest_timestamp,
     newest_of,
-    newest_time,
     segment_rows,
-    unread_time,
+    timestamp_at_or_after,
     with_log_times,
 )
 from kafka_msgs.records import BatchBuilder, BatchHeader, Record, RecordBatch
@@ -40,11 +40,11 @@ def test_the_record_that_waits_is_the_first_one_at_the_offset_or_after_it(partit
     end = max((record.offset for record in records), default=-1) + 1
     for offset in range(0, end + 2, max(1, end // 40)):
         waiting = next((record for record in records if record.offset >= offset), None)
-        assert unread_time(partition, offset) == (waiting and waiting.timestamp), offset
+        assert timestamp_at_or_after(partition, offset) == (waiting and waiting.timestamp), offset
     times = [record.timestamp for batch in partition.batches() for record in batch.records()]
     for moment in (0, *times[:: max(1, len(times) // 20)], max(times, default=0) + 1):
         since = [r.offset for b in partition.batches() for r in b.records() if r.timestamp >= moment]
-        assert end_at(partition, moment, end) == (since[0] if since else end)
+        assert end_offset_at(partition, moment, end) == (since[0] if since else end)
 
 
 def test_segments_have_the_times_of_their_records() -> None:
@@ -53,11 +53,11 @@ def test_segments_have_the_times_of_their_records() -> None:
         newest = []
         for segment in partition.segments:
             times = [record.timestamp for batch in segment.batches() for record in batch.records()]
-            row = found[partition.topic, partition.number, segment.path.name]
+            row = found[partition.topic, partition.partition, segment.path.name]
             assert (row["bytes"], row["newestMs"]) == (segment.size, max(times, default=None))
             assert row["oldestMs"] == (times[0] if times else None)
             newest += times
-        assert newest_time(partition.segments) == max(newest, default=None)
+        assert latest_timestamp(partition.segments) == max(newest, default=None)
 
 
 def test_first_commits_are_the_oldest_of_the_recorded_ones() -> None:
@@ -121,7 +121,7 @@ def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_p
     rows, as_of = with_log_times([row], places)
     assert rows[0]["unreadMs"] is not None
     assert rows[0]["firstEndOffset"] == 0
-    assert as_of == places["orders", 0].newest_time()
+    assert as_of == places["orders", 0].latest_timestamp()
     for path in (tmp_path / "orders-0").glob("*.log"):
         path.write_bytes(b"\0" * 50)
     rows, _ = with_log_times([row], places)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.codec.ops import MAX_TAG, MAX_TAGS, Op
-from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.plan import Plan, Step, StructPlan, WireValue
 from kafka_msgs.codec.reference import Decoder
 from kafka_msgs.errors import (
     DecodeError,
@@ -84,7 +84,7 @@ class LenientDecoder(Decoder):
                 return _int32(value)
         self.fail(InvalidVarintError, "varint of more than five bytes", start)
 
-    def length(self, value: Value) -> int | None:
+    def length(self, value: WireValue) -> int | None:
         """Read any negative length as null."""
         start = self.position
         if value.compact:
@@ -98,7 +98,7 @@ class LenientDecoder(Decoder):
         self.check_null(value, start)
         return None
 
-    def value(self, value: Value) -> Any:
+    def value(self, value: WireValue) -> Any:
         """Read a string that is not UTF-8 as Java does."""
         result = super().value(value)
         if isinstance(result, str) and not _is_utf8(result):

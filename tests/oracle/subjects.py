@@ -18,7 +18,7 @@ from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import Plan, compile_plan
-from kafka_msgs.lookup import message_classes
+from kafka_msgs.lookup import iter_message_classes
 from kafka_msgs.message import Message
 from tests.oracle.driver import Oracle
 
@@ -33,7 +33,7 @@ TEST_MESSAGES: Final = (
 )
 """The messages that Kafka has for its own tests."""
 
-ALL_NAMES: Final = tuple(sorted([cls.INFO.name for cls in message_classes()] + list(TEST_MESSAGES)))
+ALL_NAMES: Final = tuple(sorted([cls.INFO.name for cls in iter_message_classes()] + list(TEST_MESSAGES)))
 """Every message that the oracle judges."""
 
 

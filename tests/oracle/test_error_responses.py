@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from attrs import evolve
 
-from kafka_msgs import ApiKey, ErrorCode, message_classes
+from kafka_msgs import ApiKey, ErrorCode, iter_message_classes
 from kafka_msgs.message import Request, Response
 from kafka_msgs.schema import fields
 from kafka_msgs.testing.random_values import random_message
@@ -17,7 +17,7 @@ from tests.oracle.driver import Oracle, OracleReject
 
 pytestmark = pytest.mark.oracle
 
-REQUESTS: Final[list[type[Any]]] = [cls for cls in message_classes() if cls.INFO.kind == "request"]
+REQUESTS: Final[list[type[Any]]] = [cls for cls in iter_message_classes() if cls.INFO.kind == "request"]
 EACH: Final = 12
 THROTTLE_MS: Final = 77
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from kafka_msgs import message_classes
+from kafka_msgs import iter_message_classes
 from kafka_msgs.messages import OffsetFetchRequest
 from kafka_msgs.testing.strategies import messages
 from tests.oracle import Oracle
@@ -33,7 +33,7 @@ def assert_no_difference(differences: list[Difference]) -> None:
 
 
 def test_every_message_of_the_release_has_a_judge(oracle: Oracle) -> None:
-    ours = {cls.INFO.name: cls.INFO.versions for cls in message_classes()}
+    ours = {cls.INFO.name: cls.INFO.versions for cls in iter_message_classes()}
     kafkas = {info.name: info.versions for info in oracle.messages().values() if info.artifact != "kafka-clients-test"}
     assert ours == kafkas
     assert set(ALL_NAMES) == set(oracle.messages())

@@ -91,7 +91,7 @@ def main(expected: str) -> str | None:
     if wrong:
         return wrong
     count = 0
-    for cls in kafka_msgs.message_classes():
+    for cls in kafka_msgs.iter_message_classes():
         for version in {cls.INFO.versions.lowest, cls.INFO.versions.highest}:
             message = random_message(cls, version, Random(count))
             if cls.decode(message.encode(version), version) != message:

@@ -14,11 +14,11 @@ import pyarrow.dataset as ds
 import pytest
 
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.pipeline.group_offsets import Found, offsets_run
-from kafka_msgs.pipeline.group_state import StateSummary, state_run
-from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult, group_offsets_run
+from kafka_msgs.pipeline.group_state import StateSummary, group_state_run
+from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.state_report import state_report
+from kafka_msgs.pipeline.state_report import group_state_report
 from tests.support.cut_logs import copy_of_earlier
 from tests.support.offsets_topic import TOPIC, OffsetsTopic, commit, end, write_items, write_segments
 from tests.support.recordings import GROUP_LOGS
@@ -29,13 +29,13 @@ STATE_TABLES: Final = ("descriptions", "groups", "members", "assignments", "topo
 Tables = dict[str, list[dict[str, Any]]]
 
 
-def run(logs: Path, out: Path, *, history: bool = False) -> Found:
-    return run_job(offsets_run(LocalInputs([str(logs)]), history=history), str(out), in_this_process())
+def run(logs: Path, out: Path, *, history: bool = False) -> GroupOffsetsResult:
+    return run_job(group_offsets_run(LocalInputs([str(logs)]), history=history), str(out), local_engine())
 
 
 def run_state(logs: Path, out: Path) -> tuple[tuple[StateSummary, ...], list[str]]:
     said: list[str] = []
-    return run_job(state_run(LocalInputs([str(logs)])), str(out), in_this_process(), say=said.append), said
+    return run_job(group_state_run(LocalInputs([str(logs)])), str(out), local_engine(), say=said.append), said
 
 
 def tables(out: Path, *names: str) -> Tables:
@@ -107,7 +107,7 @@ def test_any_cut_of_the_log_of_a_broker_gives_the_same_report_on_groups(tmp_path
     assert share < 0.9 or not said
     fresh, _ = run_state(logs, tmp_path / "fresh")
     assert tables(tmp_path / "out", *STATE_TABLES) == tables(tmp_path / "fresh", *STATE_TABLES)
-    assert state_report(found) == state_report(fresh)
+    assert group_state_report(found) == group_state_report(fresh)
     assert len(tables(tmp_path / "out", "members")["members"]) == 8
 
 
@@ -232,7 +232,7 @@ def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(tmp_path
     topic.grow(60)
     topic.write()
     with pytest.raises(KeyboardInterrupt):
-        run_job(offsets_run(LocalInputs([str(topic.home)])), str(tmp_path / "out"), killed)
+        run_job(group_offsets_run(LocalInputs([str(topic.home)])), str(tmp_path / "out"), killed)
     assert tables(tmp_path / "out") == before
     run(topic.home, tmp_path / "out")
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafka_msgs.cli.group import command
-from kafka_msgs.formats import format_named
+from kafka_msgs.formats import get_format
 from tests.support.cut_logs import copy_of_earlier
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS
@@ -59,7 +59,7 @@ def test_a_second_run_adds_what_is_new(tmp_path: Path, job: str, form: str) -> N
     if form == "parquet":
         assert parquet(job, out) == fresh
     else:
-        read = format_named(form).read
+        read = get_format(form).read
         assert {name: sorted_rows(read(str(out / name)).read_all().to_pylist()) for name in TABLES[job]} == fresh
     assert sum(map(len, fresh.values())) > 20
 

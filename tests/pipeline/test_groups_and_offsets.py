@@ -12,14 +12,14 @@ import pytest
 
 from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.offline.directories import ends_of, partitions_in
+from kafka_msgs.offline.directories import end_offsets_of, partitions_in
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
 from kafka_msgs.pipeline import survivors
 from kafka_msgs.pipeline.answers import GROUPS, OFFSETS, PENDING, PROBLEMS
-from kafka_msgs.pipeline.group_offsets import Found, offsets_run
-from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult, group_offsets_run
+from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.offsets_report import offsets_report
+from kafka_msgs.pipeline.offsets_report import group_offsets_report
 from kafka_msgs.report import Table
 from kafka_msgs.topics.records import NO_PRODUCER
 from kafka_msgs.topics.replay import replay
@@ -55,8 +55,8 @@ def random_story(seed: int) -> list[Item]:
     return story
 
 
-def run(logs: Path, out: Path) -> Found:
-    return run_job(offsets_run(LocalInputs([str(logs)])), str(out), in_this_process())
+def run(logs: Path, out: Path) -> GroupOffsetsResult:
+    return run_job(group_offsets_run(LocalInputs([str(logs)])), str(out), local_engine())
 
 
 def table(out: Path, name: str) -> Any:
@@ -125,7 +125,9 @@ def test_offsets_and_groups_are_those_that_a_broker_answers(tmp_path: Path) -> N
 def test_lags_and_sums_are_those_of_the_reader_of_one_group_after_another(tmp_path: Path) -> None:
     run(GROUP_LOGS, tmp_path)
     partitions = partitions_in([GROUP_LOGS])
-    expected = read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], ends_of(partitions)).groups
+    expected = read_groups(
+        [each for each in partitions if each.topic == OFFSETS_TOPIC], end_offsets_of(partitions)
+    ).groups
     found = {row["group"]: row for row in table(tmp_path, "groups").to_pylist()}
     assert {
         name: (row["epoch"] or 0, row["members"], row["partitions"], row["lag"], row["lastCommitMs"])
@@ -161,7 +163,7 @@ def test_damage_and_records_that_cannot_be_read_are_problems_and_the_rest_counts
     assert (damage["file"], "checksum" in damage["problem"]) == (str(log), True)
     reasons = {row["problem"].partition(":")[0] for row in rows if row["logOffset"] is not None}
     assert reasons == {"the key does not say what the record is", "OffsetCommitKey", "OffsetCommitValue"}
-    (shown,) = (each for each in offsets_report(found, {}).sections if each.title == "Problems")
+    (shown,) = (each for each in group_offsets_report(found, {}).sections if each.title == "Problems")
     assert isinstance(shown, Table)
     assert len(shown.rows) == len(rows)
 
@@ -176,4 +178,4 @@ def test_a_log_without_groups_gives_empty_tables(tmp_path: Path) -> None:
 
 def test_a_path_without_the_topic_is_refused() -> None:
     with pytest.raises(JobPathError, match="there is no partition of __consumer_offsets in it"):
-        offsets_run(LocalInputs([str(GROUP_LOGS / "orders-0")]))
+        group_offsets_run(LocalInputs([str(GROUP_LOGS / "orders-0")]))

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
-from kafka_msgs.filesystems.settings import NO_SETTINGS
+from kafka_msgs.filesystems.settings import NO_OPTIONS
 from kafka_msgs.pipeline import offsets_log
-from kafka_msgs.pipeline.group_offsets import offsets_run
-from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.group_offsets import group_offsets_run
+from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.logs import Log
-from kafka_msgs.pipeline.output import Place
-from kafka_msgs.pipeline.partition import Done
+from kafka_msgs.pipeline.logs import PartitionInput
+from kafka_msgs.pipeline.output import OutputDirectory
+from kafka_msgs.pipeline.partition import TaskResult
 from tests.pipeline.test_append import from_nothing, run, tables
 from tests.support.offsets_topic import OffsetsTopic
 
@@ -83,7 +83,9 @@ def test_a_run_that_is_killed_at_any_step_is_completed_by_the_next_one(
     wanted = from_nothing(topic.home, tmp_path / "fresh", history=True)
     filesystem, steps, killed = make(), 0, True
     start = isinstance(filesystem, Store)  # Below the root of a store paths have no slash in front.
-    monkeypatch.setattr(Place, "of", lambda out, _=NO_SETTINGS: Place(filesystem, str(Path(out).absolute())[start:]))
+    monkeypatch.setattr(
+        OutputDirectory, "of", lambda out, _=NO_OPTIONS: OutputDirectory(filesystem, str(Path(out).absolute())[start:])
+    )
     while killed:
         out = tmp_path / "out"
         shutil.rmtree(out, ignore_errors=True)
@@ -107,13 +109,15 @@ def test_what_another_attempt_of_a_task_writes_is_in_no_table(tmp_path: Path, mo
     topic.write()
     wanted = from_nothing(topic.home, tmp_path / "fresh", history=True)
 
-    def killed(name: str, _: Any, schema: Any, place: Place, part: str) -> int:
+    def killed(name: str, _: Any, schema: Any, place: OutputDirectory, part: str) -> int:
         place.writer(schema, name, f"{part}.parquet").close()
         raise KilledError
 
-    here = in_this_process()
+    here = local_engine()
 
-    def each(function: Callable[[Log], Done[Any]], logs: Sequence[Log]) -> Iterator[Done[Any]]:
+    def each(
+        function: Callable[[PartitionInput], TaskResult[Any]], logs: Sequence[PartitionInput]
+    ) -> Iterator[TaskResult[Any]]:
         for log in logs:
             list(here(function, [log]))
             yield from here(function, [log])
@@ -122,7 +126,7 @@ def test_what_another_attempt_of_a_task_writes_is_in_no_table(tmp_path: Path, mo
                 with pytest.raises(KilledError):
                     list(here(function, [log]))
 
-    run_job(offsets_run(LocalInputs([str(topic.home)]), history=True), str(tmp_path / "out"), each)
+    run_job(group_offsets_run(LocalInputs([str(topic.home)]), history=True), str(tmp_path / "out"), each)
     assert tables(tmp_path / "out", *NAMES) == wanted
     assert not (tmp_path / "out" / "_new").exists()
 
@@ -132,12 +136,14 @@ def test_what_a_first_run_left_that_was_killed_is_in_no_way(tmp_path: Path) -> N
     topic.grow(60)
     topic.write()
 
-    def killed(function: Callable[[Log], Done[Any]], logs: Sequence[Log]) -> Iterator[Done[Any]]:
-        yield from in_this_process()(function, logs)
+    def killed(
+        function: Callable[[PartitionInput], TaskResult[Any]], logs: Sequence[PartitionInput]
+    ) -> Iterator[TaskResult[Any]]:
+        yield from local_engine()(function, logs)
         raise KilledError
 
     with pytest.raises(KilledError):
-        run_job(offsets_run(LocalInputs([str(topic.home)])), str(tmp_path / "out"), killed)
+        run_job(group_offsets_run(LocalInputs([str(topic.home)])), str(tmp_path / "out"), killed)
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["_new"]
     run(topic.home, tmp_path / "out")
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")

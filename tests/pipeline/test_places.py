@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 from pyarrow import fs
 
-from kafka_msgs.pipeline.output import Place, write_table
+from kafka_msgs.pipeline.output import OutputDirectory, write_table
 
 
 class WithoutMoves(fs.FSSpecHandler):  # type: ignore[misc]
@@ -31,23 +31,23 @@ FILESYSTEMS = {
 
 
 @pytest.fixture(params=FILESYSTEMS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> OutputDirectory:
     """A directory of this machine, one that moves files, and one that cannot."""
-    return Place(FILESYSTEMS[request.param], str(tmp_path / "out"))
+    return OutputDirectory(FILESYSTEMS[request.param], str(tmp_path / "out"))
 
 
-def write(place: Place, part: str, *values: int) -> None:
+def write(place: OutputDirectory, part: str, *values: int) -> None:
     place.begin()
     batch = pa.record_batch({"a": list(values)})
-    assert write_table("rows", [batch], batch.schema, place.new, part) == len(values)
+    assert write_table("rows", [batch], batch.schema, place.staging, part) == len(values)
 
 
-def values(place: Place) -> list[int]:
-    found: list[int] = sorted(ds.dataset(place.at("rows"), format="parquet").to_table()["a"].to_pylist())
+def values(place: OutputDirectory) -> list[int]:
+    found: list[int] = sorted(ds.dataset(place.path_of("rows"), format="parquet").to_table()["a"].to_pylist())
     return found
 
 
-def test_a_table_takes_the_place_of_another(place: Place) -> None:
+def test_a_table_takes_the_place_of_another(place: OutputDirectory) -> None:
     write(place, "0", 1, 2)
     place.publish(["rows"], {}, [])
     write(place, "0", 3)
@@ -56,12 +56,12 @@ def test_a_table_takes_the_place_of_another(place: Place) -> None:
     assert values(place) == [3]
     write(place, "kind=classic/1", 4)
     place.publish(["rows"], {}, [])
-    assert (values(place), place.inside("rows").files()) == ([4], ["kind=classic/1.parquet"])
+    assert (values(place), place.subdirectory("rows").files()) == ([4], ["kind=classic/1.parquet"])
 
 
-def test_files_are_added_and_replace_those_that_are_named(place: Place) -> None:
+def test_files_are_added_and_replace_those_that_are_named(place: OutputDirectory) -> None:
     for part, value, replaced in (("0", 1, []), ("1", 2, []), ("2", 3, ["0.parquet"])):
         write(place, part, value)
         place.publish([], {"rows": replaced}, [])
     assert values(place) == [2, 3]
-    assert place.new.files() == []
+    assert place.staging.files() == []

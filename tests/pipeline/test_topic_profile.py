@@ -13,16 +13,16 @@ import pyarrow.dataset as ds
 import pytest
 
 from kafka_msgs.offline.directories import partitions_in
-from kafka_msgs.offline.profile import Figures, read_profile
+from kafka_msgs.offline.profile import TopicStats, read_profile
 from kafka_msgs.pipeline import batch_log, figures
 from kafka_msgs.pipeline.batch_log import BATCHES
 from kafka_msgs.pipeline.figures import PROFILE
-from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.output import Place, Plan
+from kafka_msgs.pipeline.output import OutputDirectory, PublishPlan
 from kafka_msgs.pipeline.profile_log import PROBLEMS, ProfileSummary
-from kafka_msgs.pipeline.profile_report import profile_report
-from kafka_msgs.pipeline.topic_profile import profile_run
+from kafka_msgs.pipeline.profile_report import topic_profile_report
+from kafka_msgs.pipeline.topic_profile import topic_profile_run
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.report import Report
 from tests.support.cut_logs import copy_of_earlier
@@ -41,9 +41,9 @@ class Ran:
         inputs = LocalInputs([str(logs)])
         self.said: list[str] = []
         self.found: tuple[ProfileSummary, ...] = run_job(
-            profile_run(inputs), str(out), in_this_process(), say=self.said.append
+            topic_profile_run(inputs), str(out), local_engine(), say=self.said.append
         )
-        self.report: Report = profile_report(self.found, inputs.places())
+        self.report: Report = topic_profile_report(self.found, inputs.local_partitions())
 
 
 def tables(out: Path) -> Tables:
@@ -75,7 +75,7 @@ def walked(logs: Path) -> dict[tuple[str, int, int | None], tuple[Any, ...]]:
     return {place: of_walk(each) for place, each in read_profile(partitions_in([logs])).figures.items()}
 
 
-def of_walk(each: Figures) -> tuple[Any, ...]:
+def of_walk(each: TopicStats) -> tuple[Any, ...]:
     return (
         each.records, each.batches, each.bytes, each.content_bytes, each.ratio, sorted(each.codecs),
         each.mean_key_size, each.max_key_size, each.mean_value_size, each.max_value_size, each.without_key,
@@ -233,7 +233,7 @@ def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(
     topic.grow(20)
     topic.write()
     with monkeypatch.context() as patch:
-        patch.setattr("kafka_msgs.pipeline.output.Place._carry_out", dies_at(at))
+        patch.setattr("kafka_msgs.pipeline.output.OutputDirectory._carry_out", dies_at(at))
         with pytest.raises(KeyboardInterrupt):
             Ran(topic.home, tmp_path / "out")
     topic.grow(20)
@@ -242,11 +242,11 @@ def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(
     assert tables(tmp_path / "out") == tables(tmp_path / "fresh")
 
 
-def dies_at(at: str) -> Callable[[Place, Plan], None]:
+def dies_at(at: str) -> Callable[[OutputDirectory, PublishPlan], None]:
     """What puts tables in their places, and dies when it comes to one of them."""
-    carry_out = Place._carry_out
+    carry_out = OutputDirectory._carry_out
 
-    def dies(self: Place, plan: Plan) -> None:
+    def dies(self: OutputDirectory, plan: PublishPlan) -> None:
         names = [*plan]
         carry_out(self, {name: plan[name] for name in names[: names.index(at)]})
         raise KeyboardInterrupt

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.formats import format_named
-from kafka_msgs.pipeline.group_offsets import offsets_run
-from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.formats import get_format
+from kafka_msgs.pipeline.group_offsets import group_offsets_run
+from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.output import Place
+from kafka_msgs.pipeline.output import OutputDirectory
 from kafka_msgs.pipeline.versions import publish_tables
 from tests.support.recordings import GROUP_LOGS
 
@@ -22,14 +22,14 @@ TABLES = ("offsets", "groups", "pending", "problems", "history")
 def run(logs: Path, out: Path, form: str) -> dict[str, list[str]]:
     """Run the job into versions of a format; return the rows of its tables, without their days."""
     own = out / f".{form}-run"
-    asked = offsets_run(LocalInputs([str(logs)]), history=True)
-    run_job(asked, str(own), in_this_process())
-    publish_tables(format_named(form), asked.job.tables, Place.of(str(own)), str(out))
+    asked = group_offsets_run(LocalInputs([str(logs)]), history=True)
+    run_job(asked, str(own), local_engine())
+    publish_tables(get_format(form), asked.job.tables, OutputDirectory.of(str(own)), str(out))
     return {name: rows_of(form, out / name) for name in TABLES if (own / name).exists()}
 
 
 def rows_of(form: str, table: Path) -> list[str]:
-    rows: list[dict[str, Any]] = format_named(form).read(str(table)).read_all().to_pylist()
+    rows: list[dict[str, Any]] = get_format(form).read(str(table)).read_all().to_pylist()
     return sorted(str({name: value for name, value in row.items() if name != "day"}) for row in rows)
 
 

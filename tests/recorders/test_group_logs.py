@@ -65,7 +65,7 @@ def test_partitions_end_at_the_offsets_of_the_broker() -> None:
         for topic in answer(ListOffsetsResponse, LATEST).topics
         for each in topic.partitions
     }
-    found = {(each.topic, each.number): max(batch.last_offset + 1 for batch in batches(each)) for each in PARTITIONS}
+    found = {(each.topic, each.partition): max(batch.last_offset + 1 for batch in batches(each)) for each in PARTITIONS}
     assert {key: end for key, end in found.items() if key[0] != "__cluster_metadata"} == ends
 
 

@@ -12,7 +12,7 @@ from kafka_msgs.errors import CorruptRecordError, CrcMismatchError, UnsupportedM
 from kafka_msgs.records import (
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     LegacyBatch,
     MessageSetBuilder,
     Record,
@@ -20,7 +20,7 @@ from kafka_msgs.records import (
     TimestampType,
     read_batches,
 )
-from kafka_msgs.records.builder import with_producer
+from kafka_msgs.records.builder import replace_producer
 from tests.support.batches import HEADER, by_hand, read_one, sealed
 
 ONE_RECORD = "10 00 00 00 02 6b 02 76 00"
@@ -43,7 +43,7 @@ def test_header_fields_stand_where_the_format_has_them() -> None:
     assert (batch.base_offset, batch.last_offset, batch.partition_leader_epoch, batch.magic) == (100, 105, 7, 2)
     assert (batch.base_timestamp, batch.max_timestamp, batch.delete_horizon) == (1000, 2000, 1000)
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (9, 2, 2**31 - 2)
-    assert (batch.is_transactional, batch.is_control, batch.codec) == (True, True, Compression.NONE)
+    assert (batch.is_transactional, batch.is_control, batch.codec) == (True, True, CompressionType.NONE)
     assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     assert (batch.count, batch.size, batch.records()) == (0, 61, [])
 
@@ -137,8 +137,8 @@ def test_what_becomes_of_a_mutable_buffer_does_not_change_a_batch() -> None:
     assert batch.values() == [b"value"]
 
 
-@pytest.mark.parametrize("codec", Compression)
-def test_views_are_of_the_bytes_that_were_read(codec: Compression) -> None:
+@pytest.mark.parametrize("codec", CompressionType)
+def test_views_are_of_the_bytes_that_were_read(codec: CompressionType) -> None:
     builder = BatchBuilder(codec=codec)
     builder.append(b"key", b"value", headers=[("name", b"content")])
     (record,) = read_one(builder.build(), views=True)
@@ -256,8 +256,8 @@ def test_varints_as_long_as_they_may_be_are_read() -> None:
     assert batch.records()[0].timestamp == 1000 + 2**63 - 1
 
 
-@pytest.mark.parametrize("codec", Compression)
-def test_a_producer_may_be_known_only_when_the_batch_is_built(codec: Compression) -> None:
+@pytest.mark.parametrize("codec", CompressionType)
+def test_a_producer_may_be_known_only_when_the_batch_is_built(codec: CompressionType) -> None:
     header = BatchHeader(producer_id=9, producer_epoch=2, base_sequence=40, transactional=True)
     early, late = BatchBuilder(header, codec=codec), BatchBuilder(codec=codec)
     for builder in (early, late):
@@ -266,13 +266,13 @@ def test_a_producer_may_be_known_only_when_the_batch_is_built(codec: Compression
     assert late.build(header) == early.build()
 
 
-@pytest.mark.parametrize("codec", Compression)
-def test_a_batch_gets_another_producer_and_keeps_its_records(codec: Compression) -> None:
+@pytest.mark.parametrize("codec", CompressionType)
+def test_a_batch_gets_another_producer_and_keeps_its_records(codec: CompressionType) -> None:
     header = BatchHeader(producer_id=9, producer_epoch=2, base_sequence=40, transactional=True)
     builder = BatchBuilder(header, codec=codec)
     for number in range(3):
         builder.append(b"k", b"v" * 50, timestamp=1000 + number)
-    changed = read_one(with_producer(builder.build(), 10, 3, 0))
+    changed = read_one(replace_producer(builder.build(), 10, 3, 0))
     assert (changed.producer_id, changed.producer_epoch, changed.base_sequence) == (10, 3, 0)
     assert changed.is_transactional
     assert changed.records() == read_one(builder.build()).records()

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import CorruptRecordError, RecordBudgetError
-from kafka_msgs.records import BatchBuilder, Compression, MessageSetBuilder, ReadOptions, python, read_batches
-from tests.support.batches import Described, by_hand, described, read_one
+from kafka_msgs.records import BatchBuilder, CompressionType, MessageSetBuilder, ReadOptions, python, read_batches
+from tests.support.batches import BatchSpec, by_hand, described, read_one
 from tests.support.damaged_batches import mutated
 
 
 def with_headers(headers: int, *, records: int = 1) -> bytes:
     """A batch compressed with gzip, of records with empty headers and nothing else."""
-    builder = BatchBuilder(codec=Compression.GZIP)
+    builder = BatchBuilder(codec=CompressionType.GZIP)
     for _ in range(records):
         builder.append(None, None, headers=[("", None)] * headers)
     return builder.build()
@@ -51,15 +51,15 @@ def test_a_count_that_the_bytes_cannot_hold_is_damage_and_not_a_matter_of_the_li
 @settings(max_examples=100, deadline=None)
 @given(described(2), st.integers(0, 2**32), st.integers(1, 40), st.integers(-1, 9))
 def test_both_implementations_refuse_the_same(
-    implementation: ModuleType, batch: Described, seed: int, limit: int, more: int
+    implementation: ModuleType, batch: BatchSpec, seed: int, limit: int, more: int
 ) -> None:
-    whole = read_one(Described(2, Compression.NONE, batch.records, batch.base_offset, None, batch.header).written())
-    body = bytes(whole.stored[61:])
+    whole = read_one(BatchSpec(2, CompressionType.NONE, batch.records, batch.base_offset, None, batch.header).written())
+    body = bytes(whole.stored_bytes[61:])
     for data in (body, mutated(body, Random(seed))):
         place = (data, 0, len(data), max(whole.count + more, 0), limit)
-        assert implementation.exceeds(*place) == python.exceeds(*place)
+        assert implementation.exceeds_element_limit(*place) == python.exceeds_element_limit(*place)
     elements = whole.count + sum(len(record.headers) for record in batch.records)
-    assert implementation.exceeds(body, 0, len(body), whole.count, limit) == (elements > limit)
+    assert implementation.exceeds_element_limit(body, 0, len(body), whole.count, limit) == (elements > limit)
 
 
 def peak_of(data: bytes, options: ReadOptions) -> int:
@@ -83,12 +83,12 @@ HEAD = 8 << 20
 def test_what_is_refused_takes_the_memory_of_its_content(headers: int, size: int) -> None:
     """Two bytes are enough for a header, of which a tuple takes forty times as many."""
     data = with_headers(headers, records=max(size // (2 * headers + 16), 1))
-    options = ReadOptions(max_decompressed=size, max_elements=100)
+    options = ReadOptions(max_decompressed_bytes=size, max_elements=100)
     assert peak_of(data, options) <= size + HEAD
 
 
 def message_set(magic: int, count: int) -> bytes:
-    builder = MessageSetBuilder(magic=magic, codec=Compression.GZIP)
+    builder = MessageSetBuilder(magic=magic, codec=CompressionType.GZIP)
     for _ in range(count):
         builder.append(None, None)
     return builder.build()

@@ -19,7 +19,7 @@ from kafka_msgs.errors import CompressionError, DecompressedSizeError, MissingEx
 from kafka_msgs.records import (
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     MessageSetBuilder,
     ReadOptions,
     compression,
@@ -28,7 +28,7 @@ from kafka_msgs.records import (
 from kafka_msgs.records.compression import compress, decompress
 from tests.support.batches import read_one
 
-CODECS = [codec for codec in Compression if codec is not Compression.NONE]
+CODECS = [codec for codec in CompressionType if codec is not CompressionType.NONE]
 TEXT = bytes(random.Random(5).choices(b"abcdef", k=300_000))
 SNAPPY_HEADER = bytes.fromhex("82534e4150505900 00000001 00000001")
 
@@ -38,13 +38,13 @@ def unpacked(codec: int, data: bytes, limit: int = 1 << 20) -> bytes:
 
 
 @pytest.mark.parametrize("content", [b"", b"x", TEXT, bytes(1 << 20)])
-@pytest.mark.parametrize("codec", Compression)
-def test_what_is_compressed_comes_back(codec: Compression, content: bytes) -> None:
+@pytest.mark.parametrize("codec", CompressionType)
+def test_what_is_compressed_comes_back(codec: CompressionType, content: bytes) -> None:
     assert unpacked(codec, compress(codec, content)) == content
 
 
-@pytest.mark.parametrize("codec", Compression)
-def test_the_limit_is_exact(codec: Compression) -> None:
+@pytest.mark.parametrize("codec", CompressionType)
+def test_the_limit_is_exact(codec: CompressionType) -> None:
     data = compress(codec, TEXT)
     assert unpacked(codec, data, len(TEXT)) == TEXT
     with pytest.raises(DecompressedSizeError) as caught:
@@ -53,10 +53,10 @@ def test_the_limit_is_exact(codec: Compression) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_data_that_ends_early_is_damaged(codec: Compression) -> None:
+def test_data_that_ends_early_is_damaged(codec: CompressionType) -> None:
     data = compress(codec, TEXT)
     for end in (*range(1, 40), len(data) // 2, len(data) - 1):
-        if end == len(SNAPPY_HEADER) and codec is Compression.SNAPPY:
+        if end == len(SNAPPY_HEADER) and codec is CompressionType.SNAPPY:
             continue
         with pytest.raises(CompressionError) as caught:
             unpacked(codec, data[:end])
@@ -64,7 +64,7 @@ def test_data_that_ends_early_is_damaged(codec: Compression) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_data_with_changed_bytes_never_ends_in_another_error(codec: Compression) -> None:
+def test_data_with_changed_bytes_never_ends_in_another_error(codec: CompressionType) -> None:
     chance = random.Random(3)
     data = compress(codec, TEXT[:5000])
     for _ in range(500):
@@ -84,12 +84,12 @@ def test_there_are_no_other_codecs(codec: int) -> None:
 
 
 def test_members_of_gzip_may_follow_each_other() -> None:
-    assert unpacked(1, compress(Compression.GZIP, b"one") + compress(Compression.GZIP, b"two")) == b"onetwo"
+    assert unpacked(1, compress(CompressionType.GZIP, b"one") + compress(CompressionType.GZIP, b"two")) == b"onetwo"
 
 
 def test_frames_of_lz4_and_zstd_may_follow_each_other() -> None:
     skipped = bytes.fromhex("502a4d18 03000000 aabbcc")
-    for codec in (Compression.LZ4, Compression.ZSTD):
+    for codec in (CompressionType.LZ4, CompressionType.ZSTD):
         assert unpacked(codec, compress(codec, b"one") + skipped + compress(codec, b"two")) == b"onetwo"
 
 
@@ -102,19 +102,19 @@ def test_snappy_is_read_with_and_without_a_frame() -> None:
 
 
 def test_snappy_is_written_in_frames_of_32_kilobytes() -> None:
-    data = compress(Compression.SNAPPY, TEXT)
+    data = compress(CompressionType.SNAPPY, TEXT)
     assert data[:16] == SNAPPY_HEADER
     first = int.from_bytes(data[16:20], "big")
     assert bytes(cramjam.snappy.decompress_raw(data[20 : 20 + first])) == TEXT[: 32 << 10]
 
 
 def test_gzip_carries_no_time() -> None:
-    assert compress(Compression.GZIP, b"same") == compress(Compression.GZIP, b"same")
-    assert compress(Compression.GZIP, b"same")[4:8] == bytes(4)
+    assert compress(CompressionType.GZIP, b"same") == compress(CompressionType.GZIP, b"same")
+    assert compress(CompressionType.GZIP, b"same")[4:8] == bytes(4)
 
 
-@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
-def test_a_level_changes_the_size_and_not_the_content(codec: Compression) -> None:
+@pytest.mark.parametrize("codec", [CompressionType.GZIP, CompressionType.LZ4, CompressionType.ZSTD])
+def test_a_level_changes_the_size_and_not_the_content(codec: CompressionType) -> None:
     low, high = (compress(codec, TEXT, level) for level in (1, 8))
     assert low != high
     assert unpacked(codec, low) == unpacked(codec, high) == TEXT
@@ -123,21 +123,23 @@ def test_a_level_changes_the_size_and_not_the_content(codec: Compression) -> Non
 def test_the_default_levels_are_those_of_kafkas_producer() -> None:
     """6 of zlib, the fast compressor of lz4 and 3 of zstd, whatever the libraries do without a level."""
     assert (
-        compress(Compression.GZIP, TEXT) == compress(Compression.GZIP, TEXT, 6) == compress(Compression.GZIP, TEXT, -1)
+        compress(CompressionType.GZIP, TEXT)
+        == compress(CompressionType.GZIP, TEXT, 6)
+        == compress(CompressionType.GZIP, TEXT, -1)
     )
-    assert compress(Compression.ZSTD, TEXT) == compress(Compression.ZSTD, TEXT, 3)
+    assert compress(CompressionType.ZSTD, TEXT) == compress(CompressionType.ZSTD, TEXT, 3)
     fast = cramjam.lz4.Compressor(level=0, content_checksum=False, block_linked=False)
     fast.compress(TEXT)
-    assert compress(Compression.LZ4, TEXT) == compress(Compression.LZ4, TEXT, 9) == bytes(fast.finish())
-    sizes = [len(compress(Compression.LZ4, TEXT, level)) for level in (9, 1, 8, 17)]
+    assert compress(CompressionType.LZ4, TEXT) == compress(CompressionType.LZ4, TEXT, 9) == bytes(fast.finish())
+    sizes = [len(compress(CompressionType.LZ4, TEXT, level)) for level in (9, 1, 8, 17)]
     assert sizes == sorted(sizes, reverse=True)
 
 
-RANGES = {Compression.GZIP: (1, 9), Compression.LZ4: (1, 17), Compression.ZSTD: (-131072, 22)}
+RANGES = {CompressionType.GZIP: (1, 9), CompressionType.LZ4: (1, 17), CompressionType.ZSTD: (-131072, 22)}
 
 
 @pytest.mark.parametrize("codec", RANGES)
-def test_levels_are_those_that_kafkas_producer_takes(codec: Compression) -> None:
+def test_levels_are_those_that_kafkas_producer_takes(codec: CompressionType) -> None:
     lowest, highest = RANGES[codec]
     for level in (lowest, highest):
         assert unpacked(codec, compress(codec, TEXT[:2000], level)) == TEXT[:2000]
@@ -151,11 +153,11 @@ def test_levels_are_those_that_kafkas_producer_takes(codec: Compression) -> None
 
 def test_snappy_has_no_levels() -> None:
     with pytest.raises(RecordWriteError, match="level: 1: snappy has no levels"):
-        MessageSetBuilder(magic=1, codec=Compression.SNAPPY, level=1)
+        MessageSetBuilder(magic=1, codec=CompressionType.SNAPPY, level=1)
 
 
-@pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
-def test_a_missing_package_is_named(codec: Compression) -> None:
+@pytest.mark.parametrize("codec", [CompressionType.SNAPPY, CompressionType.LZ4, CompressionType.ZSTD])
+def test_a_missing_package_is_named(codec: CompressionType) -> None:
     code = f"""
         import sys
         sys.modules["cramjam"] = None
@@ -177,7 +179,7 @@ def test_gzip_needs_no_other_package() -> None:
     code = """
         import sys
         sys.modules["cramjam"] = sys.modules["isal"] = None
-        from kafka_msgs.records import BatchBuilder, Compression, read_batches
+        from kafka_msgs.records import BatchBuilder, CompressionType, read_batches
         builder = BatchBuilder(codec=Compression.GZIP, level=1)
         builder.append(None, b"v")
         print([batch.values() for batch in read_batches(builder.build())])
@@ -187,19 +189,19 @@ def test_gzip_needs_no_other_package() -> None:
 
 
 def test_the_error_of_a_batch_has_its_place() -> None:
-    builder = BatchBuilder(BatchHeader(base_offset=7), codec=Compression.GZIP)
+    builder = BatchBuilder(BatchHeader(base_offset=7), codec=CompressionType.GZIP)
     builder.append(None, bytes(5000))
     with pytest.raises(DecompressedSizeError, match=r"batch at byte 0, offset 7: gzip data of .* limit of 4000"):
         read_one(builder.build(), max_decompressed=4000).records()
 
 
-@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.SNAPPY, Compression.LZ4])
-def test_message_sets_have_the_same_limit(codec: Compression) -> None:
+@pytest.mark.parametrize("codec", [CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4])
+def test_message_sets_have_the_same_limit(codec: CompressionType) -> None:
     from kafka_msgs.records import read_batches
 
     builder = MessageSetBuilder(magic=1, codec=codec)
     builder.append(None, bytes(5000))
-    (batch,) = read_batches(builder.build(), ReadOptions(max_decompressed=4000))
+    (batch,) = read_batches(builder.build(), ReadOptions(max_decompressed_bytes=4000))
     with pytest.raises(DecompressedSizeError):
         batch.records()
 
@@ -247,7 +249,7 @@ BOMBS = {
 CHILD = """
     import resource, sys
     from kafka_msgs.errors import DecompressedSizeError
-    from kafka_msgs.records.compression import compress, decompress, Compression
+    from kafka_msgs.records.compression import compress, decompress, CompressionType
     data = sys.stdin.buffer.read()
     for codec in Compression:
         decompress(codec, memoryview(compress(codec, b"warm")), 100)
@@ -297,9 +299,9 @@ class CountingMember:
 ZLIB_MEMBER = zlib.decompressobj
 
 MANY_COPIES: dict[str, Callable[[int], bytes]] = {
-    "empty members": lambda count: compress(Compression.GZIP, b"") * (100 * count),
+    "empty members": lambda count: compress(CompressionType.GZIP, b"") * (100 * count),
     "stored members": lambda count: stored(random.Random(1).randbytes(1 << 19) * count),
-    "members that become large": lambda count: compress(Compression.GZIP, bytes(1 << 20)) * count,
+    "members that become large": lambda count: compress(CompressionType.GZIP, bytes(1 << 20)) * count,
 }
 
 
@@ -325,7 +327,7 @@ def test_what_is_left_of_gzip_is_not_copied_for_each_member_or_step(kind: str) -
 
 def peak_of(codec: int, data: bytes, limit: int) -> int:
     """The most bytes that Python had allocated while data was decompressed."""
-    compress(Compression(codec), b"")
+    compress(CompressionType(codec), b"")
     tracemalloc.start()
     try:
         unpacked(codec, data, limit)
@@ -335,7 +337,7 @@ def peak_of(codec: int, data: bytes, limit: int) -> int:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_content_as_large_as_the_limit_takes_no_more_than_that(codec: Compression) -> None:
+def test_content_as_large_as_the_limit_takes_no_more_than_that(codec: CompressionType) -> None:
     data = compress(codec, random.Random(2).randbytes(4 << 20) * 4)
     assert peak_of(codec, data, 16 << 20) <= (16 << 20) + HEAD
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs.errors import CompressionError, DecompressedSizeError
-from kafka_msgs.records import Compression, compression
+from kafka_msgs.records import CompressionType, compression
 from kafka_msgs.records.compression import compress, decompress
 
 TEXT = bytes(random.Random(5).choices(b"abcdef", k=300_000))
@@ -28,7 +28,7 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def outcome(data: bytes, limit: int = LIMIT) -> bytes | str:
     """What the data contains, or the class of the error."""
     try:
-        return decompress(Compression.GZIP, memoryview(data), limit)
+        return decompress(CompressionType.GZIP, memoryview(data), limit)
     except CompressionError as error:
         return type(error).__name__
 
@@ -53,7 +53,7 @@ def zlib_outcome(data: bytes) -> bytes | str:
 def test_zlib_reads_what_is_written_and_the_library_reads_what_zlib_writes(
     library: Any, content: bytes, level: int | None
 ) -> None:
-    written = compress(Compression.GZIP, content, level)
+    written = compress(CompressionType.GZIP, content, level)
     assert zlib_outcome(written) == content
     assert outcome(written, 4 << 20) == content
     by_zlib = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, 31)
@@ -62,32 +62,36 @@ def test_zlib_reads_what_is_written_and_the_library_reads_what_zlib_writes(
 
 def test_only_the_fastest_level_is_written_by_the_library(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fastest = library.compressobj(1, zlib.DEFLATED, 31)
-    assert compress(Compression.GZIP, SMALL, 1) == fastest.compress(SMALL) + fastest.flush()
+    assert compress(CompressionType.GZIP, SMALL, 1) == fastest.compress(SMALL) + fastest.flush()
     monkeypatch.setattr(compression, "_fast_zlib", lambda: None)
     for level in (None, 2, 9):
-        assert zlib_outcome(compress(Compression.GZIP, SMALL, level)) == SMALL
+        assert zlib_outcome(compress(CompressionType.GZIP, SMALL, level)) == SMALL
 
 
 def test_members_follow_each_other(library: Any) -> None:
-    data = compress(Compression.GZIP, TEXT) + compress(Compression.GZIP, b"") + compress(Compression.GZIP, b"two", 1)
+    data = (
+        compress(CompressionType.GZIP, TEXT)
+        + compress(CompressionType.GZIP, b"")
+        + compress(CompressionType.GZIP, b"two", 1)
+    )
     assert outcome(data) == TEXT + b"two"
     assert outcome(data + b"\0") == "CompressionError"
     assert outcome(b"") == b""
 
 
 def test_the_limit_is_exact(library: Any) -> None:
-    data = compress(Compression.GZIP, TEXT, 1)
+    data = compress(CompressionType.GZIP, TEXT, 1)
     assert outcome(data, len(TEXT)) == TEXT
     assert outcome(data, len(TEXT) - 1) == DecompressedSizeError.__name__
 
 
 def test_every_shorter_input_is_refused(library: Any) -> None:
-    data = compress(Compression.GZIP, SMALL[:200])
+    data = compress(CompressionType.GZIP, SMALL[:200])
     assert {outcome(data[:end]) for end in range(1, len(data))} == {"CompressionError"}
 
 
 def test_every_changed_bit_has_the_outcome_that_it_has_in_zlib(library: Any) -> None:
-    data = compress(Compression.GZIP, SMALL[:200])
+    data = compress(CompressionType.GZIP, SMALL[:200])
     for bit in range(8 * len(data)):
         changed = bytearray(data)
         changed[bit >> 3] ^= 1 << (bit & 7)

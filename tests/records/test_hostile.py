@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import KafkaMsgsError, RecordError
-from kafka_msgs.layouts import RecordPart
+from kafka_msgs.layouts import RecordField
 from kafka_msgs.records import ReadOptions, RecordBatch, python, read_batches
 from kafka_msgs.records.record import RecordFaultError, explain
 from tests.support.batches import by_hand, read_one
@@ -24,7 +24,7 @@ from tests.support.implementations import name_of
 def read_everything(data: bytes, check_crc: bool) -> int:
     """Read what can be read, going on behind errors; return how many records there were."""
     found = 0
-    reader = read_batches(data, ReadOptions(check_crc=check_crc, max_decompressed=1 << 20))
+    reader = read_batches(data, ReadOptions(check_crc=check_crc, max_decompressed_bytes=1 << 20))
     for _ in range(len(data) // 14 + 2):
         try:
             batch = next(reader)
@@ -58,10 +58,10 @@ def test_the_loops_and_their_explanation_agree(implementation: Any) -> None:
     whole = read_one(next(each for each in samples() if each[16] == 2))
     verdicts: Counter[str] = Counter()
     for _ in range(4000):
-        body = mutated(bytes(whole.stored[61:]), chance) + bytes(chance.choice([0, 0, 12]))
+        body = mutated(bytes(whole.stored_bytes[61:]), chance) + bytes(chance.choice([0, 0, 12]))
         end = chance.choice([len(body), len(body), chance.randrange(len(body))])
         count = chance.choice([whole.count, whole.count, chance.randrange(8)])
-        for part in RecordPart:
+        for part in RecordField:
             place = (part, body, 0, end, count, 0, 0, None, False)
             verdict, found = outcome(lambda: implementation.read(*place))  # noqa: B023
             slow = explain(body, 0, end, count)

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import RecordWriteError
-from kafka_msgs.layouts import RecordPart
-from kafka_msgs.records import BatchBuilder, Compression, Record, builder, python
-from tests.support.batches import Described, described, read_one, sealed
+from kafka_msgs.layouts import RecordField
+from kafka_msgs.records import BatchBuilder, CompressionType, Record, builder, python
+from tests.support.batches import BatchSpec, described, read_one, sealed
 from tests.support.damaged_batches import mutated, outcome
 from tests.support.implementations import name_of
 
 
 @settings(max_examples=60, deadline=None)
 @given(described(2))
-def test_both_write_the_same_bytes(implementation: Any, batch: Described) -> None:
+def test_both_write_the_same_bytes(implementation: Any, batch: BatchSpec) -> None:
     written = batch.written()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder, "_IMPLEMENTATION", python)
@@ -37,22 +37,22 @@ def place(data: bytes, views: bool, base_offset: int = 7, append_timestamp: int 
 @settings(max_examples=100, deadline=None)
 @given(described(2), st.integers(0, 2**32), st.booleans(), st.sampled_from([None, 5]))
 def test_both_read_damaged_batches_alike(
-    implementation: Any, batch: Described, seed: int, views: bool, append_timestamp: int | None
+    implementation: Any, batch: BatchSpec, seed: int, views: bool, append_timestamp: int | None
 ) -> None:
-    whole = Described(2, Compression.NONE, batch.records, batch.base_offset, None, batch.header).written()
+    whole = BatchSpec(2, CompressionType.NONE, batch.records, batch.base_offset, None, batch.header).written()
     for data in (whole, sealed(whole[:61] + mutated(whole[61:], Random(seed)))):
-        for part in RecordPart:
+        for part in RecordField:
             arguments = (part, *place(data, views, append_timestamp=append_timestamp))
             found = outcome(lambda: implementation.read(*arguments))  # noqa: B023
             assert found == outcome(lambda: python.read(*arguments))  # noqa: B023
 
 
-@pytest.mark.parametrize("part", [each for each in RecordPart if each is not RecordPart.MARKS])
-def test_parts_are_the_fields_of_the_records(implementation: Any, part: RecordPart) -> None:
+@pytest.mark.parametrize("part", [each for each in RecordField if each is not RecordField.MARKS])
+def test_parts_are_the_fields_of_the_records(implementation: Any, part: RecordField) -> None:
     records = tuple(Record(7 + 3 * n, n // 2, b"k" if n % 3 else None, b"v" * n, (("h", b""),)) for n in range(40))
-    data = Described(2, Compression.NONE, records, 7).written()
+    data = BatchSpec(2, CompressionType.NONE, records, 7).written()
     names = ("offset", "timestamp", "key", "value")
-    expected = [records[n] if part is RecordPart.RECORDS else getattr(records[n], names[part - 1]) for n in range(40)]
+    expected = [records[n] if part is RecordField.RECORDS else getattr(records[n], names[part - 1]) for n in range(40)]
     assert implementation.read(part, *place(data, views=False)) == expected
     assert implementation.read(part, *place(data, views=True)) == expected
     batch = read_one(data)
@@ -63,7 +63,7 @@ def test_parts_are_the_fields_of_the_records(implementation: Any, part: RecordPa
 def test_sums_of_more_than_64_bits_are_read_as_they_are(implementation: Any) -> None:
     data = bytes.fromhex("10 00 02 02 02 6b 02 76 00 10 00 01 01 02 6b 02 76 00")
     for base, step in ((2**63 - 1, (1, -1)), (-(2**63), (1, -1))):
-        for part in (RecordPart.OFFSETS, RecordPart.TIMESTAMPS):
+        for part in (RecordField.OFFSETS, RecordField.TIMESTAMPS):
             found = implementation.read(part, data, 0, len(data), 2, base, base, None, False)
             assert found == [base + each for each in step]
 
@@ -179,9 +179,9 @@ def test_a_builder_may_override_append() -> None:
 
 
 def test_nothing_is_appended_while_the_records_are_looked_at(implementation: Any) -> None:
-    made = implementation.Collector(0, 5, None, None)
+    made = implementation.RecordAppender(0, 5, None, None)
     made.append(None, b"v")
-    with memoryview(implementation.contents(made)) as view:
+    with memoryview(implementation.appended_bytes(made)) as view:
         with pytest.raises(BufferError):
             made.append(None, b"w")
         assert len(view) == made.size

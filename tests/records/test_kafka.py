@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafka_msgs import EndTxnMarker, RecordError
 from kafka_msgs.records import (
     BatchBuilder,
-    Compression,
+    CompressionType,
     ControlType,
     MessageSetBuilder,
     RecordBatch,
@@ -23,7 +23,7 @@ from kafka_msgs.records import (
 )
 from kafka_msgs.records.compression import compress
 from tests.oracle import Oracle, OracleReject
-from tests.support.batches import Described, base64, by_hand, described, sealed
+from tests.support.batches import BatchSpec, base64, by_hand, described, sealed
 from tests.support.control_records import MESSAGES, control_batch
 from tests.support.damaged_batches import mutated, samples
 from tests.support.kafka_batches import as_kafka_prints, kafka_reads
@@ -40,14 +40,14 @@ def kafka_writes(oracle: Oracle, batch: dict[str, Any]) -> bytes:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(described(0, 1, 2), min_size=1, max_size=3))
-def test_kafka_reads_what_is_written_here(oracle: Oracle, batches: list[Described]) -> None:
+def test_kafka_reads_what_is_written_here(oracle: Oracle, batches: list[BatchSpec]) -> None:
     data = b"".join(batch.written() for batch in batches)
     assert kafka_reads(oracle, data) == [as_kafka_prints(batch) for batch in read_batches(data)]
 
 
 @settings(max_examples=60, deadline=None)
 @given(described(0, 1, 2))
-def test_what_kafka_writes_is_read_here(oracle: Oracle, batch: Described) -> None:
+def test_what_kafka_writes_is_read_here(oracle: Oracle, batch: BatchSpec) -> None:
     data = kafka_writes(oracle, batch.for_kafka())
     assert kafka_reads(oracle, data) == [as_kafka_prints(each) for each in read_batches(data)]
     found = [record for each in read_batches(data) for record in each]
@@ -56,19 +56,21 @@ def test_what_kafka_writes_is_read_here(oracle: Oracle, batch: Described) -> Non
 
 @settings(max_examples=40, deadline=None)
 @given(described(0, 1, 2))
-def test_uncompressed_batches_are_the_same_bytes(oracle: Oracle, batch: Described) -> None:
-    plain = Described(
-        batch.magic, Compression.NONE, batch.records, batch.base_offset, batch.log_append_timestamp, batch.header
+def test_uncompressed_batches_are_the_same_bytes(oracle: Oracle, batch: BatchSpec) -> None:
+    plain = BatchSpec(
+        batch.magic, CompressionType.NONE, batch.records, batch.base_offset, batch.log_append_timestamp, batch.header
     )
     assert plain.written() == kafka_writes(oracle, plain.for_kafka())
 
 
 LARGE = [bytes([number % 251]) * 300 + number.to_bytes(4, "big") * 50 for number in range(2000)]
-PAIRS = [(magic, codec) for magic in (0, 1, 2) for codec in Compression if magic == 2 or codec != Compression.ZSTD]
+PAIRS = [
+    (magic, codec) for magic in (0, 1, 2) for codec in CompressionType if magic == 2 or codec != CompressionType.ZSTD
+]
 
 
 @pytest.mark.parametrize(("magic", "codec"), PAIRS)
-def test_a_megabyte_of_every_codec_is_read_by_both(oracle: Oracle, magic: int, codec: Compression) -> None:
+def test_a_megabyte_of_every_codec_is_read_by_both(oracle: Oracle, magic: int, codec: CompressionType) -> None:
     builder: Any = BatchBuilder(codec=codec) if magic == 2 else MessageSetBuilder(magic=magic, codec=codec)
     for value in LARGE:
         builder.append(None, value)
@@ -79,7 +81,7 @@ def test_a_megabyte_of_every_codec_is_read_by_both(oracle: Oracle, magic: int, c
         {"offset": offset, "timestamp": -1, "key": None, "value": base64(value), "headers": []}
         for offset, value in enumerate(LARGE)
     ]
-    request = Described(magic, codec, ()).for_kafka() | {"records": described_records}
+    request = BatchSpec(magic, codec, ()).for_kafka() | {"records": described_records}
     found = [record.value for batch in read_batches(kafka_writes(oracle, request)) for record in batch]
     assert found == LARGE
 
@@ -92,7 +94,7 @@ def test_control_records_are_the_same_to_both(oracle: Oracle, kind: ControlType)
     message = MESSAGES[kind]
     if isinstance(message, EndTxnMarker):
         assert record["coordinator_epoch"] == message.coordinator_epoch
-    request = Described(2, Compression.NONE, (), 9, None, {"producer_id": 1, "producer_epoch": 0}).for_kafka()
+    request = BatchSpec(2, CompressionType.NONE, (), 9, None, {"producer_id": 1, "producer_epoch": 0}).for_kafka()
     asked = {"type": kind.name, "timestamp": 1000, "value": record["value"]}
     if isinstance(message, EndTxnMarker):
         asked["coordinator_epoch"] = message.coordinator_epoch
@@ -114,7 +116,7 @@ def test_damage_is_refused_by_both(oracle: Oracle) -> None:
 RECORD = bytes.fromhex("10 00 00 00 02 6b 02 76 00")
 
 
-def compressed(codec: Compression, content: bytes, count: int = 1) -> bytes:
+def compressed(codec: CompressionType, content: bytes, count: int = 1) -> bytes:
     return by_hand(content.hex(), count=count, attributes=codec)
 
 
@@ -141,9 +143,9 @@ ONLY_KAFKA = {
     "length of -2": by_hand("0e 00 00 00 03 02 76 00"),
     "length of -2 in a message": entry("0000 fffffffe 00000001 76"),
     "bytes after the value of a message": entry("0000 ffffffff 00000001 76 aabb"),
-    "bytes after gzip data": compressed(Compression.GZIP, compress(Compression.GZIP, RECORD) + b"more"),
-    "bytes after lz4 data": compressed(Compression.LZ4, compress(Compression.LZ4, RECORD) + b"more"),
-    "wrong checksum of lz4 content": compressed(Compression.LZ4, with_wrong_checksum()),
+    "bytes after gzip data": compressed(CompressionType.GZIP, compress(CompressionType.GZIP, RECORD) + b"more"),
+    "bytes after lz4 data": compressed(CompressionType.LZ4, compress(CompressionType.LZ4, RECORD) + b"more"),
+    "wrong checksum of lz4 content": compressed(CompressionType.LZ4, with_wrong_checksum()),
 }
 
 
@@ -157,22 +159,24 @@ def test_what_only_kafka_reads_is_refused_here(oracle: Oracle, name: str) -> Non
 
 ONLY_HERE = {
     "lz4 blocks that depend on each other": (lz4_frame(RECORD * 20_000, block_linked=True), 20_000),
-    "lz4 frames after each other": (compress(Compression.LZ4, RECORD) * 2, 2),
+    "lz4 frames after each other": (compress(CompressionType.LZ4, RECORD) * 2, 2),
 }
 
 
 @pytest.mark.parametrize("name", ONLY_HERE)
 def test_what_kafka_refuses_and_is_read_here(oracle: Oracle, name: str) -> None:
     content, count = ONLY_HERE[name]
-    data = compressed(Compression.LZ4, bytes(content), count)
+    data = compressed(CompressionType.LZ4, bytes(content), count)
     with pytest.raises(OracleReject):
         kafka_reads(oracle, data)
     assert [len(batch.records()) for batch in read_batches(data)] == [count]
 
 
-@pytest.mark.parametrize("content", [bytes(cramjam.snappy.compress_raw(RECORD)), compress(Compression.SNAPPY, RECORD)])
+@pytest.mark.parametrize(
+    "content", [bytes(cramjam.snappy.compress_raw(RECORD)), compress(CompressionType.SNAPPY, RECORD)]
+)
 def test_both_read_snappy_with_and_without_a_frame(oracle: Oracle, content: bytes) -> None:
-    data = compressed(Compression.SNAPPY, content)
+    data = compressed(CompressionType.SNAPPY, content)
     assert kafka_reads(oracle, data) == [as_kafka_prints(batch) for batch in read_batches(data)]
 
 

@@ -11,25 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import RecordError
-from kafka_msgs.layouts import MARKED
+from kafka_msgs.layouts import MARK_INTERVAL
 from kafka_msgs.records import (
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     ReadOptions,
     Record,
     RecordBatch,
     batch,
     read_batches,
 )
-from tests.support.batches import Described, by_hand, described, read_one, sealed
+from tests.support.batches import BatchSpec, by_hand, described, read_one, sealed
 from tests.support.damaged_batches import mutated, samples
 
-COUNTS = [1, 2, MARKED - 1, MARKED, MARKED + 1, 2 * MARKED, 3 * MARKED + 5]
+COUNTS = [1, 2, MARK_INTERVAL - 1, MARK_INTERVAL, MARK_INTERVAL + 1, 2 * MARK_INTERVAL, 3 * MARK_INTERVAL + 5]
 """Numbers of records around those where another mark is needed."""
 
 
-def many(count: int, codec: Compression = Compression.NONE) -> bytes:
+def many(count: int, codec: CompressionType = CompressionType.NONE) -> bytes:
     """A batch of records that differ in all fields; compaction has taken some between them."""
     builder = BatchBuilder(BatchHeader(base_offset=100), codec=codec)
     for number in range(count):
@@ -43,9 +43,9 @@ def many(count: int, codec: Compression = Compression.NONE) -> bytes:
 
 @settings(max_examples=60, deadline=None)
 @given(described(0, 1, 2), st.booleans())
-def test_every_batch_gives_the_same_records_lazily(drawn: Described, views: bool) -> None:
+def test_every_batch_gives_the_same_records_lazily(drawn: BatchSpec, views: bool) -> None:
     found: list[Record] = []
-    for each in read_batches(drawn.written(), ReadOptions(views=views)):
+    for each in read_batches(drawn.written(), ReadOptions(zero_copy=views)):
         lazy = each.lazy_records()
         found += lazy
         assert list(lazy) == each.records()
@@ -53,9 +53,9 @@ def test_every_batch_gives_the_same_records_lazily(drawn: Described, views: bool
     assert found == drawn.expected()
 
 
-@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP])
 @pytest.mark.parametrize("count", COUNTS)
-def test_it_is_a_sequence_like_the_list(count: int, codec: Compression) -> None:
+def test_it_is_a_sequence_like_the_list(count: int, codec: CompressionType) -> None:
     made = read_one(many(count, codec))
     records, lazy = made.records(), made.lazy_records()
     assert list(reversed(lazy)) == records[::-1]
@@ -68,7 +68,7 @@ def test_it_is_a_sequence_like_the_list(count: int, codec: Compression) -> None:
     bounds = [None, *(chance.randrange(-count - 2, count + 3) for _ in range(5))]
     for start in bounds:
         for stop in bounds:
-            for step in (None, 2, -1, -MARKED):
+            for step in (None, 2, -1, -MARK_INTERVAL):
                 assert lazy[start:stop:step] == records[start:stop:step]
     assert records[-1] in lazy
     assert lazy.index(records[-1]) == count - 1
@@ -101,7 +101,7 @@ def made_or_error(work: Any) -> Any:
 
 
 def test_nothing_is_decompressed_or_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = read_one(many(200, Compression.GZIP))
+    made = read_one(many(200, CompressionType.GZIP))
     expected, lazy = made.records(), made.lazy_records()
     monkeypatch.setattr(RecordBatch, "content", None)
     monkeypatch.setattr(batch, "decompress", None)

@@ -7,11 +7,11 @@ from zlib import crc32
 import pytest
 
 from kafka_msgs.errors import CompressionError, CorruptRecordError, CrcMismatchError
-from kafka_msgs.records import Compression, LegacyBatch, MessageSetBuilder, Record, read_batches
+from kafka_msgs.records import CompressionType, LegacyBatch, MessageSetBuilder, Record, read_batches
 from kafka_msgs.records.compression import compress
 from kafka_msgs.records.legacy import encode_entry
 
-CODECS = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
+CODECS = [CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4]
 
 
 def read_entry(data: bytes) -> LegacyBatch:
@@ -21,7 +21,7 @@ def read_entry(data: bytes) -> LegacyBatch:
 
 
 def wrapper(offset: int, magic: int, content: bytes, *, codec: int = 1, attributes: int = 0, time: int = 9) -> bytes:
-    value = compress(Compression(codec), content, magic=magic)
+    value = compress(CompressionType(codec), content, magic=magic)
     return encode_entry(offset, magic, attributes | codec, time, None, value)
 
 
@@ -41,7 +41,7 @@ def test_magic_1_by_hand() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_wrapper_has_the_last_offset_and_the_latest_time(magic: int, codec: Compression) -> None:
+def test_a_wrapper_has_the_last_offset_and_the_latest_time(magic: int, codec: CompressionType) -> None:
     builder = MessageSetBuilder(magic=magic, codec=codec, base_offset=10)
     for number, time in enumerate([5, 9, 7]):
         builder.append(None, bytes([number]), timestamp=time if magic else -1, offset=10 + 2 * number)
@@ -129,7 +129,7 @@ def test_a_changed_byte_fails_the_checksum(magic: int) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"abc" * 50, bytes(200_000)])
 def test_magic_0_has_the_check_byte_that_old_writers_computed(data: bytes) -> None:
-    old, new = (compress(Compression.LZ4, data, magic=magic) for magic in (0, 1))
+    old, new = (compress(CompressionType.LZ4, data, magic=magic) for magic in (0, 1))
     assert old[:6] == new[:6]
     assert old[6] != new[6]
     assert old[7:] == new[7:]
@@ -138,7 +138,7 @@ def test_magic_0_has_the_check_byte_that_old_writers_computed(data: bytes) -> No
 def test_any_check_byte_is_read_in_magic_0_and_only_there() -> None:
     inner = encode_entry(0, 0, 0, -1, None, b"a")
     for check in (0x00, 0x82, 0xFF):
-        frame = bytearray(compress(Compression.LZ4, inner))
+        frame = bytearray(compress(CompressionType.LZ4, inner))
         frame[6] = check ^ 0x01
         assert read_entry(encode_entry(0, 0, 3, -1, None, frame)).values() == [b"a"]
         with pytest.raises(CompressionError):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from tests.oracle import Oracle
 
 KEYS = st.lists(st.binary(max_size=80), min_size=1, max_size=50)
@@ -24,7 +24,7 @@ def test_a_key_has_the_hash_that_kafka_gives_it(oracle: Oracle, implementation: 
 
 @given(KEYS)
 def test_a_view_of_a_key_has_the_hash_of_its_bytes(keys: list[bytes]) -> None:
-    murmur2 = implementation("kafka_msgs.records").murmur2
+    murmur2 = backend_module("kafka_msgs.records").murmur2
     for key in keys:
         assert murmur2(memoryview(b"#" + key)[1:]) == murmur2(key)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs import KafkaMsgsError
-from kafka_msgs.layouts import RecordPart
+from kafka_msgs.layouts import RecordField
 from kafka_msgs.records import Batch, BatchBuilder, BatchHeader, Payload, ReadOptions, Record, read_batches
 from kafka_msgs.records.builder import RowColumns
 from tests.support.batches import sealed
@@ -44,8 +44,8 @@ def _only_in_c(implementation: Any) -> None:
 
 
 @pytest.mark.parametrize("views", [False, True])
-@pytest.mark.parametrize("part", RecordPart)
-def test_reading_leaves_the_counts_as_they_were(implementation: Any, part: RecordPart, views: bool) -> None:
+@pytest.mark.parametrize("part", RecordField)
+def test_reading_leaves_the_counts_as_they_were(implementation: Any, part: RecordField, views: bool) -> None:
     data = rich_batch()
     chance = Random(5)
     damaged = [sealed(data[:61] + mutated(data[61:], chance)) for _ in range(40)]
@@ -53,7 +53,7 @@ def test_reading_leaves_the_counts_as_they_were(implementation: Any, part: Recor
     def read_all() -> None:
         for each in (data, *damaged):
             with contextlib.suppress(KafkaMsgsError):
-                for batch in read_batches(each, ReadOptions(views=views)):
+                for batch in read_batches(each, ReadOptions(zero_copy=views)):
                     walk = partial(walked, batch)
                     (batch.records, batch.offsets, batch.timestamps, batch.keys, batch.values, walk)[part]()
 
@@ -91,12 +91,12 @@ def test_wrong_calls_leak_no_references(implementation: Any) -> None:
         lambda: implementation.read(0, data, 9, 8, 1, 0, 0, None, False),
         lambda: implementation.read(0, bytearray(data), 61, len(data), 1, 0, 0, None, False),
         lambda: implementation.read(0, data, 61, len(data), 1, 0, 0, "now", False),
-        lambda: implementation.Collector(0, 5, "now", None),
-        lambda: implementation.Collector(0, 5, None, "much"),
-        lambda: implementation.Collector(0, 5, None, None, None),
-        lambda: implementation.Collector(0, 5, None, None).sealed(b"head"),
-        lambda: implementation.Collector(0, 5, None, None).append_rows(0, 3, 0, data, data, None, 0, *NO_CONTENTS),
-        lambda: implementation.Collector(0, 5, None, None).append_rows(0, 3, 0, data, 5, None, 0, *NO_CONTENTS),
+        lambda: implementation.RecordAppender(0, 5, "now", None),
+        lambda: implementation.RecordAppender(0, 5, None, "much"),
+        lambda: implementation.RecordAppender(0, 5, None, None, None),
+        lambda: implementation.RecordAppender(0, 5, None, None).sealed(b"head"),
+        lambda: implementation.RecordAppender(0, 5, None, None).append_rows(0, 3, 0, data, data, None, 0, *NO_CONTENTS),
+        lambda: implementation.RecordAppender(0, 5, None, None).append_rows(0, 3, 0, data, 5, None, 0, *NO_CONTENTS),
     ]
 
     def refuse_all() -> None:
@@ -110,7 +110,7 @@ def test_wrong_calls_leak_no_references(implementation: Any) -> None:
 def test_an_allocation_that_fails_anywhere_ends_in_memory_error(implementation: Any) -> None:
     data = rich_batch()
     content, headers = b"content" * 100, [("name", b"content")]
-    read, collector = implementation.read, implementation.Collector
+    read, collector = implementation.read, implementation.RecordAppender
 
     def write() -> None:
         made = collector(0, 50, None, None)
@@ -121,10 +121,10 @@ def test_an_allocation_that_fails_anywhere_ends_in_memory_error(implementation: 
 
     def fail() -> None:
         for part, least in (
-            (RecordPart.RECORDS, 120),
-            (RecordPart.OFFSETS, 30),
-            (RecordPart.VALUES, 30),
-            (RecordPart.MARKS, 1),
+            (RecordField.RECORDS, 120),
+            (RecordField.OFFSETS, 30),
+            (RecordField.VALUES, 30),
+            (RecordField.MARKS, 1),
         ):
             for views in (False, True):
                 assert fail_each(lambda: read(part, data, 61, len(data), 30, 2**40, 2**40, None, views)) >= least  # noqa: B023

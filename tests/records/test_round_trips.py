@@ -12,7 +12,7 @@ from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.records import (
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     LegacyBatch,
     MessageSetBuilder,
     Record,
@@ -20,19 +20,19 @@ from kafka_msgs.records import (
     TimestampType,
     read_batches,
 )
-from tests.support.batches import BORDERS, Described, described, read_one
+from tests.support.batches import BORDERS, BatchSpec, described, read_one
 
 
 @settings(max_examples=100, deadline=None)
 @given(described(0, 1, 2))
-def test_records_come_back_as_they_were_written(batch: Described) -> None:
+def test_records_come_back_as_they_were_written(batch: BatchSpec) -> None:
     found = [record for each in read_batches(batch.written()) for record in each]
     assert found == batch.expected()
 
 
 @settings(max_examples=60, deadline=None)
 @given(described(2))
-def test_attributes_come_back_as_they_were_written(batch: Described) -> None:
+def test_attributes_come_back_as_they_were_written(batch: BatchSpec) -> None:
     found = read_one(batch.written())
     header = batch.header
     assert found.codec == batch.codec
@@ -51,7 +51,7 @@ def test_attributes_come_back_as_they_were_written(batch: Described) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(described(0, 1, 2), max_size=4), st.integers(0, 200))
-def test_a_walk_stops_at_the_last_whole_batch(batches: list[Described], cut: int) -> None:
+def test_a_walk_stops_at_the_last_whole_batch(batches: list[BatchSpec], cut: int) -> None:
     parts = [batch.written() for batch in batches]
     data = b"".join(parts)
     reader = read_batches(data[: max(len(data) - cut, 0)])
@@ -67,7 +67,7 @@ def test_a_walk_stops_at_the_last_whole_batch(batches: list[Described], cut: int
 def test_sizes_around_the_borders_of_varints(part: str, size: int) -> None:
     parts = {"key": b"", "value": b"", "name": b"", "content": b""} | {part: b"x" * size}
     record = Record(0, 0, parts["key"], parts["value"], ((parts["name"].decode(), parts["content"]),))
-    assert read_one(Described(2, Compression.NONE, (record,)).written()).records() == [record]
+    assert read_one(BatchSpec(2, CompressionType.NONE, (record,)).written()).records() == [record]
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, 63, 64, -64, -65, 2**31, -(2**31), 2**62 - 1, -(2**62)])
@@ -87,8 +87,8 @@ def test_a_batch_that_compaction_emptied_keeps_its_offsets() -> None:
     assert (batch.base_timestamp, batch.max_timestamp, batch.records()) == (-1, -1, [])
 
 
-@pytest.mark.parametrize("codec", Compression)
-def test_a_builder_is_full_at_its_limit_and_takes_one_record_of_any_size(codec: Compression) -> None:
+@pytest.mark.parametrize("codec", CompressionType)
+def test_a_builder_is_full_at_its_limit_and_takes_one_record_of_any_size(codec: CompressionType) -> None:
     builder = BatchBuilder(codec=codec, size_limit=300)
     taken = 0
     while builder.append(None, b"x" * 50):
@@ -171,7 +171,7 @@ def test_deltas_that_do_not_fit_are_refused() -> None:
     ("arguments", "field"),
     [
         ({"magic": 2}, "magic"),
-        ({"magic": 1, "codec": Compression.ZSTD}, "codec"),
+        ({"magic": 1, "codec": CompressionType.ZSTD}, "codec"),
         ({"magic": 0, "log_append_timestamp": 5}, "log_append_timestamp"),
     ],
 )

@@ -50,30 +50,30 @@ def test_rows_are_written_as_records_are(
     start: int,
 ) -> None:
     start = min(start, len(found))
-    single, together = (implementation.Collector(5, 2**40, None, room) for _ in range(2))
+    single, together = (implementation.RecordAppender(5, 2**40, None, room) for _ in range(2))
     expected = 0
     for key, value, time in found[start:]:
         if not single.append(key, value, timestamp=time):
             break
         expected += 1
     assert together.append_rows(start, len(found), 0, *columns(found, first)) == expected
-    assert implementation.contents(together) == implementation.contents(single)
+    assert implementation.appended_bytes(together) == implementation.appended_bytes(single)
     for name in ("count", "next_offset", "base_timestamp", "max_timestamp", "size"):
         assert getattr(together, name) == getattr(single, name), name
 
 
 @IMPLEMENTATIONS
 def test_columns_that_are_missing_are_null_and_have_one_time(implementation: ModuleType) -> None:
-    single, together = (implementation.Collector(0, 2**40, None, None) for _ in range(2))
+    single, together = (implementation.RecordAppender(0, 2**40, None, None) for _ in range(2))
     for _ in range(3):
         single.append(None, None, timestamp=9)
     assert together.append_rows(0, 3, 9, *RowColumns(None, None, None, 0, None, None, None, 0, None, 0)) == 3
-    assert implementation.contents(together) == implementation.contents(single)
+    assert implementation.appended_bytes(together) == implementation.appended_bytes(single)
 
 
 @IMPLEMENTATIONS
 def test_a_row_that_cannot_be_written_ends_the_rows(implementation: ModuleType) -> None:
-    made = implementation.Collector(0, 1, None, None)
+    made = implementation.RecordAppender(0, 1, None, None)
     assert made.append_rows(0, 2, 0, *columns([(b"k", b"v", 5), (b"k", b"v", -2)])) == 1
     assert made.append_rows(0, 2, 0, *columns([(b"k", b"v", 5), (b"k", b"v", 6)])) == 1, "no offset is left"
     assert made.count == 2
@@ -105,7 +105,7 @@ NEGATIVE = array("q", [0, -3, 3, 9]).tobytes()
     ids=str,
 )
 def test_columns_that_do_not_have_the_rows_are_refused(implementation: ModuleType, changes: dict[str, Any]) -> None:
-    made = implementation.Collector(0, 2**40, None, None)
+    made = implementation.RecordAppender(0, 2**40, None, None)
     with pytest.raises(ValueError, match="column"):
         made.append_rows(0, 3, 0, *GOOD._replace(**changes))
     assert made.append_rows(0, 3, 0, *GOOD) == 3
@@ -114,7 +114,7 @@ def test_columns_that_do_not_have_the_rows_are_refused(implementation: ModuleTyp
 @IMPLEMENTATIONS
 @pytest.mark.parametrize("place", [(-1, 2), (2, 1), (0, 2**63 - 1)])
 def test_rows_that_there_cannot_be_are_refused(implementation: ModuleType, place: tuple[int, int]) -> None:
-    made = implementation.Collector(0, 2**40, None, None)
+    made = implementation.RecordAppender(0, 2**40, None, None)
     with pytest.raises(ValueError, match="column"):
         made.append_rows(*place, 0, *GOOD)
     assert made.count == 0

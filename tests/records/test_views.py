@@ -62,7 +62,7 @@ def test_a_view_of_bytes_is_read_in_place() -> None:
         pytest.skip("Python cannot find the offset of a view in its object")
     frame = BEFORE + batches(2)
     for view in (memoryview(frame)[len(BEFORE) :], frame[len(BEFORE) :]):
-        for batch in read_batches(view, ReadOptions(views=True)):
+        for batch in read_batches(view, ReadOptions(zero_copy=True)):
             for record in batch:
                 assert isinstance(record.value, memoryview)
                 assert record.value.obj is (frame if isinstance(view, memoryview) else view)

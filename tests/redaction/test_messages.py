@@ -20,8 +20,8 @@ from kafka_msgs import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )
-from kafka_msgs.capture import Connection, Endpoint, Exchange, Sent
-from kafka_msgs.lookup import message_classes
+from kafka_msgs.capture import CapturedConnection, CapturedPayload, Endpoint, Exchange
+from kafka_msgs.lookup import iter_message_classes
 from kafka_msgs.messages.alter_user_scram_credentials_request import ScramCredentialUpsertion
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
@@ -31,14 +31,14 @@ from kafka_msgs.messages.metadata_request import MetadataRequestTopic
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.prefixed import decode_versioned, encode_versioned
-from kafka_msgs.redaction import Redaction, RedactKind
+from kafka_msgs.redaction import RedactKind, Redactor
 from kafka_msgs.redaction.kinds import is_classified
 from kafka_msgs.schema import fields
 from kafka_msgs.wire import decode_request, encode_request, encode_response
 from tests.support.recorded_frames import exchanges, read_frames
 from tests.support.recordings import RECORDINGS
 
-ENDS = Connection(1, Endpoint("app.internal.example", 50_000), Endpoint("kafka.internal.example", 9092))
+ENDS = CapturedConnection(1, Endpoint("app.internal.example", 50_000), Endpoint("kafka.internal.example", 9092))
 
 
 def _exchange(
@@ -51,13 +51,13 @@ def _exchange(
 
 def _of(api_key: int, version: int, asked: bytes, answer: bytes | None) -> Exchange:
     return Exchange(
-        connection=ENDS, api_key=api_key, version=version, correlation_id=3, request=Sent(asked, len(asked), 0, 0, 1),
-        response=None if answer is None else Sent(answer, len(answer), 0, 9, 1),
+        connection=ENDS, api_key=api_key, version=version, correlation_id=3, request=CapturedPayload(asked, len(asked), 0, 0, 1),
+        response=None if answer is None else CapturedPayload(answer, len(answer), 0, 9, 1),
     )  # fmt: skip
 
 
 def _hidden(exchange: Exchange, *kinds: RedactKind) -> Exchange:
-    found = Redaction(kinds or tuple(RedactKind), key=b"a key of the test").item(exchange)
+    found = Redactor(kinds or tuple(RedactKind), key=b"a key of the test").redact(exchange)
     assert isinstance(found, Exchange)
     return found
 
@@ -76,7 +76,7 @@ def _texts(cls: type[Any]) -> Iterator[tuple[type[Any], Any]]:
 
 def test_every_text_of_every_message_is_in_a_table() -> None:
     """A field that a new release adds is hidden, and must be looked at."""
-    roots: list[type[Message]] = [cls for cls in message_classes() if issubclass(cls, Request | Response)]
+    roots: list[type[Message]] = [cls for cls in iter_message_classes() if issubclass(cls, Request | Response)]
     roots += [RequestHeader, ConsumerProtocolSubscription, ConsumerProtocolAssignment]
     unknown = {
         f"{cls.__name__}.{field.attribute}"
@@ -124,7 +124,7 @@ def test_equal_names_have_equal_masks_of_the_same_length() -> None:
     assert first != second
     assert inside.user_data not in (None, b"orders")
     assert (request.protocol_type, request.protocols[0].name, len(request.group_id)) == ("consumer", "range", 7)
-    assert Redaction(key=b"another").message(metadata) != metadata
+    assert Redactor(key=b"another").message(metadata) != metadata
 
 
 def test_only_the_kinds_that_are_asked_for_are_hidden() -> None:

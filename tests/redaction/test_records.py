@@ -10,7 +10,7 @@ from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.records import (
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     ControlType,
     MessageSetBuilder,
     RecordBatch,
@@ -22,7 +22,7 @@ SECRET = b"card 4000-1234-5678-9010"
 DEFAULT = BatchHeader(base_offset=7)
 
 
-def _batch(codec: Compression, values: list[bytes], header: BatchHeader = DEFAULT) -> bytes:
+def _batch(codec: CompressionType, values: list[bytes], header: BatchHeader = DEFAULT) -> bytes:
     builder = BatchBuilder(header, codec=codec)
     for number, value in enumerate(values):
         assert builder.append(
@@ -48,11 +48,11 @@ def _only(data: bytes) -> RecordBatch:
     return batch
 
 
-@pytest.mark.parametrize("codec", list(Compression))
+@pytest.mark.parametrize("codec", list(CompressionType))
 @pytest.mark.parametrize(
     "values", [_texts(40), _noise(40), [b"", SECRET * 3], _texts(400)], ids=["text", "noise", "few", "more"]
 )
-def test_batches_stay_sound_and_keep_all_but_the_payload(codec: Compression, values: list[bytes]) -> None:
+def test_batches_stay_sound_and_keep_all_but_the_payload(codec: CompressionType, values: list[bytes]) -> None:
     """The checksum is that of the new bytes; offsets, times, producers and all lengths are those of the original."""
     header = BatchHeader(base_offset=7, producer_id=9, producer_epoch=1, base_sequence=4, partition_leader_epoch=2)
     data = _batch(codec, values, header)
@@ -69,14 +69,14 @@ def test_batches_stay_sound_and_keep_all_but_the_payload(codec: Compression, val
     assert shapes[0] == shapes[1]
     assert SECRET not in b"".join(record.value or b"" for record in after)
     assert not any(name == "who" for record in after for name, _ in record.headers)
-    assert abs(len(hidden) - len(data)) <= (0 if codec == Compression.NONE else 8)
+    assert abs(len(hidden) - len(data)) <= (0 if codec == CompressionType.NONE else 8)
 
 
 def test_most_compressed_batches_keep_their_size_exactly() -> None:
     """Content is looked for that compresses to the same size; it is found in nearly all cases."""
     batches = [
         _batch(codec, values)
-        for codec in (Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD)
+        for codec in (CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4, CompressionType.ZSTD)
         for values in (_texts(20), _texts(60), _texts(200), _noise(30))
     ]
     same = [len(redact_records(batch)) == len(batch) for batch in batches]
@@ -85,7 +85,7 @@ def test_most_compressed_batches_keep_their_size_exactly() -> None:
 
 def test_several_batches_and_a_partial_one() -> None:
     """The beginning of a batch that a broker cut off keeps its header and its length."""
-    whole = _batch(Compression.NONE, [SECRET])
+    whole = _batch(CompressionType.NONE, [SECRET])
     hidden = redact_records(whole + whole + whole[:-10])
     assert len(hidden) == 3 * len(whole) - 10
     assert len(list(read_batches(hidden))) == 2
@@ -104,7 +104,7 @@ def test_control_batches_stay_as_they_are() -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 def test_message_sets(magic: int) -> None:
     """Entries of magic 0 and 1 stay sound if they are not compressed, else they are hidden as a whole."""
-    for codec in (Compression.NONE, Compression.GZIP):
+    for codec in (CompressionType.NONE, CompressionType.GZIP):
         builder = MessageSetBuilder(magic=magic, codec=codec)
         builder.append(b"k", SECRET)
         builder.append(None, None)
@@ -112,7 +112,7 @@ def test_message_sets(magic: int) -> None:
         hidden = redact_records(data)
         assert len(hidden) == len(data)
         assert SECRET not in hidden
-        if codec == Compression.NONE:
+        if codec == CompressionType.NONE:
             assert [(r.key, r.value) for batch in read_batches(hidden) for r in batch] == [
                 (b"x", b"x" * len(SECRET)),
                 (None, None),
@@ -121,7 +121,7 @@ def test_message_sets(magic: int) -> None:
 
 def test_damaged_batches_are_hidden_as_a_whole() -> None:
     """Where nothing can be told apart, nothing is shown."""
-    data = bytearray(_batch(Compression.NONE, [SECRET]))
+    data = bytearray(_batch(CompressionType.NONE, [SECRET]))
     data[70] ^= 1
     hidden = redact_records(bytes(data))
     assert hidden == bytes(data[:61]) + bytes(len(data) - 61)

@@ -6,7 +6,7 @@ import json
 import warnings
 from typing import Any
 
-from kafka_msgs.registry import Reference, RegisteredSchema, Schemas
+from kafka_msgs.registry import Reference, RegisteredSchema, StaticSchemas
 
 with warnings.catch_warnings():
     # Of a library that theirs imports, about another that it imports.
@@ -31,9 +31,9 @@ class Registry:
         self._added: list[RegisteredSchema] = []
 
     @property
-    def schemas(self) -> Schemas:
+    def schemas(self) -> StaticSchemas:
         """All schemas that were added."""
-        return Schemas(self._added, source="the registry of a test")
+        return StaticSchemas(self._added, source="the registry of a test")
 
     def add(self, subject: str, kind: str, text: str, references: tuple[Reference, ...] = ()) -> RegisteredSchema:
         """Register a schema and return it as ours."""

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import PayloadError, RegisteredSchemaError
-from kafka_msgs.registry import PayloadReader, Reference, RegisteredSchema, Schemas, decode_payloads
+from kafka_msgs.registry import PayloadReader, Reference, RegisteredSchema, StaticSchemas, decode_payloads
 from tests.registry.confluent import Registry, text
 
 UTC = datetime.UTC
@@ -139,7 +139,7 @@ def written(schema_id: int, schema: Any, value: object) -> bytes:
 )
 def test_a_schema_need_not_be_a_record(schema: Any, value: object) -> None:
     found = RegisteredSchema(7, "AVRO", json.dumps(schema))
-    schemas = Schemas([found], source="a test")
+    schemas = StaticSchemas([found], source="a test")
     assert decode_payloads([written(7, schema, value)], found, schemas).values.to_pylist() == [value]
 
 
@@ -162,7 +162,7 @@ def test_any_bytes_are_a_value_or_a_bad_row(noise: bytes, cut: int) -> None:
         7, parse_schema(NOISY), {"a": [None, 5, {"k": b"v"}] * 3, "t": 10**12, "d": Decimal("1.5"), "s": "x"}
     )
     rows = [noise, good[:5] + noise, good[:cut] + noise, None, good]
-    decoded = decode_payloads(rows, schema, Schemas([schema], source="a test"))
+    decoded = decode_payloads(rows, schema, StaticSchemas([schema], source="a test"))
     for value, error, row in zip(decoded.values.to_pylist(), decoded.errors.to_pylist(), rows, strict=True):
         assert (value is None) == (error is not None or row is None)
     assert decoded.values[-1].is_valid
@@ -191,7 +191,7 @@ def test_a_bad_row_ends_the_work_on_request(registry: Registry) -> None:
 def test_a_schema_that_cannot_become_a_column_is_refused(schema: str, reason: str) -> None:
     found = RegisteredSchema(7, "AVRO", schema)
     with pytest.raises(RegisteredSchemaError, match=f"schema 7: {reason}"):
-        PayloadReader(found, Schemas([found], source="a test"))
+        PayloadReader(found, StaticSchemas([found], source="a test"))
 
 
 def test_types_that_multiply_are_refused_before_they_have_filled_the_memory() -> None:
@@ -201,12 +201,12 @@ def test_types_that_multiply_are_refused_before_they_have_filled_the_memory() ->
         fields.append({"name": f"f{level}", "type": {"type": "record", "name": f"R{level}", "fields": pair}})
     found = RegisteredSchema(7, "AVRO", text(type="record", name="R", fields=fields))
     with pytest.raises(RegisteredSchemaError, match="more than 10,000 fields"):
-        PayloadReader(found, Schemas([found], source="a test"))
+        PayloadReader(found, StaticSchemas([found], source="a test"))
 
 
 def test_an_array_of_nothing_is_refused_since_a_few_bytes_could_announce_any_number() -> None:
     inner = {"type": "record", "name": "E", "fields": [{"name": "n", "type": "null"}]}
     for items in ("null", inner, {"type": "fixed", "name": "F", "size": 0}):
         found = RegisteredSchema(7, "AVRO", text(type="array", items=items))
-        decoded = decode_payloads([b"\0\0\0\0\7" + b"\xfe" * 8 + b"\1"], found, Schemas([found], source="a test"))
+        decoded = decode_payloads([b"\0\0\0\0\7" + b"\xfe" * 8 + b"\1"], found, StaticSchemas([found], source="a test"))
         assert decoded.errors[0].as_py()["reason"] == "schema 7: it has an array of items without bytes"

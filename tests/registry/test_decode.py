@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from kafka_msgs.errors import PayloadError, RegistryError
-from kafka_msgs.registry import PayloadReader, RegisteredSchema, Schemas
+from kafka_msgs.registry import PayloadReader, RegisteredSchema, StaticSchemas
 
 TARGET = RegisteredSchema(7, "AVRO", '"int"')
 GOOD = b"\0\0\0\0\7\x0a"
 
 
-class Counted(Schemas):
+class Counted(StaticSchemas):
     """Schemas that count how often each was asked for, and one that cannot be had."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.registry import PayloadReader, RegisteredSchema, Schemas
+from kafka_msgs.registry import PayloadReader, RegisteredSchema, StaticSchemas
 from kafka_msgs.registry.schemas import SchemaKind
 
 
@@ -18,4 +18,4 @@ def test_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, kind: Schema
     monkeypatch.delitem(sys.modules, f"kafka_msgs.registry.{kind.lower()}", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'kafka-msgs\[registry\]'"):
-        PayloadReader(RegisteredSchema(1, kind, "{}"), Schemas([], source="a test"))
+        PayloadReader(RegisteredSchema(1, kind, "{}"), StaticSchemas([], source="a test"))

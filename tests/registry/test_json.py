@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import RegisteredSchemaError
-from kafka_msgs.registry import PayloadReader, Reference, RegisteredSchema, Schemas
+from kafka_msgs.registry import PayloadReader, Reference, RegisteredSchema, StaticSchemas
 from tests.registry.confluent import Registry, text
 
 PLACE = text(
@@ -66,7 +66,7 @@ TYPE = pa.struct(
 
 def of(schema: Any) -> PayloadReader:
     found = RegisteredSchema(7, "JSON", json.dumps(schema))
-    return PayloadReader(found, Schemas([found], source="a test"))
+    return PayloadReader(found, StaticSchemas([found], source="a test"))
 
 
 def payload(value: object) -> bytes:
@@ -79,7 +79,7 @@ def test_a_value_of_confluents_serializer_keeps_all_that_its_schema_names() -> N
     registry = Registry("json")
     sent = registry.add("p-value", "JSON", text(type="object", title="Person"))
     bytes_ = registry.json("p", sent, VALUE)
-    reader = PayloadReader(person, Schemas([place, person, sent], source="a test"))
+    reader = PayloadReader(person, StaticSchemas([place, person, sent], source="a test"))
     assert reader.type == TYPE
     found = reader.decode([bytes_, None]).values.to_pylist()
     assert found == [VALUE | {"tags": [("t", True)], "free": '{"z":[1,{"ü":null}]}', "either": "7"}, None]

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import OptionError, RegisteredSchemaError
-from kafka_msgs.registry import PayloadReader, Reference, RegisteredSchema, Schemas
+from kafka_msgs.registry import PayloadReader, Reference, RegisteredSchema, StaticSchemas
 from tests.registry.confluent import Registry
 
 COLOR = """
@@ -71,7 +71,7 @@ TYPE = pa.struct(
     ]
 )
 REFERENCES = (Reference("parts/color.proto", "color", 1),)
-SCHEMAS = Schemas(
+SCHEMAS = StaticSchemas(
     [
         RegisteredSchema(1, "PROTOBUF", COLOR, (), "color", 1),
         RegisteredSchema(1, "PROTOBUF", COLOR, (), "again", 1),

@@ -15,8 +15,9 @@ import pytest
 
 from kafka_msgs.errors import OptionError, RegistryError, UnknownSchemaError
 from kafka_msgs.records import BatchBuilder, BatchHeader
-from kafka_msgs.registry import Reference, RegisteredSchema, RegistryApi, Schemas
-from kafka_msgs.registry.schemas import referenced
+from kafka_msgs.registry import Reference, RegisteredSchema, StaticSchemas
+from kafka_msgs.registry import SchemaRegistryClient as RegistryApi
+from kafka_msgs.registry.schemas import resolve_references
 from tests.registry.confluent import SchemaRegistryClient
 
 LINE = {"subject": "line", "version": 1, "id": 1, "schema": '"string"'}
@@ -38,7 +39,7 @@ def check(schemas: Any) -> None:
     assert [schemas.version(each.subject, each.version) for each in OURS] == OURS
     assert schemas.latest("o/v 1") == OURS[2]
     assert [schemas.by_id(each.id).text for each in OURS] == [each.text for each in OURS]
-    assert referenced(OURS[1], schemas) == [("n", OURS[0])]
+    assert resolve_references(OURS[1], schemas) == [("n", OURS[0])]
     with pytest.raises(UnknownSchemaError, match="has no schema 9"):
         schemas.by_id(9)
     with pytest.raises(UnknownSchemaError, match="has no subject 'none'"):
@@ -50,7 +51,7 @@ def check(schemas: Any) -> None:
 def test_a_list_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "schemas.json"
     path.write_text(json.dumps(ALL))
-    schemas = Schemas.from_file(path)
+    schemas = StaticSchemas.from_file(path)
     check(schemas)
     check(pickle.loads(pickle.dumps(schemas)))
     assert list(schemas) == OURS
@@ -71,7 +72,7 @@ def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "schemas.json"
     path.write_text(content)
     with pytest.raises(RegistryError, match=r"schemas\.json: "):
-        Schemas.from_file(path)
+        StaticSchemas.from_file(path)
 
 
 def entry(kind: str, body: dict[str, Any] | None, **key: object) -> tuple[bytes, bytes | None]:
@@ -114,7 +115,7 @@ def test_the_topic_of_a_registry(tmp_path: Path) -> None:
         entry("DELETE_SUBJECT", {"subject": "back", "version": 1}, subject="back"),
         version(again),
     )
-    schemas = Schemas.from_log(path)
+    schemas = StaticSchemas.from_log(path)
     check(schemas)
     assert schemas.latest("back").version == 2
     assert schemas.version("left", 1).id == 8
@@ -128,7 +129,7 @@ def test_the_topic_of_a_registry(tmp_path: Path) -> None:
 def test_a_record_that_no_registry_wrote_is_named_by_its_offset(tmp_path: Path, key: bytes) -> None:
     path = topic(tmp_path, entry("NOOP", None), (key, b"{}"))
     with pytest.raises(RegistryError, match="at offset 1: not a record of a schema registry"):
-        Schemas.from_log(path)
+        StaticSchemas.from_log(path)
 
 
 def test_references_come_before_those_that_need_them_and_end_where_they_turn_in_a_circle() -> None:
@@ -138,12 +139,12 @@ def test_references_come_before_those_that_need_them_and_end_where_they_turn_in_
 
     chain = [schema(number, number + 1) for number in range(100, 5000)]
     several = [schema(0, 4, 2, 1), schema(1, 3), schema(2, 3, 4), schema(3, 0, 5), schema(4, 5), schema(5)]
-    source = Schemas([*several, *chain, schema(5000)], source="a test")
-    found = [each.id for _, each in referenced(several[0], source)]
+    source = StaticSchemas([*several, *chain, schema(5000)], source="a test")
+    found = [each.id for _, each in resolve_references(several[0], source)]
     assert sorted(found) == [0, 1, 2, 3, 4, 5]
     assert found.index(5) < found.index(4) < found.index(2)
     assert found.index(3) < found.index(2)
-    assert len(referenced(chain[0], source)) == len(chain)
+    assert len(resolve_references(chain[0], source)) == len(chain)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from kafka_msgs.errors import OptionError, PayloadError, RegisteredSchemaError, UnknownSchemaError
-from kafka_msgs.registry import PayloadDeserializer, PayloadSerializer, RegisteredSchema, Schemas
+from kafka_msgs.registry import PayloadDeserializer, PayloadSerializer, RegisteredSchema, StaticSchemas
 from tests.registry import test_protobuf as protobuf
 from tests.registry.confluent import Registry, text
 
@@ -101,7 +101,7 @@ def test_what_does_not_fit_is_an_error() -> None:
         PayloadSerializer(schema, registry.schemas, message="M")
     bad = RegisteredSchema(9, "AVRO", '{"type": "nonsense"}')
     with pytest.raises(RegisteredSchemaError):
-        PayloadSerializer(bad, Schemas([bad], source="a test"))
+        PayloadSerializer(bad, StaticSchemas([bad], source="a test"))
     other = registry.add("json-value", "JSON", SCHEMA)
     with pytest.raises(PayloadError, match="of the kind AVRO, expected JSON"):
         PayloadDeserializer(registry.schemas, schema=other)(serialize({"id": 1, "note": "n"}))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.report import Bars, Report, Table, write_report
+from kafka_msgs.report import BarPlot, Report, Table, write_report
 from tests.support.browser import Browser, browser_path
 
 HOSTILE = "</td><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
@@ -24,7 +24,7 @@ LAGS = Table(
     kinds={"last": "time"},
 )
 WIDE = Table("Wide", tuple(f"aLongColumn{number}" for number in range(30)), (tuple(range(30)),))
-BARS = Bars(title="Bars", file="bars.svg", labels=("tea",), series={"lag": (1,)})
+BARS = BarPlot(title="Bars", file="bars.svg", labels=("tea",), series={"lag": (1,)})
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from attrs import evolve
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.report import Bars, Lines, Metric, Report, Sample, Table, write_report
+from kafka_msgs.report import BarPlot, LinePlot, Metric, Report, Sample, Table, write_report
 from kafka_msgs.report.cells import cell
 from kafka_msgs.report.content import Kind
-from kafka_msgs.report.data import as_data, as_json
+from kafka_msgs.report.data import to_dict, to_json
 from kafka_msgs.report.environment import environment
 from kafka_msgs.report.exposition import exposition
-from kafka_msgs.report.page import page_of
+from kafka_msgs.report.page import render_page
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -42,8 +42,8 @@ REPORT = Report(
     "Hostile <b>texts</b>",
     (
         Table("Texts & more", COLUMNS, ROWS, 'of "all"', kinds=KINDS),
-        Bars(title="Bars", file="bars.svg", labels=HOSTILE, series={"<lag>": range(len(HOSTILE))}, unit="records"),
-        Lines(title="Lines", file="lines.svg", x=(AT, AT + 1000), series={"a": (1, None)}, note="<i>"),
+        BarPlot(title="Bars", file="bars.svg", labels=HOSTILE, series={"<lag>": range(len(HOSTILE))}, unit="records"),
+        LinePlot(title="Lines", file="lines.svg", x=(AT, AT + 1000), series={"a": (1, None)}, note="<i>"),
         Table("Nothing", ("a",), ()),
     ),
     {"input": HOSTILE[0], "kafka-msgs": "1"},
@@ -59,7 +59,7 @@ REPORT = Report(
 
 
 def page() -> str:
-    return page_of(REPORT, exposition(REPORT))
+    return render_page(REPORT, exposition(REPORT))
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def test_no_text_of_a_report_becomes_markup() -> None:
     found.feed(text)
     tame = Table("Texts", COLUMNS, (("a", *ROWS[0][1:]),), "note", kinds=KINDS)
     rest = evolve(REPORT, title="a", sections=(tame, *REPORT.sections[1:]), facts={"a": "b"}, metrics=())
-    harmless.feed(page_of(rest, ""))
+    harmless.feed(render_page(rest, ""))
     assert found.tags == harmless.tags
     assert found.attributes == harmless.attributes
 
@@ -111,8 +111,8 @@ def test_columns_say_how_they_are_sorted_and_a_keyboard_reaches_them() -> None:
 
 
 def test_json_holds_all_of_the_report() -> None:
-    data = json.loads(as_json(REPORT))
-    assert data == as_data(REPORT)
+    data = json.loads(to_json(REPORT))
+    assert data == to_dict(REPORT)
     assert (data["schema"], data["version"], data["title"]) == ("kafka-msgs-report", 1, REPORT.title)
     assert data["facts"] == REPORT.facts
     table, bars, lines, nothing = data["sections"]
@@ -162,7 +162,7 @@ def test_the_page_has_every_row_and_every_metric_too() -> None:
 def test_numbers_that_json_lacks_are_written_all_the_same(value: float, text: str) -> None:
     metric = Metric(name="kafka_msgs_x", help="X.", samples=(Sample({}, value),))
     report = Report("X", (Table("X", ("x",), ((value,),)),), metrics=(metric,))
-    assert json.loads(as_json(report))["sections"][0]["rows"] == [[str(value)]]
+    assert json.loads(to_json(report))["sections"][0]["rows"] == [[str(value)]]
     assert f"kafka_msgs_x{{}} {text}\n" in exposition(report)
     (sample,) = parsed(exposition(report))["kafka_msgs_x"].samples
     assert repr(sample.value) == repr(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kafka_msgs.report import Bars, Lines, Report, Table, write_report
+from kafka_msgs.report import BarPlot, LinePlot, Report, Table, write_report
 
 FILES = ("report.html", "report.json", "report.prom")
 TABLE = Table(
@@ -14,8 +14,8 @@ TABLE = Table(
     (("<b>tea</b>", 1234567, True, None), ("café", None, None, 0.5)),
     "2 of 9",
 )
-BARS = Bars(title="Lag", file="lag.svg", labels=("tea $1$", "café"), series={"lag": (3, 4), "old": (1, 2)}, unit="x")
-LINES = Lines(title="Commits", file="commits.svg", x=(0, 3_600_000), series={"tea": (1, None)})
+BARS = BarPlot(title="Lag", file="lag.svg", labels=("tea $1$", "café"), series={"lag": (3, 4), "old": (1, 2)}, unit="x")
+LINES = LinePlot(title="Commits", file="commits.svg", x=(0, 3_600_000), series={"tea": (1, None)})
 
 
 def test_page_shows_values_and_never_runs_them(tmp_path: Path) -> None:

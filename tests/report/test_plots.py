@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kafka_msgs.report import Bars, Lines, by_hour
-from kafka_msgs.report.plots import svg_of
+from kafka_msgs.report import BarPlot, LinePlot, by_hour
+from kafka_msgs.report.plots import render_svg
 from kafka_msgs.report.scales import linear, logarithmic, number_text, times
 
 SPACE: Final = "{http://www.w3.org/2000/svg}"
@@ -18,8 +18,8 @@ HOUR: Final = 3_600_000
 AT: Final = 1_767_225_600_000
 
 
-def drawn(plot: Bars | Lines) -> ElementTree.Element:
-    return ElementTree.fromstring(svg_of(plot, alone=True))
+def drawn(plot: BarPlot | LinePlot) -> ElementTree.Element:
+    return ElementTree.fromstring(render_svg(plot, alone=True))
 
 
 def texts(svg: ElementTree.Element) -> list[str]:
@@ -95,7 +95,7 @@ def test_an_axis_of_times_says_the_day_where_it_changes(span: int, marks: list[t
 
 def test_times_that_no_calendar_has_are_numbers() -> None:
     last = 2**63 - 1
-    plot = Lines(title="Records", file="r.svg", x=(-1, last), series={"a": (1, 2)})
+    plot = LinePlot(title="Records", file="r.svg", x=(-1, last), series={"a": (1, 2)})
     assert about(shapes(drawn(plot), "circle")[1]) == f"a, {last}: 2"
 
 
@@ -103,9 +103,9 @@ def test_times_that_no_calendar_has_are_numbers() -> None:
 def test_every_series_has_its_name_and_colour_in_the_legend(lines: bool) -> None:
     series = {"__transaction_state": (1, 2), "orders": (3, 4)}
     plot = (
-        Lines(title="", file="", x=(0, 1), series=series)
+        LinePlot(title="", file="", x=(0, 1), series=series)
         if lines
-        else Bars(title="", file="", labels="ab", series=series)
+        else BarPlot(title="", file="", labels="ab", series=series)
     )
     svg = drawn(plot)
     keys = [each for each in svg.iter(f"{SPACE}rect") if each.get("height") == "10"]
@@ -116,7 +116,7 @@ def test_every_series_has_its_name_and_colour_in_the_legend(lines: bool) -> None
 
 def test_a_bar_that_is_not_there_takes_no_room() -> None:
     series = {"p50": (1, None, None), "p99": (None, None, None), "max": (3, 4, 5)}
-    svg = drawn(Bars(title="Latency", file="l.svg", labels="abc", series=series))
+    svg = drawn(BarPlot(title="Latency", file="l.svg", labels="abc", series=series))
     bars = shapes(svg, "rect")
     assert [about(bar) for bar in bars] == ["a, p50: 1", "a, max: 3", "b, max: 4", "c, max: 5"]
     widths = [float(bar.get("width", 0)) for bar in bars]
@@ -128,7 +128,7 @@ def test_a_bar_that_is_not_there_takes_no_room() -> None:
 
 
 def test_one_time_gives_a_bar_for_each_series() -> None:
-    plot = Lines(title="Commits", file="c.svg", x=(AT,), series={"tea": (3,), "café": (3,)}, unit="commits")
+    plot = LinePlot(title="Commits", file="c.svg", x=(AT,), series={"tea": (3,), "café": (3,)}, unit="commits")
     svg = drawn(plot)
     assert [about(bar) for bar in shapes(svg, "rect")] == ["tea: 3", "café: 3"]
     assert texts(svg)[-1] == "commits, 2026-01-01 00:00:00 UTC"
@@ -136,7 +136,7 @@ def test_one_time_gives_a_bar_for_each_series() -> None:
 
 def test_a_gap_parts_a_line_and_a_point_between_gaps_is_seen() -> None:
     values = (1, 2, None, 3, None, *range(100))
-    plot = Lines(title="Records", file="r.svg", x=range(len(values)), series={"a": values})
+    plot = LinePlot(title="Records", file="r.svg", x=range(len(values)), series={"a": values})
     svg = drawn(plot)
     assert [len((line.get("points") or "").split()) for line in svg.iter(f"{SPACE}polyline")] == [2, 100]
     assert [about(dot).rpartition(" ")[2] for dot in shapes(svg, "circle")] == ["3"]
@@ -144,7 +144,7 @@ def test_a_gap_parts_a_line_and_a_point_between_gaps_is_seen() -> None:
 
 def test_a_long_label_is_shortened_and_whole_where_it_is_pointed_at() -> None:
     name = "group-" * 20
-    svg = drawn(Bars(title="Lag", file="l.svg", labels=(name,), series={"lag": (1,)}))
+    svg = drawn(BarPlot(title="Lag", file="l.svg", labels=(name,), series={"lag": (1,)}))
     (label, *_) = svg.iter(f"{SPACE}text")
     assert (label.text or "").endswith("…")
     assert about(label) == name
@@ -152,19 +152,24 @@ def test_a_long_label_is_shortened_and_whole_where_it_is_pointed_at() -> None:
 
 @pytest.mark.parametrize("text", ["<script>", "a\0b\x1b[1m", "\ud800", "\ufffe", 'a"b&c', "line\nfeed"])
 def test_any_text_gives_xml_that_can_be_read(text: str) -> None:
-    plot = Bars(title=text, file="l.svg", labels=(text,), series={text: (1,)}, unit=text)
-    written = svg_of(plot, alone=True).encode("utf-8", "backslashreplace")
+    plot = BarPlot(title=text, file="l.svg", labels=(text,), series={text: (1,)}, unit=text)
+    written = render_svg(plot, alone=True).encode("utf-8", "backslashreplace")
     shown = texts(ElementTree.fromstring(written))[0]
     letters = re.compile(r"[^\w<>&\"]+")
     assert letters.sub("", shown) == letters.sub("", text.encode("utf-8", "backslashreplace").decode())
 
 
 def test_values_that_are_not_finite_have_no_bar() -> None:
-    plot = Bars(title="", file="", labels="abc", series={"a": (float("nan"), float("inf"), 1)})
+    plot = BarPlot(title="", file="", labels="abc", series={"a": (float("nan"), float("inf"), 1)})
     assert [about(bar) for bar in shapes(drawn(plot), "rect")] == ["c: 1"]
 
 
 def test_a_plot_without_values_is_still_one() -> None:
-    assert texts(drawn(Bars(title="", file="", labels="a", series={"lag": (None,)}, unit="x"))) == ["a", "0", "1", "x"]
-    assert not shapes(drawn(Lines(title="", file="", x=(0, 1), series={"a": (None, None)})), "circle")
-    assert texts(drawn(Lines(title="", file="", x=(), series={"a": ()}, unit="x")))[-1] == "UTC"
+    assert texts(drawn(BarPlot(title="", file="", labels="a", series={"lag": (None,)}, unit="x"))) == [
+        "a",
+        "0",
+        "1",
+        "x",
+    ]
+    assert not shapes(drawn(LinePlot(title="", file="", x=(0, 1), series={"a": (None, None)})), "circle")
+    assert texts(drawn(LinePlot(title="", file="", x=(), series={"a": ()}, unit="x")))[-1] == "UTC"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.report import Bars, Part, Report, Table, report_of
-from kafka_msgs.report.data import as_data
+from kafka_msgs.report import BarPlot, Report, ReportPart, Table, report_of
+from kafka_msgs.report.data import to_dict
 from kafka_msgs.report.exposition import exposition
-from kafka_msgs.report.page import page_of
+from kafka_msgs.report.page import render_page
 from kafka_msgs.report.sections.clients import client_part
 from kafka_msgs.report.sections.lag import lag_part, with_times
 from kafka_msgs.report.sections.retention import retention_part
@@ -22,12 +22,12 @@ DAY = 24 * HOUR
 NOW = 1_767_225_600_000
 
 
-def table(part: Part, title: str) -> list[dict[str, Any]]:
+def table(part: ReportPart, title: str) -> list[dict[str, Any]]:
     (found,) = (each for each in part.sections if isinstance(each, Table) and each.title.startswith(title))
     return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
 
-def samples(part: Part, name: str) -> dict[tuple[str, ...], float]:
+def samples(part: ReportPart, name: str) -> dict[tuple[str, ...], float]:
     (found,) = (each for each in part.metrics if each.name == name)
     return {tuple(sample.labels.values()): sample.value for sample in found.samples}
 
@@ -143,7 +143,7 @@ def test_brokers_have_the_bytes_of_what_they_lead_and_of_all_their_replicas() ->
         1: (30, 30, 30), 2: (0, 0, 10), 3: (0, 30, 50),
     }  # fmt: skip
     assert samples(part, "kafka_msgs_broker_replica_bytes") == {("1",): 30, ("2",): 10, ("3",): 50}
-    assert broker_part(rows, {}) == Part()
+    assert broker_part(rows, {}) == ReportPart()
 
 
 def test_members_without_anything_count_for_the_skew() -> None:
@@ -218,7 +218,7 @@ def test_clients_have_latencies_throttle_times_and_their_oldest_versions() -> No
     assert second["oldVersions"] == "Fetch v4 of v18, Produce v9 of v13"
     assert samples(part, "kafka_msgs_client_latency_p99_seconds") == {("shop", "rdkafka 2"): 0.003}
     assert samples(part, "kafka_msgs_client_throttle_seconds") == {("shop", "rdkafka 2"): 0.25, ("", ""): 0.25}
-    (bars,) = (each for each in part.sections if isinstance(each, Bars))
+    (bars,) = (each for each in part.sections if isinstance(each, BarPlot))
     assert bars.series["max"] == [9000, 4]
 
 
@@ -233,7 +233,7 @@ def test_clients_have_latencies_throttle_times_and_their_oldest_versions() -> No
     ],
     ids=["lag", "partitions", "members", "retention", "clients"],
 )
-def test_no_rows_give_empty_tables_and_no_plot(part: Part) -> None:
+def test_no_rows_give_empty_tables_and_no_plot(part: ReportPart) -> None:
     assert all(isinstance(each, Table) and not each.rows for each in part.sections)
     assert "kafka_msgs_report_rows" in exposition(Report("Empty", part.sections, metrics=part.metrics))
 
@@ -249,15 +249,15 @@ def test_figures_out_of_some_rows_say_so_on_the_page_and_in_json() -> None:
     ]
     for part in parts:
         for shown in (each for each in part.sections if isinstance(each, Table)):
-            assert " of 20,000 rows" in shown.said, shown.title
+            assert " of 20,000 rows" in shown.note_text, shown.title
     for whole in (lag_part([FALLING_BEHIND], NOW), partition_part(partitions, 1), member_part(members)):
-        assert not any(" rows" in each.said for each in whole.sections if isinstance(each, Table))
+        assert not any(" rows" in each.note_text for each in whole.sections if isinstance(each, Table))
 
 
 def test_the_number_of_all_rows_is_in_json_beside_those_that_are_shown() -> None:
     given = Table("Lags", ("lag",), ((9,), (5,)), "a note", total=12_345)
-    (section,) = as_data(report_of("Report", [given]))["sections"]
+    (section,) = to_dict(report_of("Report", [given]))["sections"]
     assert (section["rows"], section["total"], section["note"]) == ([[9], [5]], 12_345, "2 of 12,345 rows; a note")
-    assert "2 of 12,345 rows; a note" in page_of(report_of("Report", [given]), "")
-    (section,) = as_data(report_of("Report", [Table("Lags", ("lag",), ((9,),))]))["sections"]
+    assert "2 of 12,345 rows; a note" in render_page(report_of("Report", [given]), "")
+    (section,) = to_dict(report_of("Report", [Table("Lags", ("lag",), ((9,),))]))["sections"]
     assert (section["total"], section["note"]) == (1, "")

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from kafka_msgs.spark import from_kafka, register, schema_of, to_kafka
-from kafka_msgs.spark.live import read_live, write_live
+from kafka_msgs.spark.live import read_stream, write_stream
 
 VERSION = 3
 FEW = "60"
@@ -35,12 +35,12 @@ def copying(spark: SparkSession, bootstrap: str, topic: str, home: Path) -> Data
     value = to_kafka(sf.struct(*schema.names), "OffsetCommitValue", VERSION, prefix=True)
     named = sf.array(sf.struct(sf.lit("made-by").alias("key"), sf.lit(b"test").alias("value")))
     made = rows.select(sf.col("offset").cast("string").alias("key"), value.alias("value"), named.alias("headers"))
-    return write_live(made, bootstrap, topic=topic)
+    return write_stream(made, bootstrap, topic=topic)
 
 
 def watching(spark: SparkSession, bootstrap: str, topic: str, home: Path) -> DataStreamWriter:
     """The topic, to files, a few records at a time."""
-    rows = read_live(spark, bootstrap, topic, options={"maxOffsetsPerTrigger": FEW})
+    rows = read_stream(spark, bootstrap, topic, options={"maxOffsetsPerTrigger": FEW})
     typed = rows.withColumn("typed", from_kafka("value", "OffsetCommitValue"))
     return typed.writeStream.format("parquet").option("path", str(home / "seen"))
 

@@ -48,8 +48,8 @@ def expected(path: Path, exchange: Exchange) -> dict[str, Any]:
         "version": exchange.version,
         "correlationId": exchange.correlation_id,
         "clientId": exchange.client_id,
-        "requestAt": moment(exchange.request.at),
-        "responseAt": response and moment(response.at),
+        "requestAt": moment(exchange.request.time_us),
+        "responseAt": response and moment(response.time_us),
         "latencyUs": exchange.latency_us,
         "requestSize": exchange.request.size,
         "responseSize": response and response.size,
@@ -82,7 +82,8 @@ def test_the_numbers_of_times_are_there_if_they_are_named(spark: SparkSession) -
     rows = read(spark, SHOP, columns="requestAt,requestAtUs,responseAtUs").collect()
     exchanges = [each for each in items(SHOP) if isinstance(each, Exchange)]
     assert [(row["requestAt"], row["requestAtUs"], row["responseAtUs"]) for row in rows] == [
-        (moment(each.request.at), each.request.at, each.response and each.response.at) for each in exchanges
+        (moment(each.request.time_us), each.request.time_us, each.response and each.response.time_us)
+        for each in exchanges
     ]
 
 

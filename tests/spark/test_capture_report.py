@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_msgs.capture import CaptureFault, Exchange, read_exchanges
-from kafka_msgs.capture.report import CaptureSummary, summarise
+from kafka_msgs.capture.report import CaptureSummary, summarize
 from kafka_msgs.offline.clients import ClientTally
-from kafka_msgs.report import Bars, Lines, Table
+from kafka_msgs.report import BarPlot, LinePlot, Table
 from kafka_msgs.spark.jobs.capture_report import COLUMNS, JOB, capture_report
 from kafka_msgs.spark.jobs.job import run
 from tests.support.recordings import PACKETS, port_of
@@ -42,7 +42,7 @@ def tables(exchanges: DataFrame) -> dict[str, list[dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def expected() -> CaptureSummary:
-    return summarise(items())
+    return summarize(items())
 
 
 def test_figures_of_every_api(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
@@ -76,7 +76,7 @@ def test_clients(tables: dict[str, list[dict[str, Any]]], expected: CaptureSumma
 
 def test_exchanges_by_second(tables: dict[str, list[dict[str, Any]]]) -> None:
     assert {(row["secondMs"], row["api"]): row["exchanges"] for row in tables["seconds"]} == Counter(
-        (each.request.at // 10**6 * 1000, each.api) for each in items() if isinstance(each, Exchange)
+        (each.request.time_us // 10**6 * 1000, each.api) for each in items() if isinstance(each, Exchange)
     )
     assert all(row["second"].timestamp() * 1000 == row["secondMs"] for row in tables["seconds"])
 
@@ -94,8 +94,8 @@ def test_a_run_leaves_tables_and_a_page(exchanges: DataFrame, expected: CaptureS
     names = {path.name for path in outcome.files}
     assert {"report.html", "report.json", "report.prom", "latency.svg", "exchanges.svg", "clients.svg"} == names
     assert {step.name for step in JOB.steps} <= {path.name for path in (tmp_path / "out").iterdir()}
-    bars, _ = (each for each in outcome.report.sections if isinstance(each, Bars))
-    (lines,) = (each for each in outcome.report.sections if isinstance(each, Lines))
+    bars, _ = (each for each in outcome.report.sections if isinstance(each, BarPlot))
+    (lines,) = (each for each in outcome.report.sections if isinstance(each, LinePlot))
     assert len(bars.labels) == min(12, len([api for api in expected.apis if api.answered]))
     counts = Counter(each.api for each in items() if isinstance(each, Exchange))
     assert {name: sum(filter(None, values)) for name, values in lines.series.items()} == {
@@ -132,7 +132,7 @@ def test_the_report_shows_quantiles_of_enough_answers_only(
 def test_latencies_have_the_same_unit_in_table_and_plot(exchanges: DataFrame) -> None:
     report = JOB.report({"exchanges": exchanges, **capture_report(exchanges)})
     shown = next(each for each in report.sections if isinstance(each, Table))
-    bars = next(each for each in report.sections if isinstance(each, Bars))
+    bars = next(each for each in report.sections if isinstance(each, BarPlot))
     longest = [row[shown.columns.index("maxUs")] for row in shown.rows if row[shown.columns.index("answered")]]
     assert (bars.unit, list(bars.series["max"])) == ("latency in microseconds", longest[:12])
 
@@ -142,4 +142,4 @@ def test_a_capture_without_exchanges(spark: SparkSession, tmp_path: Path) -> Non
     path.write_bytes((PACKETS / "sasl.pcap").read_bytes()[:24])
     found = spark.read.format("kafka-capture").option("columns", ",".join(COLUMNS)).load(str(path))
     report = JOB.report({"exchanges": found, **capture_report(found)})
-    assert not any(isinstance(each, Bars | Lines) or each.rows for each in report.sections)
+    assert not any(isinstance(each, BarPlot | LinePlot) or each.rows for each in report.sections)

@@ -24,10 +24,10 @@ from kafka_msgs.log.writing.files import format_producer_snapshot
 from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
 from kafka_msgs.records import BatchBuilder, BatchHeader
-from kafka_msgs.spark.sources.committed import Trail
+from kafka_msgs.spark.sources.committed import TransactionTrail
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import Plan
+from kafka_msgs.spark.sources.plans import ReadPlan
 from tests.support.cluster_topics import new_name, new_topic
 from tests.support.counted_files import as_bucket
 from tests.support.eventually import until
@@ -206,9 +206,9 @@ def test_the_driver_reads_less_than_a_hundredth_and_tasks_the_rest(
     size = sum(path.stat().st_size for path in history.home.glob("*.log"))
     counted = as_bucket(tmp_path, monkeypatch)
     given = {"path": "s3://bucket/events-0", "splitBytes": "1m", **COMMITTED}
-    splits = Plan.of("kafka-log", Options("kafka-log", given)).splits()
+    splits = ReadPlan.of("kafka-log", Options("kafka-log", given)).splits()
     assert counted.total <= size // 100
-    whole = [split for split in splits if isinstance(split[-1].transactions, Trail)]
+    whole = [split for split in splits if isinstance(split[-1].transactions, TransactionTrail)]
     assert len(whole) == (0 if left == "stopped" else 1)
     assert len(splits) == 1 if left == "bare" else len(splits) >= 4
     # A task gets its parts as a copy, and reads what decides about them once.
@@ -303,7 +303,7 @@ def test_the_directory_of_a_running_broker_gives_what_its_consumers_get(
     assert max(got) < stable
     counted = as_bucket(tmp_path, monkeypatch)
     remote = f"s3://bucket/{home.name}"
-    Plan.of("kafka-log", Options("kafka-log", {"path": remote, **COMMITTED})).splits()
+    ReadPlan.of("kafka-log", Options("kafka-log", {"path": remote, **COMMITTED})).splits()
     assert counted.total <= sum(path.stat().st_size for path in home.glob("*.log")) // 50
     assert len(list(home.glob("*.txnindex"))) > 1
     assert offsets(home) == offsets(remote) == got

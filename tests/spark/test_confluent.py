@@ -13,7 +13,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from kafka_msgs.errors import RegisteredSchemaError
-from kafka_msgs.registry import RegisteredSchema, Schemas
+from kafka_msgs.registry import RegisteredSchema, StaticSchemas
 from kafka_msgs.spark import from_confluent
 
 OLD: dict[str, Any] = {"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}
@@ -35,7 +35,7 @@ import "google/protobuf/duration.proto";
 message M { uint64 id = 1; google.protobuf.Duration took = 2; map<string, uint32> counts = 3; repeated M2 more = 4; }
 message M2 { float f = 1; }
 """
-SCHEMAS = Schemas(
+SCHEMAS = StaticSchemas(
     [
         RegisteredSchema(1, "AVRO", json.dumps(OLD), (), "r-value", 1),
         RegisteredSchema(2, "AVRO", json.dumps(NEW), (), "r-value", 2),

@@ -50,7 +50,7 @@ def recorded() -> Iterator[tuple[Partition, RecordBatch, int, TopicRecord]]:
 def test_every_record_of_the_group_coordinator_is_a_row() -> None:
     rows = offsets()
     assert [(row["logPartition"], row["logOffset"]) for row in rows] == [
-        (partition.number, offset) for partition, _, offset, _ in recorded()
+        (partition.partition, offset) for partition, _, offset, _ in recorded()
     ]
     for row, (_, batch, _, record) in zip(rows, recorded(), strict=True):
         assert record.key is not None

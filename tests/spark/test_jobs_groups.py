@@ -26,14 +26,14 @@ from kafka_msgs.errors import JobPathError
 from kafka_msgs.offline import directories
 from kafka_msgs.offline.groups import read_groups
 from kafka_msgs.offline.reports import groups_report
-from kafka_msgs.pipeline.group_offsets import offsets_run
-from kafka_msgs.pipeline.group_state import state_run
+from kafka_msgs.pipeline.group_offsets import group_offsets_run
+from kafka_msgs.pipeline.group_state import group_state_run
 from kafka_msgs.pipeline.job import run_job
-from kafka_msgs.pipeline.offsets_report import offsets_report
-from kafka_msgs.pipeline.state_report import state_report
+from kafka_msgs.pipeline.offsets_report import group_offsets_report
+from kafka_msgs.pipeline.state_report import group_state_report
 from kafka_msgs.report import Report, write_report
 from kafka_msgs.spark.jobs import capture_report, group_offsets
-from kafka_msgs.spark.jobs.engine import StoredInputs, in_tasks
+from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
 from kafka_msgs.spark.jobs.job import run
 from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_in, read_end_offsets
 from tests.support.recorded_answers import answers
@@ -62,16 +62,16 @@ class Ran:
 @pytest.fixture(scope="module")
 def offsets(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     out = tmp_path_factory.mktemp("jobs") / "offsets"
-    inputs = StoredInputs([GROUP_LOGS])
-    found = run_job(offsets_run(inputs, history=True), str(out), in_tasks(spark))
-    report = offsets_report(found, inputs.times())
+    inputs = RemoteInputs([GROUP_LOGS])
+    found = run_job(group_offsets_run(inputs, history=True), str(out), spark_engine(spark))
+    report = group_offsets_report(found, inputs.times())
     return Ran(out, report, write_report(report, out))
 
 
 @pytest.fixture(scope="module")
 def groups(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     out = tmp_path_factory.mktemp("jobs") / "groups"
-    report = state_report(run_job(state_run(StoredInputs([GROUP_LOGS])), str(out), in_tasks(spark)))
+    report = group_state_report(run_job(group_state_run(RemoteInputs([GROUP_LOGS])), str(out), spark_engine(spark)))
     return Ran(out, report, write_report(report, out))
 
 
@@ -304,7 +304,7 @@ def test_tables_elsewhere_need_a_place_for_the_report() -> None:
 
 def test_reports_have_the_lag_and_the_skew_that_the_files_give(offsets: Ran, groups: Ran) -> None:
     logs = directories.partitions_in([GROUP_LOGS])
-    found = read_groups([each for each in logs if each.topic == OFFSETS], directories.ends_of(logs))
+    found = read_groups([each for each in logs if each.topic == OFFSETS], directories.end_offsets_of(logs))
     expected = group_metrics(groups_report(found, found.groups, logs))
     assert {"kafka_msgs_group_lag_seconds", "kafka_msgs_group_idle_members"} < expected.keys()
     assert {**group_metrics(groups.report), **group_metrics(offsets.report)} == expected

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_msgs.log.faults import without_faults
+from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.partition import LogDirectory, Partition
 from kafka_msgs.records import ControlRecord, ControlType, RecordBatch
 from kafka_msgs.spark.jobs.log_directories import log_frame
@@ -23,7 +23,7 @@ Facts = dict[str, Any]
 
 
 def batches(partition: Partition) -> Iterator[RecordBatch]:
-    for batch in without_faults(partition.walk_batches()):
+    for batch in skip_faults(partition.walk_batches()):
         assert isinstance(batch, RecordBatch)
         yield batch
 
@@ -84,7 +84,7 @@ def test_figures_are_those_of_a_walk_over_the_files(tables: dict[str, list[Facts
         for row in tables["profile"]
     }
     expected = {
-        (each.topic, each.number, hour): {name: facts[name] for name in FIGURES}
+        (each.topic, each.partition, hour): {name: facts[name] for name in FIGURES}
         for each in LogDirectory(LOGS).partitions
         for hour, facts in walked(each).items()
     }

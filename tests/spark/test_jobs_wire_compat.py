@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_msgs import message_classes
+from kafka_msgs import iter_message_classes
 from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.explain import Executor, Functions
+from kafka_msgs.codec.explain import CodecFunctions, Executor
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.errors import UnknownNameError
@@ -26,7 +26,7 @@ def broken() -> Executor:
     Made in a function, so that it goes to the workers, which have no tests, as code and not by name.
     """
 
-    def executor(plan: Plan, options: CodecOptions) -> Functions:
+    def executor(plan: Plan, options: CodecOptions) -> CodecFunctions:
         made = EXECUTORS["python"](plan, options)
         if plan.name != "HeartbeatRequest":
             return made
@@ -43,7 +43,9 @@ def rows(spark: SparkSession, table: str, executors: Any = None) -> list[dict[st
 
 def test_executors_agree_on_every_version(spark: SparkSession) -> None:
     runs = rows(spark, "runs")
-    versions = {(cls.INFO.name, v) for cls in message_classes() if cls.INFO.name in MESSAGES for v in versions_of(cls)}
+    versions = {
+        (cls.INFO.name, v) for cls in iter_message_classes() if cls.INFO.name in MESSAGES for v in versions_of(cls)
+    }
     assert {(run["message"], run["version"]) for run in runs} == versions
     assert len(runs) == len(versions) * len(SEEDS)
     assert all(set(run["backends"]) == {*BACKENDS} - {"reference"} for run in runs)

@@ -19,7 +19,7 @@ from kafka_msgs import OffsetCommitValue, encode_versioned
 from kafka_msgs.client import Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.spark.sources.positions import from_json
-from kafka_msgs.spark.sources.ranges import limited, to_json
+from kafka_msgs.spark.sources.ranges import limit_offsets, to_json
 from tests.spark.connector import connector_jars
 from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses
@@ -273,8 +273,8 @@ def test_a_killed_stream_loses_and_repeats_nothing(kafka_cluster: ClusterAddress
 def test_a_limit_is_shared_by_what_waits_and_starves_nobody() -> None:
     start = {TopicPartition("t", number): 0 for number in range(3)}
     end = {TopicPartition("t", 0): 1000, TopicPartition("t", 1): 1, TopicPartition("t", 2): 0}
-    assert limited(start, end, 100) == {("t", 0): 99, ("t", 1): 1, ("t", 2): 0}
-    assert limited(start, end, 5000) == end
+    assert limit_offsets(start, end, 100) == {("t", 0): 99, ("t", 1): 1, ("t", 2): 0}
+    assert limit_offsets(start, end, 5000) == end
 
 
 def test_positions_have_the_form_of_sparks_checkpoints() -> None:

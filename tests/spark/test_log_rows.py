@@ -21,7 +21,7 @@ from kafka_msgs.messages.list_offsets_response import ListOffsetsResponse
 from kafka_msgs.records import (
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     ControlType,
     MessageSetBuilder,
     ReadOptions,
@@ -51,7 +51,7 @@ def expected(directory: Path) -> Iterator[dict[str, Any]]:
                     first = batch.base_sequence
                     yield {
                         "topic": partition.topic,
-                        "partition": partition.number,
+                        "partition": partition.partition,
                         "offset": record.offset,
                         "timestamp": EPOCH + timedelta(milliseconds=record.timestamp),
                         "timestampType": int(batch.timestamp_type),
@@ -64,7 +64,7 @@ def expected(directory: Path) -> Iterator[dict[str, Any]]:
                         "sequence": -1 if first < 0 else first + record.offset - batch.base_offset,
                         "transactional": batch.is_transactional,
                         "control": batch.is_control,
-                        "codec": Compression(batch.codec).name.lower(),
+                        "codec": CompressionType(batch.codec).name.lower(),
                         "magic": batch.magic,
                         "batchOffset": batch.base_offset,
                         "batchPosition": batch.position,
@@ -309,7 +309,7 @@ def test_records_that_grow_beyond_the_limit_are_refused() -> None:
 
 
 def test_message_sets_are_read_as_well(tmp_path: Path) -> None:
-    builder = MessageSetBuilder(magic=1, base_offset=5, codec=Compression.GZIP)
+    builder = MessageSetBuilder(magic=1, base_offset=5, codec=CompressionType.GZIP)
     for number in range(3):
         builder.append(b"k", b"%d" % number, timestamp=number)
     path = tmp_path / f"{5:020}.log"

@@ -12,13 +12,13 @@ from uuid import UUID
 import pytest
 
 from kafka_msgs import EndTxnMarker
-from kafka_msgs.errors import LogFileError, OptionError, PositionError
+from kafka_msgs.errors import LogFileError, OffsetPositionError, OptionError
 from kafka_msgs.log.writing.files import format_partition_metadata
-from kafka_msgs.log.writing.indexes import Indexes
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType
+from kafka_msgs.log.writing.indexes import SegmentIndexes
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
-from kafka_msgs.spark.sources.ranges import limited
+from kafka_msgs.spark.sources.ranges import limit_offsets
 from tests.support.log_streams import LogStream
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
@@ -40,7 +40,7 @@ class Writer:
     def _begin(self) -> None:
         self.path = self.home / f"{self.next:020}.log"
         self.path.write_bytes(b"")
-        self.indexes = Indexes(self.next, interval=200)
+        self.indexes = SegmentIndexes(self.next, interval=200)
 
     def roll(self) -> None:
         """Begin another segment. The one before it gets its index."""
@@ -76,7 +76,7 @@ class Writer:
         if producer is not None:
             facts = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
             self.open.add(producer)
-        codec = self.dice.choice([Compression.NONE, Compression.GZIP])
+        codec = self.dice.choice([CompressionType.NONE, CompressionType.GZIP])
         builder = BatchBuilder(BatchHeader(base_offset=self.next, **facts), codec=codec)
         for _ in range(self.dice.randrange(1, 6)):
             builder.append(b"key", b"%d" % builder.next_offset, timestamp=START_MS + builder.next_offset)
@@ -296,7 +296,7 @@ def test_lost_records_end_a_stream_or_it_goes_on_with_what_is_left(
         assert len(strict.batch()) == len(lenient.batch())
     happens(home)
     kept = [row["offset"] for row in read(KafkaLogSource, home)] if home.exists() else []
-    with pytest.raises(PositionError, match=rf"events-0: {reason}.*failOnDataLoss"):
+    with pytest.raises(OffsetPositionError, match=rf"events-0: {reason}.*failOnDataLoss"):
         strict.batch()
     assert [row["offset"] for row in lenient.batch() if row["topic"] == "events"] == left(every, kept)
     assert lenient.batch() == []
@@ -327,5 +327,5 @@ def test_the_sources_of_internal_topics_are_streams_too() -> None:
 
 def test_no_partition_with_something_to_read_stays_where_it_is() -> None:
     start, end = {("t", 0): 0, ("t", 1): 5}, {("t", 0): 1000, ("t", 1): 6, ("t", 2): 0}
-    assert limited(start, end, 10) == {("t", 0): 9, ("t", 1): 6, ("t", 2): 0}
-    assert limited(start, end, 5000) == end
+    assert limit_offsets(start, end, 10) == {("t", 0): 9, ("t", 1): 6, ("t", 2): 0}
+    assert limit_offsets(start, end, 5000) == end

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_msgs.offline.directories import ends_of, partitions_in
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, Groups, read_groups
-from kafka_msgs.offline.profile import Figures, read_profile
-from kafka_msgs.pipeline.group_offsets import offsets_run
-from kafka_msgs.pipeline.group_state import state_run
-from kafka_msgs.pipeline.job import in_this_process, run_job
+from kafka_msgs.offline.directories import end_offsets_of, partitions_in
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, read_groups
+from kafka_msgs.offline.profile import TopicStats, read_profile
+from kafka_msgs.pipeline.group_offsets import group_offsets_run
+from kafka_msgs.pipeline.group_state import group_state_run
+from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.topic_profile import profile_run
+from kafka_msgs.pipeline.topic_profile import topic_profile_run
 from kafka_msgs.spark.jobs import log_directories
-from kafka_msgs.spark.jobs.engine import StoredInputs, in_tasks
+from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
 from kafka_msgs.spark.jobs.group_offsets import group_offsets
 from kafka_msgs.spark.jobs.group_state import group_state
 from kafka_msgs.spark.jobs.topic_profile import topic_profile
@@ -34,9 +34,9 @@ def rows_of(table: DataFrame) -> Rows:
     return [row.asDict() for row in table.collect()]
 
 
-def in_process() -> Groups:
+def in_process() -> GroupsRead:
     partitions = partitions_in([GROUP_LOGS])
-    return read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], ends_of(partitions))
+    return read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], end_offsets_of(partitions))
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def facts(figures: Figures) -> dict[str, Any]:
+def facts(figures: TopicStats) -> dict[str, Any]:
     named = {column: getattr(figures, name) for column, name in COLUMNS.items()}
     return named | {"codecs": sorted(figures.codecs), "producers": len(figures.producers)}
 
@@ -123,7 +123,9 @@ def test_one_process_and_the_function_over_data_frames_agree_on_logs_made_by_cha
         topic = OffsetsTopic(tmp_path / "logs", Random(number), number=number)
         topic.grow(300)
         topic.write()
-    run_job(offsets_run(LocalInputs([str(tmp_path / "logs")]), history=True), str(tmp_path / "out"), in_this_process())
+    run_job(
+        group_offsets_run(LocalInputs([str(tmp_path / "logs")]), history=True), str(tmp_path / "out"), local_engine()
+    )
     every = log_directories.partitions_in([tmp_path / "logs"])
     records = log_directories.log_frame(spark, [tmp_path / "logs"], OFFSETS_TOPIC)
     expected = group_offsets(records, partitions=log_directories.partitions_frame(spark, every))
@@ -142,9 +144,9 @@ def test_one_process_and_the_function_over_data_frames_have_the_same_profile(
         topic.grow(100)
         topic.write()
     shutil.copytree(LOGS / "codecs-0", tmp_path / "logs" / "codecs-0")
-    asked = profile_run(LocalInputs([str(tmp_path / "logs")]))
-    run_job(asked, str(tmp_path / "out"), in_this_process())
-    run_job(profile_run(StoredInputs([tmp_path / "logs"])), str(tmp_path / "by spark"), in_tasks(spark))
+    asked = topic_profile_run(LocalInputs([str(tmp_path / "logs")]))
+    run_job(asked, str(tmp_path / "out"), local_engine())
+    run_job(topic_profile_run(RemoteInputs([tmp_path / "logs"])), str(tmp_path / "by spark"), spark_engine(spark))
     expected = topic_profile(log_directories.log_frame(spark, [tmp_path / "logs"]))
     expected["batches"] = expected["batches"].where("problem IS NULL").drop("problem")
     for name, table in asked.job.tables.items():
@@ -164,7 +166,7 @@ def test_one_process_and_the_function_over_data_frames_have_the_same_groups(
         topic.write()
     for logs in (GROUP_LOGS, tmp_path / "chance"):
         out = tmp_path / f"out of {logs.name}"
-        run_job(state_run(LocalInputs([str(logs)])), str(out), in_this_process())
+        run_job(group_state_run(LocalInputs([str(logs)])), str(out), local_engine())
         every = log_directories.partitions_in([logs])
         records = log_directories.log_frame(spark, [logs], OFFSETS_TOPIC)
         expected = group_state(records, partitions=log_directories.partitions_frame(spark, every))

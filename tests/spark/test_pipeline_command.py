@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.group import command
 from kafka_msgs.cli.spark_session import one_sentence
-from kafka_msgs.formats import format_named
+from kafka_msgs.formats import get_format
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS, LOGS
 
 
@@ -67,7 +67,7 @@ def test_topic_profile_writes_tables_by_topic_and_a_report(tmp_path: Path, spark
     assert not (other / ".work").exists()
     for table in ("batches", "profile", "problems"):
         expected = spark.read.parquet(str(out / table)).toArrow().to_pylist()
-        found = format_named("iceberg").read(str(other / table)).read_all().to_pylist()
+        found = get_format("iceberg").read(str(other / table)).read_all().to_pylist()
         plain = [{name: row[name] for name in each} for row, each in zip(found, expected, strict=True)]
         assert sorted(plain, key=str) == sorted(expected, key=str)
         assert all(row["day"] == row["hour"].date() for row in found)

@@ -9,9 +9,9 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from kafka_msgs.formats import format_named
+from kafka_msgs.formats import get_format
 from kafka_msgs.report import Report
-from kafka_msgs.spark.jobs.job import Job, Step, Tables, run
+from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep, run
 
 
 def numbers(tables: Tables) -> DataFrame:
@@ -27,12 +27,12 @@ def refused(tables: Tables) -> Report:
     raise ZeroDivisionError
 
 
-JOB = Job(
+JOB = DataFrameJob(
     name="numbers",
     summary="Numbers.",
     steps=(
-        Step("numbers", numbers, partition_by=("name",), keys=("id",)),
-        Step("times", lambda tables: tables["numbers"].drop("all"), time="time"),
+        TableStep("numbers", numbers, partition_by=("name",), keys=("id",)),
+        TableStep("times", lambda tables: tables["numbers"].drop("all"), time="time"),
     ),
     report=lambda tables: Report(str(tables["times"].count()), ()),
 )
@@ -46,13 +46,13 @@ def rows(spark: SparkSession, first: int, last: int, renamed: int) -> dict[str, 
 def test_a_later_run_merges_by_key(spark: SparkSession, tmp_path: Path) -> None:
     for bounds in ((0, 10, -1), (2, 12, 5)):
         assert run(JOB, rows(spark, *bounds), str(tmp_path), table_format="delta").report.title == "10"
-    found = format_named("delta").read(str(tmp_path / "numbers")).read_all().sort_by("id").to_pylist()
+    found = get_format("delta").read(str(tmp_path / "numbers")).read_all().sort_by("id").to_pylist()
     assert [(row["id"], row["name"], row["all"]) for row in found] == [
         (number, "new" if number == 5 else "old", [{"id": number}]) for number in range(2, 12)
     ]
     merged = DeltaTable(tmp_path / "numbers").history(1)[0]["operationMetrics"]
     assert [merged[f"num_target_rows_{what}"] for what in ("inserted", "updated", "deleted")] == [2, 1, 2]
-    times = format_named("delta").read(str(tmp_path / "times")).read_all().to_pylist()
+    times = get_format("delta").read(str(tmp_path / "times")).read_all().to_pylist()
     assert len(times) == 10
     assert all(row["day"] == row["time"].date() for row in times)
     assert DeltaTable(tmp_path / "times").metadata().partition_columns == ["day"]
@@ -60,9 +60,9 @@ def test_a_later_run_merges_by_key(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_run_that_fails_leaves_the_last_versions(spark: SparkSession, tmp_path: Path) -> None:
     run(JOB, rows(spark, 0, 3, -1), str(tmp_path), table_format="delta")
-    failing = Job(name=JOB.name, summary=JOB.summary, steps=JOB.steps, report=refused)
+    failing = DataFrameJob(name=JOB.name, summary=JOB.summary, steps=JOB.steps, report=refused)
     with pytest.raises(ZeroDivisionError):
         run(failing, rows(spark, 0, 9, -1), str(tmp_path), table_format="delta")
     assert [DeltaTable(tmp_path / name).version() for name in ("numbers", "times")] == [0, 0]
     run(JOB, rows(spark, 0, 4, -1), str(tmp_path), table_format="delta")
-    assert format_named("delta").read(str(tmp_path / "times")).read_all().num_rows == 4
+    assert get_format("delta").read(str(tmp_path / "times")).read_all().num_rows == 4

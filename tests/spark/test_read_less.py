@@ -16,14 +16,14 @@ from pyarrow import fs
 
 from kafka_msgs.errors import LogFileError, OptionError
 from kafka_msgs.filesystems import files
-from kafka_msgs.filesystems.opening import Opened
+from kafka_msgs.filesystems.opening import OpenedFilesystem
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.scan import read_log, walk_log
 from kafka_msgs.log.writing.segments import SegmentWriter
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder, RecordBatch
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, MessageSetBuilder, RecordBatch
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import Plan
+from kafka_msgs.spark.sources.plans import ReadPlan
 from tests.support.counted_files import CountedFiles, as_bucket
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
@@ -131,7 +131,7 @@ def test_compressed_message_sets_are_cut_at_their_records(tmp_path: Path) -> Non
     home.mkdir()
     data = b""
     for base in range(0, 30, 5):
-        builder = MessageSetBuilder(magic=1, base_offset=base, codec=Compression.GZIP)
+        builder = MessageSetBuilder(magic=1, base_offset=base, codec=CompressionType.GZIP)
         for number in range(base, base + 5):
             builder.append(b"k", b"%d" % number, timestamp=number)
         data += builder.build()
@@ -382,8 +382,8 @@ def test_the_last_percent_of_a_local_topic_costs_three_percent_of_its_bytes(
     home = Path(shutil.copytree(topic, tmp_path / topic.name))
     counted = CountedFiles(fs.LocalFileSystem())
     with monkeypatch.context() as patch:
-        patch.setattr(files, "filesystem_of", lambda *_: Opened(counted, ""))
-        plan = Plan.of("kafka-log", Options("kafka-log", {"path": str(home), **options}))
+        patch.setattr(files, "filesystem_of", lambda *_: OpenedFilesystem(counted, ""))
+        plan = ReadPlan.of("kafka-log", Options("kafka-log", {"path": str(home), **options}))
         (part,) = (part for split in plan.splits() for part in split)
     size = sum(path.stat().st_size for path in home.glob("*.log"))
     assert counted.total + part.size <= 0.03 * size
@@ -402,7 +402,7 @@ def test_the_last_percent_of_a_local_topic_costs_three_percent_of_its_bytes(
 def test_parts_of_a_middle_cover_nothing_beside_it(topic: Path) -> None:
     start, end = 12_345, 23_456
     options = {"startingOffsets": at(topic, start), "endingOffsets": at(topic, end), "splitBytes": "64k"}
-    plan = Plan.of("kafka-log", Options("kafka-log", {"path": str(topic), **options}))
+    plan = ReadPlan.of("kafka-log", Options("kafka-log", {"path": str(topic), **options}))
     parts = [part for split in plan.splits() for part in split]
     share = (end - start) / (SEGMENTS * BATCHES * PER_BATCH)
     size = sum(path.stat().st_size for path in topic.glob("*.log"))

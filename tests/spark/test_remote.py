@@ -15,8 +15,8 @@ from pyiceberg.utils.config import Config
 from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.group import command
-from kafka_msgs.filesystems.settings import Settings
-from kafka_msgs.formats import format_named
+from kafka_msgs.filesystems.settings import FilesystemOptions
+from kafka_msgs.formats import get_format
 from kafka_msgs.spark import count_records, register
 from kafka_msgs.spark.session import session_settings
 from tests.support.recordings import GROUP_LOGS, LOGS
@@ -169,7 +169,7 @@ def test_tables_of_a_format_are_in_a_bucket_and_a_second_run_goes_on(
         pipeline(*asked)
         for name in ("groups", "members"):
             place = f"s3a://tables/{form}/{name}"
-            found = format_named(form, Settings.of(tables.settings)).read(place, ["group"]).read_all()
+            found = get_format(form, FilesystemOptions.from_mapping(tables.settings)).read(place, ["group"]).read_all()
             wanted = ds.dataset(tmp_path / "out" / name, partitioning="hive").to_table(columns=["group"])
             assert sorted(found["group"].to_pylist()) == sorted(wanted["group"].to_pylist())
     names = {info.base_name for info in tables.store().get_file_info(fs.FileSelector(f"tables/{form}"))}

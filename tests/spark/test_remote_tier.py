@@ -14,17 +14,17 @@ from uuid import UUID
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_msgs.errors import OptionError, TierFormatError
+from kafka_msgs.errors import OptionError, RemoteFormatError
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.tiers import LAYOUTS, SegmentName, layout_of
+from kafka_msgs.log.tiers import REMOTE_NAMINGS, SegmentName, parse_remote_naming
 from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.message import Message
 from kafka_msgs.records import BatchBuilder, BatchHeader, RecordBatch
 from kafka_msgs.spark.sources.counts import KafkaLogCountsSource
 from kafka_msgs.spark.sources.log import KafkaLogSource, log_reading
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import LogReader, Plan
-from kafka_msgs.topics.remote_log import RemotePlace
+from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
+from kafka_msgs.topics.remote_log import TopicIdPartition
 from tests.support.counted_files import as_bucket
 from tests.support.recordings import REMOTE_TIER
 from tests.support.spark_tables import read
@@ -105,7 +105,7 @@ def test_segments_of_aivens_plugin_are_read_where_they_are_stored_plainly(
 
 def test_names_of_a_users_own_plugin(tmp_path: Path) -> None:
     template = "{partition:05}_{topic}/{segment_id}@{offset}.segment.log"
-    tier = renamed(TIER, tmp_path / "own", layout_of(template))
+    tier = renamed(TIER, tmp_path / "own", parse_remote_naming(template))
     assert rows(WHOLE | {"remoteLayout": template, "isolation": "read_committed"}, tier) == consumed("read_committed")
     names = {"remoteLayout": template, "localLog": str(LOG), "topics": "orders"}
     assert rows(names, tier) == consumed()
@@ -124,11 +124,11 @@ def test_segments_that_only_the_plugin_can_read_are_refused(
     members: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
     tier = as_aiven(TIER, tmp_path, **members)
-    with pytest.raises(TierFormatError, match=reason):
+    with pytest.raises(RemoteFormatError, match=reason):
         rows({"remoteLayout": "aiven"}, tier)
     for path in tier.rglob("*.log"):
         path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(TierFormatError, match=reason):
+    with pytest.raises(RemoteFormatError, match=reason):
         rows(WHOLE | {"remoteLayout": "aiven"}, tier)
 
 
@@ -136,7 +136,7 @@ def test_an_object_of_another_size_than_its_segment_is_refused(tmp_path: Path) -
     tier = Path(shutil.copytree(TIER, tmp_path / "tier"))
     path = next(tier.rglob(f"{13:020}-*.log"))
     path.write_bytes(path.read_bytes() + b"tag")
-    with pytest.raises(TierFormatError, match="its plugin stores it in another form"):
+    with pytest.raises(RemoteFormatError, match="its plugin stores it in another form"):
         rows(WHOLE, tier)
 
 
@@ -154,7 +154,7 @@ def test_a_bucket_without_snapshots_is_followed_where_its_parts_are_read(
     as_aiven(TIER, tmp_path / "aiven")
     shutil.copytree(TIER, tmp_path / "tier", ignore=shutil.ignore_patterns("*.snapshot", "*.txnindex"))
     as_bucket(tmp_path, monkeypatch)
-    plan = Plan.of(
+    plan = ReadPlan.of(
         "kafka-log", Options("kafka-log", {"path": "s3://bucket/tier", "remoteLayout": "kafka", **COMMITTED})
     )
     reader = LogReader(plan, log_reading(Options("kafka-log", {"columns": "partition,offset"})))
@@ -204,7 +204,7 @@ def test_a_bucket_is_read_as_far_as_it_is_needed(
     assert not [path for path in counted.read if "orders-1" in path]
 
 
-KAFKA_NAMES: Final[dict[str, dict[str, Any]]] = {"kafka": {"layout": LAYOUTS["kafka"]}, "aiven": {}}
+KAFKA_NAMES: Final[dict[str, dict[str, Any]]] = {"kafka": {"layout": REMOTE_NAMINGS["kafka"]}, "aiven": {}}
 
 
 def at_zero(offset: int) -> str:
@@ -222,19 +222,19 @@ def test_local_segments_of_another_leader_begin_elsewhere(first: int, isolation:
     for part in (batches[:3], batches[3:7], batches[7:]):
         with SegmentWriter(log / "orders-0", part[0].base_offset) as writer:
             for batch in part:
-                writer.append(bytes(batch.stored))
+                writer.append(bytes(batch.stored_bytes))
     options = {"remoteMetadata": str(LOG), "localLog": str(log), "topics": "orders", "isolation": isolation}
     assert rows(options) == consumed(isolation)
 
 
 def test_records_of_a_leader_that_others_replaced_are_not_read(tmp_path: Path) -> None:
-    place = RemotePlace("orders", UUID(int=1), 0)
+    place = TopicIdPartition("orders", UUID(int=1), 0)
     spans = {1: (0, 19, {0: 0}), 2: (10, 39, {0: 10}), 3: (20, 49, {0: 20, 1: 30})}
     messages: list[Message] = []
     (tmp_path / "log" / "__remote_log_metadata-0").mkdir(parents=True)
     for number, (start, end, epochs) in spans.items():
         segment = SegmentName(*place[:3], start, UUID(int=number))
-        path = tmp_path / "tier" / LAYOUTS["kafka"].path(segment)
+        path = tmp_path / "tier" / REMOTE_NAMINGS["kafka"].path(segment)
         path.parent.mkdir(parents=True, exist_ok=True)
         with SegmentWriter(path.parent, start) as writer:
             for offset in range(start, end + 1, 2):

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.filesystems.settings import FilesystemOptions
 from kafka_msgs.log.index import TIME_LAYOUT
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.writing.partitions import LogLayout, PartitionWriter
+from kafka_msgs.log.writing.partitions import LogWriteOptions, PartitionWriter
 from kafka_msgs.offline.times import LocalTimes
 from kafka_msgs.spark.jobs.log_directories import partitions_in
-from kafka_msgs.spark.jobs.remote_times import RemoteTimes
+from kafka_msgs.spark.jobs.remote_times import RemoteTimestamps
 from tests.support.recordings import GROUP_LOGS
 from tests.support.s3_server import S3Server, s3_server
 
@@ -27,7 +27,7 @@ RECORDS = 6000
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A partition of three segments of 2 MiB or less, a record a second, as a broker writes it."""
     path = tmp_path_factory.mktemp("large") / "large-0"
-    writer = PartitionWriter(path, LogLayout(batch_bytes=2**13, segment_bytes=SEGMENT))
+    writer = PartitionWriter(path, LogWriteOptions(batch_bytes=2**13, segment_bytes=SEGMENT))
     for number in range(RECORDS):
         writer.append(b"key", os.urandom(800), offset=number, timestamp=1000 * (number + 1))
     writer.close()
@@ -45,9 +45,9 @@ def server(large: Path) -> Iterator[S3Server]:
         yield made
 
 
-def remote(server: S3Server, path: str) -> dict[tuple[str, int], RemoteTimes]:
-    found = partitions_in([f"s3a://logs/{path}"], settings=Settings.of(server.settings))
-    return {(each.topic, each.number): RemoteTimes(each.segments) for each in found}
+def remote(server: S3Server, path: str) -> dict[tuple[str, int], RemoteTimestamps]:
+    found = partitions_in([f"s3a://logs/{path}"], fs_options=FilesystemOptions.from_mapping(server.settings))
+    return {(each.topic, each.number): RemoteTimestamps(each.segments) for each in found}
 
 
 def test_times_are_those_of_the_same_logs_here(server: S3Server) -> None:
@@ -55,13 +55,13 @@ def test_times_are_those_of_the_same_logs_here(server: S3Server) -> None:
     assert len(times) > 3
     for (topic, number), there in times.items():
         here = LocalTimes(Partition(GROUP_LOGS / f"{topic}-{number}"))
-        assert there.newest_time() == here.newest_time()
-        moments = {here.unread_time(offset) for offset in range(0, 60, 7)}
-        assert [there.unread_time(offset) for offset in range(0, 60, 7)] == [
-            here.unread_time(offset) for offset in range(0, 60, 7)
+        assert there.latest_timestamp() == here.latest_timestamp()
+        moments = {here.timestamp_at_or_after(offset) for offset in range(0, 60, 7)}
+        assert [there.timestamp_at_or_after(offset) for offset in range(0, 60, 7)] == [
+            here.timestamp_at_or_after(offset) for offset in range(0, 60, 7)
         ]
         for moment in (each for each in moments if each is not None):
-            assert there.end_at(moment, 99) == here.end_at(moment, 99)
+            assert there.end_offset_at(moment, 99) == here.end_offset_at(moment, 99)
 
 
 def test_indexes_and_a_few_batches_are_fetched_and_no_segment(server: S3Server, large: Path) -> None:
@@ -69,13 +69,13 @@ def test_indexes_and_a_few_batches_are_fetched_and_no_segment(server: S3Server, 
     assert len(sizes) == 3
     (times,) = remote(server, large.parent.name).values()
     server.sent.clear()
-    assert [times.unread_time(offset) for offset in (10, 3000, RECORDS - 1, RECORDS)] == [
+    assert [times.timestamp_at_or_after(offset) for offset in (10, 3000, RECORDS - 1, RECORDS)] == [
         11_000, 3_001_000, RECORDS * 1000, None,
     ]  # fmt: skip
-    assert [times.end_at(1000 * number, RECORDS) for number in (11, 3001, RECORDS, RECORDS + 1)] == [
+    assert [times.end_offset_at(1000 * number, RECORDS) for number in (11, 3001, RECORDS, RECORDS + 1)] == [
         10, 3000, RECORDS - 1, RECORDS,
     ]  # fmt: skip
-    assert times.newest_time() == RECORDS * 1000
+    assert times.latest_timestamp() == RECORDS * 1000
     assert sum(server.sent.values()) < sum(sizes) // 4
 
 
@@ -83,7 +83,7 @@ def test_a_question_that_comes_again_asks_no_earlier_segment_again(server: S3Ser
     (times,) = remote(server, large.parent.name).values()
     server.sent.clear()
     for _ in range(20):
-        assert times.end_at(1000 * RECORDS, RECORDS) == RECORDS - 1
+        assert times.end_offset_at(1000 * RECORDS, RECORDS) == RECORDS - 1
     first, second, _ = (each.path.with_suffix(".timeindex").name for each in Partition(large).segments)
     fetched = {path.rpartition("/")[2]: count for path, count in server.sent.items()}
     assert fetched[first] == fetched[second] == TIME_LAYOUT.size
@@ -98,5 +98,5 @@ def test_times_of_a_segment_without_an_index_are_not_known_where_all_of_it_would
         fs.copy_files(str(segment.path), f"logs/bare/large-0/{segment.path.name}", fs.LocalFileSystem(), store)
     (times,) = remote(server, "bare").values()
     server.sent.clear()
-    assert (times.unread_time(10), times.end_at(11_000, RECORDS)) == (None, None)
+    assert (times.timestamp_at_or_after(10), times.end_offset_at(11_000, RECORDS)) == (None, None)
     assert sum(server.sent.values()) == 0

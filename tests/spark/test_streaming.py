@@ -24,7 +24,7 @@ from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.errors import OptionError
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.records import Record
-from kafka_msgs.spark.live import connector_packages, read_live
+from kafka_msgs.spark.live import connector_packages, read_stream
 from tests.spark.connector import connector_jars
 from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses
@@ -106,7 +106,7 @@ def batches_done(home: Path, query: str) -> int:
 def records_of(cluster: ClusterAddresses, topic: str) -> dict[tuple[int, int], Record]:
     """What the brokers have in the files of a topic, by partition and offset, read without Spark."""
     return {
-        (partition.number, record.offset): record
+        (partition.partition, record.offset): record
         for node in cluster.nodes
         for partition in map(Partition, cluster.log_dir(node).glob(f"{topic}-*"))
         for batch in partition.batches()
@@ -188,4 +188,4 @@ def test_connector_is_that_of_the_spark_installed() -> None:
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "orders, __transaction_state"])
 def test_topics_that_the_connector_passes_over_are_refused(topic: str) -> None:
     with pytest.raises(OptionError, match="internal"):
-        read_live(None, "127.0.0.1:1", topic)  # type: ignore[arg-type]
+        read_stream(None, "127.0.0.1:1", topic)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka_msgs.records import (
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     MessageSetBuilder,
     ReadOptions,
     Record,
@@ -40,11 +40,11 @@ HEADER: Final = bytes.fromhex(
 
 
 @frozen
-class Described:
+class BatchSpec:
     """One batch in the words of a test: fields of the header, then records."""
 
     magic: int
-    codec: Compression
+    codec: CompressionType
     records: tuple[Record, ...]
     base_offset: int = 0
     log_append_timestamp: int | None = None
@@ -119,7 +119,7 @@ def read_one(data: bytes, **options: Any) -> RecordBatch:
 def sealed(data: bytes | bytearray) -> bytes:
     """The magic 2 batch with its length and its checksum set right, whatever else is wrong with it."""
     batch = read_one(bytes(data[:8]) + (len(data) - 12).to_bytes(4, "big") + data[12:], check_crc=False)
-    whole = bytearray(batch.stored)
+    whole = bytearray(batch.stored_bytes)
     whole[17:21] = batch.computed_crc().to_bytes(4, "big")
     return bytes(whole)
 
@@ -151,14 +151,14 @@ def records(draw: st.DrawFn, base_offset: int, magic: int) -> tuple[Record, ...]
 
 
 @st.composite
-def described(draw: st.DrawFn, *magics: int) -> Described:
+def described(draw: st.DrawFn, *magics: int) -> BatchSpec:
     """Any batch of one of ``magics``, with every attribute that its format has."""
     magic = draw(st.sampled_from(magics))
-    codec = draw(st.sampled_from([each for each in Compression if magic == 2 or each != Compression.ZSTD]))
+    codec = draw(st.sampled_from([each for each in CompressionType if magic == 2 or each != CompressionType.ZSTD]))
     base = draw(st.sampled_from([0, 1, 2**31, 2**53]))
     appended = draw(st.none() | times) if magic else None
     header = draw(headers_of_batches()) if magic == 2 else {}
-    return Described(magic, codec, draw(records(base, magic)), base, appended, header)
+    return BatchSpec(magic, codec, draw(records(base, magic)), base, appended, header)
 
 
 @st.composite

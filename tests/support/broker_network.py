@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
-from kafka_msgs.broker.connection import Connection, Server
+from kafka_msgs.broker.connection import AcceptedConnection, Server
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.driver import WaitingDriver
-from kafka_msgs.client.network import Address, Endpoint, Stream
-from kafka_msgs.client.waiting import Pending
+from kafka_msgs.client.driver import BlockingDriver
+from kafka_msgs.client.network import Address, Endpoint, TransportReceiver
+from kafka_msgs.client.waiting import Future
 from kafka_msgs.errors import ConnectionFailedError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _SLOWEST: Final = 0.004
 """The limits of how long bytes travel, in seconds."""
 
 
-class BrokerNetwork(WaitingDriver):
+class BrokerNetwork(BlockingDriver):
     """A cluster with ``settings`` of ``BrokerConfig``, and the connections to it. ``time`` is in seconds."""
 
     closing = False
@@ -48,7 +48,7 @@ class BrokerNetwork(WaitingDriver):
         self.dice = Random(seed)
         self.time = 1.0
         self.wires: set[_Wire] = set()
-        self.connections: set[Connection] = set()
+        self.connections: set[AcceptedConnection] = set()
         self.clock: Clock = _BrokerClock(self)
         self.steps = 0
         self._order = count()
@@ -72,11 +72,11 @@ class BrokerNetwork(WaitingDriver):
         """Return the time of the clients in seconds."""
         return self.time
 
-    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+    def resolve(self, address: Address) -> Future[Sequence[Endpoint]]:
         """Every host has one address."""
-        return Pending.of([Endpoint(address)])
+        return Future.resolved([Endpoint(address)])
 
-    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> _Wire:
+    def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> _Wire:
         """Begin a connection to a broker. One that does not run refuses it."""
         wire = _Wire(self, endpoint.address, stream)
         self.wires.add(wire)
@@ -102,7 +102,7 @@ class BrokerNetwork(WaitingDriver):
 
     # What connections of brokers need
 
-    def arm(self) -> None:
+    def schedule_tick(self) -> None:
         """Nothing to do: each wait looks at the timers of the cluster."""
 
     def call_soon(self, callback: Callable[[], None]) -> None:
@@ -117,7 +117,7 @@ class BrokerNetwork(WaitingDriver):
         """Return the time in seconds."""
         return self.time
 
-    def lost(self, connection: Connection) -> None:
+    def connection_closed(self, connection: AcceptedConnection) -> None:
         """Forget a connection."""
         self.connections.discard(connection)
 
@@ -164,14 +164,14 @@ class _BrokerClock:
     def now(self) -> int:
         return START + round(self._network.time * 1000)
 
-    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
         return lambda: None
 
 
 class _Wire:
     """A connection, and the transport of the client. Each direction keeps its order."""
 
-    def __init__(self, network: BrokerNetwork, address: Address, stream: Stream) -> None:
+    def __init__(self, network: BrokerNetwork, address: Address, stream: TransportReceiver) -> None:
         self.network = network
         self._address = address
         self._stream = stream
@@ -189,14 +189,14 @@ class _Wire:
             self._refuse()
             return
         listener = self.network.cluster.config.listeners[0]
-        connection = Connection(cast("Server", self.network), broker_id, listener)
+        connection = AcceptedConnection(cast("Server", self.network), broker_id, listener)
         self.broker = _BrokerEnd(self, connection)
         connection.connection_made(cast("Any", self.broker))
         self.to_client(self._opened)
 
     def _opened(self) -> None:
         if self.open:
-            self._stream.opened()
+            self._stream.connection_made()
 
     def _refuse(self) -> None:
         failure = ConnectionFailedError(address=str(self._address), step="connect", reason="connection refused")
@@ -207,7 +207,7 @@ class _Wire:
         if self.open:
             self.open = False
             self.network.wires.discard(self)
-            self._stream.closed(error)
+            self._stream.connection_lost(error)
 
     def reset(self) -> None:
         """Break the connection off: what is on its way to the client is lost."""
@@ -231,7 +231,7 @@ class _Wire:
     def deliver(self, data: bytes) -> None:
         """Carry bytes of the broker to the client."""
         if not self._broken:
-            self.to_client(lambda: self._stream.received(data) if self.open and not self._broken else None)
+            self.to_client(lambda: self._stream.data_received(data) if self.open and not self._broken else None)
 
     def to_client(self, action: Callable[[], object]) -> None:
         """Do something when it has arrived at the client."""
@@ -246,7 +246,7 @@ class _Wire:
 class _BrokerEnd:
     """The broker's end of a connection: the part of ``asyncio.Transport`` that connections use."""
 
-    def __init__(self, wire: _Wire, connection: Connection) -> None:
+    def __init__(self, wire: _Wire, connection: AcceptedConnection) -> None:
         self._wire = wire
         self._connection = connection
         self._closing = False

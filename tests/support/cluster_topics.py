@@ -50,7 +50,7 @@ def wait_for_topics(cluster: ClusterAddresses, names: Iterable[str]) -> None:
     with Admin(cluster.bootstrap_servers) as admin:
 
         def known(node: int) -> bool:
-            found = admin.client.call(request, node=node).topics
+            found = admin.client.call(request, broker_id=node).topics
             return all(not topic.error_code and all(p.leader_id >= 0 for p in topic.partitions) for topic in found)
 
         def led() -> bool:

@@ -9,14 +9,14 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from kafka_msgs import message_classes
+from kafka_msgs import iter_message_classes
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.message import Message
 from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.schema import Struct
 from kafka_msgs.testing.random_values import random_message
 
-CLASSES: Final = sorted(message_classes(), key=lambda cls: cls.INFO.name)
+CLASSES: Final = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 NAMES: Final = [cls.INFO.name for cls in CLASSES]
 
 

@@ -12,9 +12,9 @@ from kafka_msgs.wire import (
     ClientEvent,
     ConnectionClosed,
     NeedData,
-    Paused,
     ServerConnection,
     ServerEvent,
+    TokensPending,
 )
 
 __all__ = ["ConnectionPair", "in_single_bytes", "pulled"]
@@ -24,10 +24,10 @@ def pulled(connection: ClientConnection | ServerConnection) -> list[ClientEvent 
     """Every event that is there now."""
     events: list[ClientEvent | ServerEvent] = []
     while True:
-        event: ClientEvent | ServerEvent | NeedData | Paused = connection.next_event()
+        event: ClientEvent | ServerEvent | NeedData | TokensPending = connection.next_event()
         if event is NEED_DATA or event is PAUSED:
             return events
-        assert not isinstance(event, NeedData | Paused)
+        assert not isinstance(event, NeedData | TokensPending)
         events.append(event)
         if isinstance(event, ConnectionClosed):
             return events

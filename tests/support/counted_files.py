@@ -10,8 +10,8 @@ import pytest
 from pyarrow import fs
 
 from kafka_msgs.filesystems import files, objects, opening
-from kafka_msgs.filesystems.opening import Opened
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
+from kafka_msgs.filesystems.opening import OpenedFilesystem
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
 
 __all__ = ["BUCKET", "CountedFiles", "as_bucket"]
 
@@ -23,8 +23,8 @@ def as_bucket(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
     counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
     others = opening.filesystem_of
 
-    def filesystem_of(root: str, settings: Settings = NO_SETTINGS) -> Opened:
-        return Opened(counted, "") if root == BUCKET else others(root, settings)
+    def filesystem_of(root: str, settings: FilesystemOptions = NO_OPTIONS) -> OpenedFilesystem:
+        return OpenedFilesystem(counted, "") if root == BUCKET else others(root, settings)
 
     for module in (files, objects):
         monkeypatch.setattr(module, "filesystem_of", filesystem_of)
@@ -72,6 +72,6 @@ class _CountedFile:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self._inner.close()

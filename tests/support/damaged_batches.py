@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from kafka_msgs.records import Compression, ControlType, Record
+from kafka_msgs.records import CompressionType, ControlType, Record
 from kafka_msgs.records.record import RecordFaultError
-from tests.support.batches import Described
+from tests.support.batches import BatchSpec
 from tests.support.control_records import MESSAGES, control_batch
 
 RARE = b"\x00\x01\x7e\x7f\x80\xfe\xff"
@@ -17,12 +17,12 @@ def samples() -> list[bytes]:
     """A batch of each format and codec, with all that its format has."""
     made = []
     for magic in (0, 1, 2):
-        for codec in Compression:
-            if magic < 2 and codec is Compression.ZSTD:
+        for codec in CompressionType:
+            if magic < 2 and codec is CompressionType.ZSTD:
                 continue
             time, headers = (-1 if magic == 0 else 70), (("h", b"x" * 65), ("h", None)) if magic == 2 else ()
             records = [Record(number, time, b"k" * number, None, headers) for number in range(5)]
-            made.append(Described(magic, codec, (*records, Record(9000, time, None, b"v" * 200, headers))).written())
+            made.append(BatchSpec(magic, codec, (*records, Record(9000, time, None, b"v" * 200, headers))).written())
     return [*made, control_batch(ControlType.KRAFT_VOTERS, MESSAGES[ControlType.KRAFT_VOTERS])]
 
 

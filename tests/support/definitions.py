@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.ir import Message
-from kafka_msgs_generator.pipeline import Reading, compile_text
+from kafka_msgs_generator.pipeline import CompileOptions, compile_text
 
 MARK = "¶"
 """Marks the place in a definition's text that an error must name."""
@@ -23,12 +23,12 @@ def head(keys: str, *, name: str = "Sample", kind: str = "data") -> str:
     return f'{{"name": "{name}", "type": "{kind}",\n {keys}}}'
 
 
-def compiled(text: str, reading: Reading | None = None) -> Message:
+def compiled(text: str, reading: CompileOptions | None = None) -> Message:
     """The message that a definition's text describes."""
     return compile_text(text, "sample.json", reading).message
 
 
-def refusal(text: str, reading: Reading | None = None) -> SchemaError:
+def refusal(text: str, reading: CompileOptions | None = None) -> SchemaError:
     """The error that compiling gives."""
     try:
         compile_text(text, "sample.json", reading)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 
 from kafka_msgs.log.partition import LogDirectory
 from kafka_msgs.log.scan import read_log
-from kafka_msgs.records import Compression, Record, RecordBatch
+from kafka_msgs.records import CompressionType, Record, RecordBatch
 from tests.recorders.broker import java_command
 
 __all__ = ["COLUMNS", "Digests", "by_kafka", "by_library", "by_spark", "digests_of", "records_in"]
@@ -93,7 +93,7 @@ def _file(path: Path) -> Digests:
     sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0] * 13)
     for batch in read_log(path):
         assert isinstance(batch, RecordBatch)
-        into = sums[_short(str(path)), Compression(batch.codec).name.lower()]
+        into = sums[_short(str(path)), CompressionType(batch.codec).name.lower()]
         for record in batch:
             for number, value in enumerate(_numbers(batch, record)):
                 into[number] += value

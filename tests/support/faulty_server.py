@@ -35,7 +35,7 @@ class FaultyServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from attrs import fields, has
 
-from kafka_msgs.groups.journal import DIRECT
+from kafka_msgs.groups.journal import WITHOUT_UNDO
 from kafka_msgs.groups.protocols import PROTOCOLS
-from kafka_msgs.groups.state import Applier, Offset, State
+from kafka_msgs.groups.state import Applier, OffsetAndPosition, ShardState
 from kafka_msgs.message import Message
 from kafka_msgs.topics.records import TopicRecord
 from kafka_msgs.topics.replay import TransactionEnd
@@ -28,7 +28,7 @@ _APPLIERS: Final[dict[type[Message], Applier]] = {
 
 def facts(thing: Any) -> Any:
     """Return what a part of the state says: dicts without an order, and objects as their attributes."""
-    if isinstance(thing, Offset):
+    if isinstance(thing, OffsetAndPosition):
         return thing.value
     if isinstance(thing, dict):
         return {key: facts(value) for key, value in thing.items()}
@@ -49,19 +49,19 @@ def _attributes(thing: Any) -> Iterator[str]:
         yield from (name for name in slots if not name.startswith("__") and hasattr(thing, name))
 
 
-def replayed(log: Iterable[TopicRecord | TransactionEnd]) -> State:
+def replayed(log: Iterable[TopicRecord | TransactionEnd]) -> ShardState:
     """Return the state that the records of a log make, by the appliers alone."""
-    [simple_group] = [protocol.simple_group for protocol in PROTOCOLS if protocol.simple_group is not None]
-    state = State(simple_group)
+    [simple_group] = [protocol.new_simple_group for protocol in PROTOCOLS if protocol.new_simple_group is not None]
+    state = ShardState(simple_group)
     for position, record in enumerate(log):
         if isinstance(record, TransactionEnd):
             for protocol in PROTOCOLS:
-                if protocol.ended is not None:
-                    protocol.ended(state, DIRECT, record.producer_id, record.committed)
+                if protocol.apply_end_transaction is not None:
+                    protocol.apply_end_transaction(state, WITHOUT_UNDO, record.producer_id, record.committed)
         else:
             assert record.key is not None
             state.position, state.producer_id = position, record.producer_id
-            _APPLIERS[type(record.key)](state, DIRECT, record.key, record.value)
+            _APPLIERS[type(record.key)](state, WITHOUT_UNDO, record.key, record.value)
     return state
 
 

@@ -11,14 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from kafka_msgs import RemoteLogSegmentMetadataRecord, RemoteLogSegmentMetadataUpdateRecord
-from kafka_msgs.broker.transactions import TransactionStatus
+from kafka_msgs.broker.transactions import TransactionState
 from kafka_msgs.log.files import read_producer_snapshot
 from kafka_msgs.log.index import read_aborted_transactions, read_offset_index, read_time_index
 from kafka_msgs.log.scan import read_log
 from kafka_msgs.message import Message
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue
-from kafka_msgs.records import Compression, ControlRecord, ControlType, Record, RecordBatch, TimestampType
+from kafka_msgs.records import CompressionType, ControlRecord, ControlType, Record, RecordBatch, TimestampType
 from kafka_msgs.topics.members import consumer_members
 from kafka_msgs.topics.records import TopicRecord, decode_record
 
@@ -43,7 +43,7 @@ def sections(directory: Path) -> dict[str, list[str]]:
 
 def sections_of(text: str) -> dict[str, list[str]]:
     """What Kafka says of each file, JSON in it in one form. The status of a transaction is a name since 4.4."""
-    text = _STATUS_NUMBER.sub(lambda match: f'"transactionStatus":"{TransactionStatus(int(match[1])).label}"', text)
+    text = _STATUS_NUMBER.sub(lambda match: f'"transactionStatus":"{TransactionState(int(match[1])).label}"', text)
     parts = re.split(r"^Dumping (.*)$", text, flags=re.MULTILINE)
     return {
         name: [_normal(line) for line in text.strip("\n").split("\n") if line]
@@ -134,7 +134,7 @@ def _batch(batch: RecordBatch) -> str:
         f"producerEpoch: {batch.producer_epoch} partitionLeaderEpoch: {batch.partition_leader_epoch} "
         f"isTransactional: {_flag(batch.is_transactional)} isControl: {_flag(batch.is_control)} "
         f"deleteHorizonMs: {horizon} position: {batch.position} {_time(batch, batch.max_timestamp)} "
-        f"size: {batch.size} magic: {batch.magic} compresscodec: {Compression(batch.codec).name.lower()} "
+        f"size: {batch.size} magic: {batch.magic} compresscodec: {CompressionType(batch.codec).name.lower()} "
         f"crc: {batch.crc} isvalid: {_flag(batch.computed_crc() == batch.crc)}"
     )
 
@@ -220,5 +220,5 @@ def _versioned(value: Message, version: int | None) -> dict[str, Any]:
                 assert embedded.version is not None
                 member[name] = embedded.message.to_json(embedded.version)
     if isinstance(value, TransactionLogValue):
-        data["transactionStatus"] = TransactionStatus(value.transaction_status).label
+        data["transactionStatus"] = TransactionState(value.transaction_status).label
     return {"version": version, "data": data}

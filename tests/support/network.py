@@ -17,9 +17,9 @@ from attrs import define, field
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.driver import WaitingDriver
-from kafka_msgs.client.network import Address, Endpoint, Stream
-from kafka_msgs.client.waiting import Pending, sleep_until
+from kafka_msgs.client.driver import BlockingDriver
+from kafka_msgs.client.network import Address, Endpoint, TransportReceiver
+from kafka_msgs.client.waiting import Future, sleep_until
 from kafka_msgs.errors import ConnectionFailedError
 from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Request, Response
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import ssl
 
 
-Reply: TypeAlias = Response | Pending[Response] | None
+Reply: TypeAlias = Response | Future[Response] | None
 Handler: TypeAlias = Callable[[Request[Any]], Reply]
 
 LATENCY = 0.001
@@ -97,12 +97,12 @@ class SimulatedBroker:
 class _Transport:
     """Both ends of one connection in memory."""
 
-    def __init__(self, network: SimulatedNetwork, broker: SimulatedBroker | None, stream: Stream) -> None:
+    def __init__(self, network: SimulatedNetwork, broker: SimulatedBroker | None, stream: TransportReceiver) -> None:
         self._network = network
         self.broker = broker
         self._stream = stream
         self._frames = FrameSplitter()
-        self._answers: list[tuple[RequestFrame, Pending[Response]]] = []
+        self._answers: list[tuple[RequestFrame, Future[Response]]] = []
         self.open = True
         self._out: list[bytes] = []
         self.written = bytearray()
@@ -129,15 +129,15 @@ class _Transport:
         """The broker, or the network, ends the connection."""
         if self.open:
             self.close()
-            self._stream.closed(error)
+            self._stream.connection_lost(error)
 
     def deliver(self, data: bytes) -> None:
         """Carry bytes to the client."""
-        self._network.to_client(LATENCY, lambda: self._stream.received(data) if self.open else None)
+        self._network.to_client(LATENCY, lambda: self._stream.data_received(data) if self.open else None)
 
     def start(self) -> None:
         if self.open:
-            self._stream.opened()
+            self._stream.connection_made()
 
     def _arrive(self, data: bytes) -> None:
         if not self.open or self.broker is None or not self.broker.up:
@@ -150,7 +150,7 @@ class _Transport:
                 return
             if reply is None or not request_needs_response(frame.message):
                 continue
-            pending: Pending[Response] = reply if isinstance(reply, Pending) else Pending.of(reply)
+            pending: Future[Response] = reply if isinstance(reply, Future) else Future.resolved(reply)
             self._answers.append((frame, pending))
             self._send_answers()
             if not pending.done:
@@ -164,7 +164,7 @@ class _Transport:
             self.deliver(join_frames(encode_response(pending.result(), version, correlation_id=number)))
 
 
-class SimulatedNetwork(WaitingDriver):
+class SimulatedNetwork(BlockingDriver):
     """A network of brokers in memory. Time passes only while logic waits, and then at once."""
 
     def __init__(self) -> None:
@@ -203,11 +203,11 @@ class SimulatedNetwork(WaitingDriver):
         """Do something after a time."""
         heapq.heappush(self._agenda, (self.time + seconds, next(self._order), action))
 
-    def resolve(self, address: Address) -> Pending[Sequence[Endpoint]]:
+    def resolve(self, address: Address) -> Future[Sequence[Endpoint]]:
         """Every host has one address."""
-        return Pending.of([Endpoint(address)])
+        return Future.resolved([Endpoint(address)])
 
-    def connect(self, endpoint: Endpoint, stream: Stream, tls: ssl.SSLContext | None = None) -> _Transport:
+    def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> _Transport:
         """Connect to a broker in memory; an unknown one, or one that is down, refuses."""
         address = endpoint.address
         broker = self.brokers.get(address)
@@ -221,7 +221,7 @@ class SimulatedNetwork(WaitingDriver):
             self.to_client(LATENCY, transport.start)
         return transport
 
-    def silent(self, stream: Stream) -> _Transport:
+    def silent(self, stream: TransportReceiver) -> _Transport:
         """Begin a connection that is never made."""
         transport = _Transport(self, None, stream)
         self.transports.add(transport)

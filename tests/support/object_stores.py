@@ -17,7 +17,7 @@ from attrs import field, frozen
 from pyarrow import fs
 
 from kafka_msgs.filesystems.opening import filesystem_of
-from kafka_msgs.filesystems.settings import Settings
+from kafka_msgs.filesystems.settings import FilesystemOptions
 from tests.support.programs import AZURE, GCS
 
 __all__ = ["ObjectStore", "azure_store", "gcs_store"]
@@ -45,7 +45,7 @@ class ObjectStore:
 
     def store(self) -> fs.FileSystem:
         """Return the filesystem, for whoever prepares a test."""
-        return filesystem_of(f"{self.start}{self.end}", Settings.of(self.settings)).filesystem
+        return filesystem_of(f"{self.start}{self.end}", FilesystemOptions.from_mapping(self.settings)).filesystem
 
 
 @contextmanager

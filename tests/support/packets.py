@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import attrs
 from dpkt import ethernet, ip, ip6, tcp
 
-from kafka_msgs.capture import CaptureFault, Endpoint, Exchange, Limits, read_exchanges
+from kafka_msgs.capture import CaptureFault, CaptureLimits, Endpoint, Exchange, read_exchanges
 
 __all__ = [
     "BROKER",
@@ -237,7 +237,7 @@ def pcapng(
 
 
 def everything(
-    data: bytes, *, ports: Sequence[int] | None = (BROKER.port,), limits: Limits | None = None
+    data: bytes, *, ports: Sequence[int] | None = (BROKER.port,), limits: CaptureLimits | None = None
 ) -> list[Exchange | CaptureFault]:
     """Return what is read from the bytes of a capture file."""
     return list(read_exchanges(io.BytesIO(data), ports=ports, limits=limits))

@@ -168,7 +168,7 @@ class ProduceCluster:
         """Give one record to a producer."""
         batch = producer.add("t", value, key, partition, 1000, ())
         if batch is None:
-            return self.network.run(producer.add_slowly("t", value, key, partition, 1000, ()))
+            return self.network.run(producer.add_when_possible("t", value, key, partition, 1000, ()))
         return batch
 
     def flush(self, producer: ProducerCore, seconds: float = 600) -> None:
@@ -324,11 +324,11 @@ class ProduceCluster:
 
 def offsets(records: list[tuple[ProducerBatch, int]]) -> list[int]:
     """Return the offsets of records, which must all be delivered."""
-    found = [batch.place_of(index) for batch, index in records]
+    found = [batch.delivery_of(index) for batch, index in records]
     return [batch.metadata(index, 0).offset for batch, index in found]
 
 
 def error_of(record: tuple[ProducerBatch, int]) -> Exception | None:
     """Return why a record was given up."""
     batch, index = record
-    return batch.place_of(index)[0].error
+    return batch.delivery_of(index)[0].error

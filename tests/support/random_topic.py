@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 
 from kafka_msgs import EndTxnMarker
 from kafka_msgs.log.writing.files import format_partition_metadata
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType
 
 __all__ = ["RandomTopic"]
 
@@ -21,7 +21,7 @@ _HOUR_MS: Final = 3_600_000
 _FIRST_ID: Final = UUID(int=1)
 _KEYS: Final = (None, b"", b"a", b"beer", "größer".encode())
 _HEADERS: Final = ((), (), (("trace", b"1"),), (("größe", None), ("", b"xyz")))
-_CODECS: Final = (Compression.NONE, Compression.NONE, Compression.GZIP, Compression.ZSTD)
+_CODECS: Final = (CompressionType.NONE, CompressionType.NONE, CompressionType.GZIP, CompressionType.ZSTD)
 
 
 @frozen

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
-from kafka_msgs.wire import SIZE_BYTES, Answered, Correlation, read_correlation_id, read_request_prefix
+from kafka_msgs.wire import SIZE_BYTES, Correlation, MatchedPair, read_correlation_id, read_request_prefix
 
 __all__ = [
     "REQUEST",
@@ -101,9 +101,9 @@ def exchanges(frames: Iterable[Frame]) -> Iterator[Exchange]:
     for frame in frames:
         correlation = connections[frame.connection]
         if frame.direction == REQUEST:
-            correlation.ask(frame.payload, frame)
+            correlation.add_request(frame.payload, frame)
             continue
-        answered = [each for each in correlation.answer(frame.payload, frame) if isinstance(each, Answered)]
+        answered = [each for each in correlation.add_response(frame.payload, frame) if isinstance(each, MatchedPair)]
         if not answered:
             raise KeyError(frame.correlation_id)
         yield Exchange(answered[0].question, frame)

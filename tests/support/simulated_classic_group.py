@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_msgs.client.waiting import Pending
+from kafka_msgs.client.waiting import Future
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Response
 from kafka_msgs.messages import heartbeat_response, join_group_response, leave_group_response, sync_group_response
@@ -25,8 +25,8 @@ class SimulatedGroup:
         self.state = "Empty"
         self.members: dict[str, Any] = {}
         self.seen: dict[str, float] = {}
-        self.joining: dict[str, Pending[Response]] = {}
-        self.syncing: dict[str, Pending[Response]] = {}
+        self.joining: dict[str, Future[Response]] = {}
+        self.syncing: dict[str, Future[Response]] = {}
         self.assignments: dict[str, bytes] = {}
         self.protocol = ""
         self._numbers = iter(range(1, 1000))
@@ -39,7 +39,7 @@ class SimulatedGroup:
             return join_group_response.JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=name)
         self.members[name] = request
         self.seen[name] = self.cluster.network.time
-        pending: Pending[Response] = Pending()
+        pending: Future[Response] = Future()
         self.joining[name] = pending
         self.state = "PreparingRebalance"
         self.cluster.network.later(request.session_timeout_ms / 1000, lambda: self._expire(name))
@@ -80,7 +80,7 @@ class SimulatedGroup:
         if request.assignments:
             self.assignments = {each.member_id: each.assignment for each in request.assignments}
             self.state = "Stable"
-        self.syncing[request.member_id] = pending = Pending[Response]()
+        self.syncing[request.member_id] = pending = Future[Response]()
         if self.state == "Stable":
             for name, waiting in self.syncing.items():
                 waiting.resolve(sync_group_response.SyncGroupResponse(assignment=self.assignments.get(name, b"")))

@@ -17,7 +17,7 @@ from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer import ConsumerConfig
 from kafka_msgs.client.consumer.core import ConsumerCore
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Pending
+from kafka_msgs.client.waiting import Future
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages import (
@@ -165,7 +165,7 @@ class GroupCluster:
         answer, filled = self._fetch(request)
         if filled:
             return answer
-        pending: Pending[Response] = Pending()
+        pending: Future[Response] = Future()
         self.network.later(request.max_wait_ms / 1000, lambda: pending.resolve(self._fetch(request)[0]))
         return pending
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from kafka_msgs.log.tiers import LAYOUTS, SIDES, TierLayout
+from kafka_msgs.log.tiers import INDEX_SUFFIXES, REMOTE_NAMINGS, RemoteNaming
 from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.message import Message
 from kafka_msgs.messages import remote_log_segment_metadata_record as segments
 from kafka_msgs.messages import remote_log_segment_metadata_update_record as updates
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.topics.records import TopicRecord, encode_record
-from kafka_msgs.topics.remote_log import RemotePlace
+from kafka_msgs.topics.remote_log import TopicIdPartition
 
 __all__ = ["METADATA", "as_aiven", "finished", "renamed", "write_metadata"]
 
@@ -24,12 +24,12 @@ METADATA: Final = "__remote_log_metadata"
 _MANIFEST_NAMES: Final = ("offset", "timestamp", "transaction", "producerSnapshot", "leaderEpoch")
 
 
-def renamed(tier: Path, target: Path, layout: TierLayout) -> Path:
+def renamed(tier: Path, target: Path, layout: RemoteNaming) -> Path:
     """Copy a tier with Kafka's names to one with other names; return it."""
     for path in tier.rglob("*.log"):
-        name = LAYOUTS["kafka"].name_of(str(path.relative_to(tier)))
+        name = REMOTE_NAMINGS["kafka"].name_of(str(path.relative_to(tier)))
         assert name is not None
-        for ending in (".log", *SIDES):
+        for ending in (".log", *INDEX_SUFFIXES):
             if path.with_suffix(ending).exists():
                 copy = target / layout.path(name, ending)
                 copy.parent.mkdir(parents=True, exist_ok=True)
@@ -39,10 +39,10 @@ def renamed(tier: Path, target: Path, layout: TierLayout) -> Path:
 
 def as_aiven(tier: Path, target: Path, **manifest: Any) -> Path:
     """Copy a tier with Kafka's names to one as Aiven's plugin has it; ``manifest`` are members of each manifest."""
-    renamed(tier, target, LAYOUTS["aiven"])
+    renamed(tier, target, REMOTE_NAMINGS["aiven"])
     for path in target.rglob("*.log"):
         found, places = b"", {}
-        for name, ending in zip(_MANIFEST_NAMES, SIDES, strict=True):
+        for name, ending in zip(_MANIFEST_NAMES, INDEX_SUFFIXES, strict=True):
             side = path.with_suffix(ending)
             places[name] = {"position": len(found), "size": side.stat().st_size} if side.exists() else None
             found += side.read_bytes() if side.exists() else b""
@@ -55,7 +55,7 @@ def as_aiven(tier: Path, target: Path, **manifest: Any) -> Path:
 
 
 def finished(
-    place: RemotePlace, segment_id: UUID, offsets: tuple[int, int], epochs: Mapping[int, int], size: int
+    place: TopicIdPartition, segment_id: UUID, offsets: tuple[int, int], epochs: Mapping[int, int], size: int
 ) -> Iterable[Message]:
     """Return the two records of a segment whose copying is finished; ``offsets`` are its first and its last one."""
     of_copy = segments.TopicIdPartitionEntry(name=place.topic, id=place.topic_id, partition=place.partition)

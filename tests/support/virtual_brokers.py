@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from attrs import Factory, define
 
-from kafka_msgs.broker.call import Call, Session
+from kafka_msgs.broker.call import ClientSession, ServerCall
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.message import Request, Response
@@ -31,10 +31,10 @@ def batch(*values: bytes) -> bytes:
 
 
 @define(eq=False)
-class Asked:
+class RecordedCall:
     """A call, and its answer when it has one. A call that was closed has none."""
 
-    call: Call[Any]
+    call: ServerCall[Any]
     answer: Response | None = None
     closed: bool = False
 
@@ -44,8 +44,8 @@ class VirtualCluster:
     """A cluster whose requests are calls of methods, and whose time a test moves."""
 
     cluster: Cluster
-    sessions: dict[int, Session] = Factory(dict)
-    asked: dict[int, Asked] = Factory(dict)
+    sessions: dict[int, ClientSession] = Factory(dict)
+    asked: dict[int, RecordedCall] = Factory(dict)
     time: int = START
 
     @classmethod
@@ -60,21 +60,21 @@ class VirtualCluster:
         )
         return cls(cluster)
 
-    def reply(self, call: Call[Any], response: Response | None) -> None:
+    def reply(self, call: ServerCall[Any], response: Response | None) -> None:
         """Take an answer."""
         self.asked[id(call)].answer = response
 
-    def disconnect(self, call: Call[Any], *, reset: bool = False) -> None:
+    def disconnect(self, call: ServerCall[Any], *, reset: bool = False) -> None:
         """Take the end of a connection."""
         self.asked[id(call)].closed = True
 
-    def ask(self, request: Request[Any], version: int, *, broker: int = 0, client_id: str = "test") -> Asked:
+    def ask(self, request: Request[Any], version: int, *, broker: int = 0, client_id: str = "test") -> RecordedCall:
         """Send a request; the answer may come later. Request and answer go through their encodings."""
         session = self.sessions.get(broker)
         if session is None or session.closed:
             listener = self.cluster.config.listeners[0]
             session = self.sessions[broker] = self.cluster.open_session(broker, listener=listener)
-        call = Call(
+        call = ServerCall(
             cluster=self.cluster,
             session=session,
             request=type(request).decode(request.encode(version), version),
@@ -83,17 +83,17 @@ class VirtualCluster:
             client_id=client_id,
             received_at=self.cluster.now,
         )
-        asked = self.asked[id(call)] = Asked(call)
+        asked = self.asked[id(call)] = RecordedCall(call)
         self.cluster.receive(call)
         return asked
 
     def call(self, request: Request[R], version: int, *, broker: int = 0, client_id: str = "test") -> R:
         """Send a request that is answered at once, and return the answer as a client decodes it."""
         asked = self.ask(request, version, broker=broker, client_id=client_id)
-        assert self.cluster.problems == []
+        assert self.cluster.errors == []
         return self.decoded(asked, request.response_class())
 
-    def decoded(self, asked: Asked, cls: type[R]) -> R:
+    def decoded(self, asked: RecordedCall, cls: type[R]) -> R:
         """Return the answer of a call as a client decodes it."""
         assert asked.answer is not None
         version = asked.call.version
@@ -121,7 +121,7 @@ class VirtualCluster:
         """Return the id of a topic."""
         return self.cluster.image.topics[name].id
 
-    def produce(self, topic: str, partition: int, data: bytes, *, acks: int = -1, broker: int = 0) -> Asked:
+    def produce(self, topic: str, partition: int, data: bytes, *, acks: int = -1, broker: int = 0) -> RecordedCall:
         """Send batches to a partition, at version 12 with names."""
         part = PartitionProduceData(index=partition, records=data)
         named = TopicProduceData(name=topic, partition_data=(part,))

@@ -16,13 +16,13 @@ from kafka_msgs import (
     Response,
 )
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.lookup import message_classes
+from kafka_msgs.lookup import iter_message_classes
 from kafka_msgs.messages.describe_cluster_response import DescribeClusterBroker
 from kafka_msgs.messages.fetch_response import NodeEndpoint
 from kafka_msgs.messages.find_coordinator_response import Coordinator
 from kafka_msgs.messages.metadata_response import MetadataResponseBroker
 from kafka_msgs.schema import fields
-from kafka_msgs.tap.addresses import ADDRESS_FIELDS, address_fields, translate_addresses
+from kafka_msgs.tap.addresses import ADDRESS_FIELDS, address_fields, rewrite_addresses
 
 NOT_FOR_CLIENTS = {
     # Brokers and controllers use these among themselves.
@@ -51,10 +51,14 @@ def _with_host(cls: type[Any], path: str) -> Iterator[str]:
 
 def test_every_host_of_a_response_is_in_the_table_or_not_for_clients() -> None:
     """A response that a new release adds must be looked at."""
-    found = {path for cls in message_classes() if issubclass(cls, Response) for path in _with_host(cls, cls.__name__)}
+    found = {
+        path for cls in iter_message_classes() if issubclass(cls, Response) for path in _with_host(cls, cls.__name__)
+    }
     table = set()
     for api_key, names in ADDRESS_FIELDS.items():
-        (cls,) = (each for each in message_classes() if issubclass(each, Response) and each.INFO.api_key == api_key)
+        (cls,) = (
+            each for each in iter_message_classes() if issubclass(each, Response) and each.INFO.api_key == api_key
+        )
         table |= {cls.__name__ if name == "host" else f"{cls.__name__}.{name}" for name in names}
     assert found - NOT_FOR_CLIENTS == table
     assert found >= NOT_FOR_CLIENTS
@@ -76,7 +80,7 @@ def _behind(host: str, port: int) -> tuple[str, int]:
 )
 def test_addresses_are_replaced_and_nothing_else(response: Response, version: int) -> None:
     """The broker's id stays, the address is another; the response stays one of its version."""
-    changed = translate_addresses(response, address_fields(type(response), version), _behind)
+    changed = rewrite_addresses(response, address_fields(type(response), version), _behind)
     text = repr(changed)
     assert "host='proxy-of-b'" in text
     assert "port=10" in text
@@ -87,7 +91,7 @@ def test_addresses_are_replaced_and_nothing_else(response: Response, version: in
 def test_errors_without_an_address_stay_as_they_are() -> None:
     """Beside an error code, brokers send an empty host and the port -1."""
     response = FindCoordinatorResponse(coordinators=(Coordinator(key="g", error_code=15, node_id=-1, port=-1),))
-    assert translate_addresses(response, ("host", "coordinators"), _behind) == response
+    assert rewrite_addresses(response, ("host", "coordinators"), _behind) == response
 
 
 def test_versions_without_addresses_are_not_opened() -> None:

@@ -21,7 +21,7 @@ from kafka_msgs.capture.recording import read_recording
 from kafka_msgs.cli.group import command
 from kafka_msgs.client import TopicPartition as Place
 from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
-from kafka_msgs.redaction import Redaction
+from kafka_msgs.redaction import Redactor
 from tests.recorders.asking import Conversation
 from tests.recorders.broker import run_kafka_class
 from tests.support.cluster_topics import new_topic
@@ -276,9 +276,9 @@ def test_recordings_are_replayed_and_redacted(tapped: TappedCluster, topic: str)
     replayed = [line for line in lines if line["kind"] == "exchange"]
     assert len(replayed) == len(tapped.exchanges)
     assert any(line["api"] == "Fetch" and line["response"]["responses"] for line in replayed)
-    redaction = Redaction()
+    redaction = Redactor()
     for exchange in tapped.exchanges:
-        hidden = redaction.item(exchange)
+        hidden = redaction.redact(exchange)
         assert isinstance(hidden, Exchange)
         assert hidden.problems == ()
         assert hidden.errors == exchange.errors

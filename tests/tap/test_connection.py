@@ -19,17 +19,17 @@ from kafka_msgs import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from kafka_msgs.capture import CaptureFault, Connection, Endpoint, Exchange, FaultKind
+from kafka_msgs.capture import CapturedConnection, CaptureFault, Endpoint, Exchange, FaultKind
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.messages.api_versions_response import ApiVersion
 from kafka_msgs.messages.metadata_response import MetadataResponseBroker
-from kafka_msgs.tap import TapConnection, TapRules
-from kafka_msgs.tap.inflow import Inflow
+from kafka_msgs.tap import TapConfig, TapConnection
+from kafka_msgs.tap.inflow import FrameForwarder
 from kafka_msgs.wire import decode_response, encode_request, encode_response, join_frames
 from tests.support.recorded_frames import REQUEST, read_frames
 from tests.support.recordings import RECORDINGS
 
-ENDS = Connection(1, Endpoint("192.0.2.7", 50_000), Endpoint("192.0.2.1", 9092))
+ENDS = CapturedConnection(1, Endpoint("192.0.2.7", 50_000), Endpoint("192.0.2.1", 9092))
 
 
 def _unmoved(host: str, port: int) -> tuple[str, int]:
@@ -41,14 +41,14 @@ def _behind(host: str, port: int) -> tuple[str, int]:
 
 
 def _tap(**rules: Any) -> TapConnection:
-    return TapConnection(ENDS, TapRules(**{"translate": _behind, **rules}))
+    return TapConnection(ENDS, TapConfig(**{"translate": _behind, **rules}))
 
 
-def _pieces(inflow: Inflow, data: bytes, size: int) -> Iterator[int]:
+def _pieces(inflow: FrameForwarder, data: bytes, size: int) -> Iterator[int]:
     """Receive bytes in pieces of at most a size."""
     at = 0
     while at < len(data):
-        room = inflow.room()
+        room = inflow.get_buffer()
         piece = data[at : at + min(size, len(room))]
         room[: len(piece)] = piece
         at += len(piece)

@@ -18,9 +18,9 @@ from kafka_msgs import HeartbeatRequest, MetadataRequest, MetadataResponse
 from kafka_msgs.capture import CaptureFault, Endpoint, Exchange
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.messages.metadata_response import MetadataResponseBroker
-from kafka_msgs.tap import TapRules
+from kafka_msgs.tap import TapConfig
 from kafka_msgs.tap.backlog import Backlog
-from kafka_msgs.tap.pairs import ClientSide, Pair, PairRules
+from kafka_msgs.tap.pairs import ClientSide, Relay, RelayConfig
 from kafka_msgs.wire import FrameSplitter, encode_request, encode_response, join_frames, read_request_prefix
 
 SECONDS: Final = 30
@@ -135,17 +135,17 @@ class Stage:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, exchanges: bool = True) -> None:
         self.seen: list[Item] = []
-        self.pairs: set[Pair] = set()
+        self.pairs: set[Relay] = set()
         self.may_connect = asyncio.Event()
         self._brokers: list[Wire] = []
         self._requests = FrameSplitter()
         self._read = 0
         monkeypatch.setattr("kafka_msgs.tap.backlog._LIMIT", BACKLOG)
         monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", self._connected)
-        self.backlog = Backlog(self.seen.append, full=self._pause, ready=self._resume)
-        tap = TapRules(translate=lambda host, port: ("proxy", port), in_flight=IN_FLIGHT, exchanges=exchanges)
-        rules = PairRules(tap=tap, backlog=self.backlog, pairs=self.pairs, tls={})
-        self.pair = Pair(1, (BROKER,), rules)
+        self.backlog = Backlog(self.seen.append, on_full=self._pause, on_drained=self._resume)
+        tap = TapConfig(translate=lambda host, port: ("proxy", port), in_flight=IN_FLIGHT, exchanges=exchanges)
+        rules = RelayConfig(tap=tap, backlog=self.backlog, pairs=self.pairs, tls={})
+        self.pair = Relay(1, (BROKER,), rules)
         side = ClientSide(self.pair)
         self.client = Wire(side)
         side.connection_made(self.client)

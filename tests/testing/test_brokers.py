@@ -14,7 +14,7 @@ import pytest
 
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Consumer, Producer
-from kafka_msgs.errors import RefusedError, UnknownInternalTopicError
+from kafka_msgs.errors import RequestRefusedError, UnknownInternalTopicError
 from kafka_msgs.testing import KafkaTestCase, committed_offsets, new_group, new_topic, topic_records
 
 VALUES = [b"value-%d" % number for number in range(10)]
@@ -58,9 +58,9 @@ def test_records_of_transactions_count_when_they_are_committed() -> None:
 def test_topics_that_cannot_be_are_errors() -> None:
     with EmbeddedBroker() as broker:
         new_topic(broker, "orders", cleanup_policy="compact")
-        with pytest.raises(RefusedError, match="TOPIC_ALREADY_EXISTS"):
+        with pytest.raises(RequestRefusedError, match="TOPIC_ALREADY_EXISTS"):
             new_topic(broker, "orders")
-        with pytest.raises(RefusedError, match="INVALID_CONFIG"):
+        with pytest.raises(RequestRefusedError, match="INVALID_CONFIG"):
             new_topic(broker, cleanup_policy="nonsense")
         with pytest.raises(UnknownInternalTopicError):
             topic_records(broker, "nothing")
@@ -73,7 +73,7 @@ class TestUnittest(KafkaTestCase):
 
     def test_all_tests_of_a_class_share_the_broker(self) -> None:
         new_topic(self.broker, "shared", replicas=2)
-        with pytest.raises(RefusedError, match="TOPIC_ALREADY_EXISTS"):
+        with pytest.raises(RequestRefusedError, match="TOPIC_ALREADY_EXISTS"):
             new_topic(self.broker, "shared")
 
 

@@ -16,7 +16,7 @@ from hypothesis.strategies import SearchStrategy
 
 from kafka_msgs.errors import MissingExtraError, UnsupportedVersionError
 from kafka_msgs.primitive_types import PRIMITIVES
-from kafka_msgs.schema import ZERO_UUID, Described, MessageInfo, Struct, field
+from kafka_msgs.schema import ZERO_UUID, MessageInfo, MessageStruct, Struct, field
 from kafka_msgs.testing.random_values import random_message
 from kafka_msgs.testing.samples import LONG_STRINGS
 from kafka_msgs.testing.strategies import messages, struct
@@ -30,7 +30,7 @@ class Partition(Struct):
 
 
 @attrs.frozen(kw_only=True, repr=False, eq=False)
-class Example(Described):
+class Example(MessageStruct):
     INFO: ClassVar[MessageInfo] = MessageInfo(name="Example", kind="data", versions="0-3", flexible="2+")
     group: str = field("Group", "string", default="")
     topics: tuple[str, ...] | None = field("Topics", "[]string", nullable="1+", default=())

@@ -16,11 +16,11 @@ from kafka_msgs.messages import remote_log_segment_metadata_update_record as upd
 from kafka_msgs.messages import remote_partition_delete_metadata_record as deletions
 from kafka_msgs.messages.remote_log_segment_metadata_snapshot_record import RemoteLogSegmentMetadataSnapshotRecord
 from kafka_msgs.topics.records import TopicRecord, UnknownRecord, encode_record
-from kafka_msgs.topics.remote_log import RemotePartition, RemotePlace, RemoteSegment, replay_remote_log
+from kafka_msgs.topics.remote_log import RemotePartition, RemoteSegment, TopicIdPartition, replay_remote_log
 from tests.topics.oracle import RemoteLogOracle
 
 TOPIC = "__remote_log_metadata"
-PLACE = RemotePlace("orders", UUID(int=7), 0)
+PLACE = TopicIdPartition("orders", UUID(int=7), 0)
 OFFSETS, EPOCHS = range(0, 60), range(0, 5)
 
 
@@ -202,7 +202,7 @@ def test_segments_and_what_they_are_read_for_are_those_of_kafka(seed: int, kafka
     theirs = kafka_remote_log.ask(
         [{"do": "find", **where, "epoch": epoch, "offset": offset} for epoch, offset in asked]
     )
-    found = [ours.at(*each) for each in asked]
+    found = [ours.segment_at(*each) for each in asked]
     assert [each and text(each.segment_id) for each in found] == [each["result"] for each in theirs]
     highest = kafka_remote_log.ask([{"do": "highest", **where, "epoch": epoch} for epoch in EPOCHS])
     assert [ours.highest.get(epoch) for epoch in EPOCHS] == [each["result"] for each in highest]
@@ -210,5 +210,5 @@ def test_segments_and_what_they_are_read_for_are_those_of_kafka(seed: int, kafka
     reads = {offset: each.segment for each in ours.ranges() for offset in range(each.start, each.end)}
     epochs = {offset: [epoch for epoch, start in lineage if start <= offset] for offset in OFFSETS}
     assert [reads.get(offset) for offset in OFFSETS] == [
-        ours.at(epochs[offset][-1], offset) if epochs[offset] else None for offset in OFFSETS
+        ours.segment_at(epochs[offset][-1], offset) if epochs[offset] else None for offset in OFFSETS
     ]

@@ -68,7 +68,7 @@ def test_another_text_is_not_taken_for_a_time(text: str | None) -> None:
 
 
 def test_the_partition_time_of_a_recorded_application_is_that_of_the_records_it_had_read() -> None:
-    logs = {(each.topic, each.number): each for each in LogDirectory(GROUP_LOGS).partitions}
+    logs = {(each.topic, each.partition): each for each in LogDirectory(GROUP_LOGS).partitions}
     groups = read_groups([each for (topic, _), each in logs.items() if topic == OFFSETS_TOPIC], {}).groups
     committed = {group.description.group_id: group.offsets for group in groups}
     totals = committed.pop("totals")

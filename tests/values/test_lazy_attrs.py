@@ -17,7 +17,7 @@ import attrs
 import pytest
 
 from kafka_msgs import backend, messages
-from kafka_msgs.lazy_attrs import Later, define
+from kafka_msgs.lazy_attrs import DeferredAttribute, define
 from kafka_msgs.schema import Struct, field, frozen
 from tests.support.codecs import message_class
 
@@ -32,7 +32,7 @@ def cls() -> type[Any]:
 
 def made_late(cls: type[Any]) -> set[str]:
     """The names of the attributes that attrs has not made yet."""
-    return {name for name, value in vars(cls).items() if isinstance(value, Later)}
+    return {name for name, value in vars(cls).items() if isinstance(value, DeferredAttribute)}
 
 
 def structs(module: ModuleType) -> Iterator[type[Any]]:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs import FetchRequest, HeartbeatResponse, OffsetFetchRequest, evolve, message_classes
+from kafka_msgs import FetchRequest, HeartbeatResponse, OffsetFetchRequest, evolve, iter_message_classes
 from kafka_msgs._backend import BACKENDS
 from kafka_msgs.messages.metadata_response import MetadataResponsePartition
 from kafka_msgs.testing.random_values import random_message
 from tests.support.damage import same
 
-CLASSES = sorted(message_classes(), key=lambda cls: cls.INFO.name)
+CLASSES = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs import message_classes
+from kafka_msgs import iter_message_classes
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
@@ -18,7 +18,7 @@ from kafka_msgs.message import Message
 from tests.oracle import Decoded, Oracle
 from tests.vectors.files import FOLDER, REASONS, Vectors, read, read_all
 
-CLASSES: dict[str, type[Message]] = {cls.INFO.name: cls for cls in message_classes()}
+CLASSES: dict[str, type[Message]] = {cls.INFO.name: cls for cls in iter_message_classes()}
 FILES = sorted(FOLDER.glob("*.json"))
 
 

@@ -30,9 +30,9 @@ from kafka_msgs.wire import (
     ClientConnection,
     ConnectionClosed,
     ConnectionState,
+    NoResponse,
     ResponseReceived,
     TokenReceived,
-    Unanswered,
     encode_request,
     encode_response,
     join_frames,
@@ -73,14 +73,14 @@ def test_a_request_has_the_bytes_of_the_codec(version: int) -> None:
 def test_responses_come_back_with_their_tags() -> None:
     connection = ClientConnection()
     for number in range(3):
-        connection.send(HEARTBEAT, 4, tag=number)
+        connection.send(HEARTBEAT, 4, opaque=number)
     codes = [ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.FENCED_INSTANCE_ID]
     data = b"".join(answer(HeartbeatResponse(error_code=code), 4, 1 + n) for n, code in enumerate(codes))
     connection.receive_data(data)
     for number, code in enumerate(codes):
         event = connection.next_event()
         assert isinstance(event, ResponseReceived)
-        assert (event.tag, event.api_key, event.version, event.correlation_id) == (number, 12, 4, number + 1)
+        assert (event.opaque, event.api_key, event.version, event.correlation_id) == (number, 12, 4, number + 1)
         assert event.message() == HeartbeatResponse(error_code=code)
         assert event.frame().header.correlation_id == number + 1
     assert connection.next_event() is NEED_DATA
@@ -89,11 +89,11 @@ def test_responses_come_back_with_their_tags() -> None:
 
 def test_a_produce_without_acks_is_unanswered_at_once() -> None:
     connection = ClientConnection()
-    connection.send(ProduceRequest(acks=1, timeout_ms=1, topic_data=()), 9, tag="all")
-    connection.send(ProduceRequest(acks=0, timeout_ms=1, topic_data=()), 9, tag="none")
-    assert connection.next_event() == Unanswered("none", expected=True)
+    connection.send(ProduceRequest(acks=1, timeout_ms=1, topic_data=()), 9, opaque="all")
+    connection.send(ProduceRequest(acks=0, timeout_ms=1, topic_data=()), 9, opaque="none")
+    assert connection.next_event() == NoResponse("none", expected=True)
     assert connection.in_flight == 1
-    assert received(connection, answer(ProduceResponse(), 9, 1)).tag == "all"
+    assert received(connection, answer(ProduceResponse(), 9, 1)).opaque == "all"
 
 
 def test_the_version_zero_answer_to_an_unknown_version_of_api_versions() -> None:
@@ -109,12 +109,12 @@ def test_the_version_zero_answer_to_an_unknown_version_of_api_versions() -> None
 def test_a_response_that_cannot_be_decoded_breaks_nothing() -> None:
     connection = ClientConnection()
     connection.send(HEARTBEAT, 4)
-    connection.send(HEARTBEAT, 4, tag="next")
+    connection.send(HEARTBEAT, 4, opaque="next")
     event = received(connection, join_frames(b"\0\0\0\1\0\0"))
     for decode in (event.message, event.frame):
         with pytest.raises(DecodeError):
             decode()
-    assert received(connection, answer(HeartbeatResponse(), 4, 2)).tag == "next"
+    assert received(connection, answer(HeartbeatResponse(), 4, 2)).opaque == "next"
     assert connection.state is ConnectionState.OPEN
 
 
@@ -153,10 +153,10 @@ def test_a_request_that_cannot_be_sent_changes_nothing() -> None:
 def test_tokens_follow_a_handshake_of_version_zero() -> None:
     connection = with_tokens()
     assert connection.state is ConnectionState.TOKENS
-    assert connection.send_token(b"first", tag=1) == b"\0\0\0\5first"
+    assert connection.send_token(b"first", opaque=1) == b"\0\0\0\5first"
     connection.receive_data(b"\0\0\0\4more\0\0\0\0")
     assert connection.next_event() == TokenReceived(1, b"more")
-    assert connection.send_token(b"", tag=2) == b"\0\0\0\0"
+    assert connection.send_token(b"", opaque=2) == b"\0\0\0\0"
     assert connection.next_event() == TokenReceived(2, b"")
     connection.send(HEARTBEAT, 4)
     with pytest.raises(LocalProtocolError, match="connection OPEN: a token without a header follows only"):
@@ -165,36 +165,36 @@ def test_tokens_follow_a_handshake_of_version_zero() -> None:
 
 def test_a_request_after_a_token_leaves_the_token_unanswered() -> None:
     connection = with_tokens()
-    connection.send_token(b"last of GSSAPI", tag="token")
-    connection.send(HEARTBEAT, 4, tag="request")
-    assert connection.next_event() == Unanswered("token", expected=True)
-    assert received(connection, answer(HeartbeatResponse(), 4, 2)).tag == "request"
+    connection.send_token(b"last of GSSAPI", opaque="token")
+    connection.send(HEARTBEAT, 4, opaque="request")
+    assert connection.next_event() == NoResponse("token", expected=True)
+    assert received(connection, answer(HeartbeatResponse(), 4, 2)).opaque == "request"
 
 
 @pytest.mark.parametrize("cut", [False, True])
 def test_the_end_leaves_what_is_in_flight_unanswered(cut: bool) -> None:
     connection = ClientConnection()
     for tag in "abc":
-        connection.send(HEARTBEAT, 4, tag=tag)
+        connection.send(HEARTBEAT, 4, opaque=tag)
     connection.receive_data(answer(HeartbeatResponse(), 4, 1) + b"\0" * cut)
     connection.receive_data(b"")
     assert isinstance(connection.next_event(), ResponseReceived)
     if cut:
         with pytest.raises(RemoteProtocolError, match="the connection ended after 1 bytes of a frame"):
             connection.next_event()
-        assert connection.close() == (Unanswered("b", expected=False), Unanswered("c", expected=False))
+        assert connection.close() == (NoResponse("b", expected=False), NoResponse("c", expected=False))
         assert connection.state is ConnectionState.ERROR
         return
     assert [connection.next_event() for _ in range(4)] == [
-        Unanswered("b", expected=False), Unanswered("c", expected=False), ConnectionClosed(), ConnectionClosed(),
+        NoResponse("b", expected=False), NoResponse("c", expected=False), ConnectionClosed(), ConnectionClosed(),
     ]  # fmt: skip
     assert connection.state is ConnectionState.CLOSED
 
 
 def test_closing_on_this_side() -> None:
     connection = ClientConnection()
-    connection.send(HEARTBEAT, 4, tag="a")
-    assert connection.close() == (Unanswered("a", expected=False),)
+    connection.send(HEARTBEAT, 4, opaque="a")
+    assert connection.close() == (NoResponse("a", expected=False),)
     assert connection.close() == ()
     connection.receive_data(answer(HeartbeatResponse(), 4, 1))
     assert connection.next_event() == ConnectionClosed()
@@ -215,7 +215,7 @@ def test_closing_on_this_side() -> None:
 )
 def test_what_a_broker_never_sends(data: bytes, reason: str) -> None:
     connection = ClientConnection()
-    connection.send(HEARTBEAT, 4, tag="lost")
+    connection.send(HEARTBEAT, 4, opaque="lost")
     connection.receive_data(data)
     for _ in range(2):
         with pytest.raises(RemoteProtocolError, match=reason):
@@ -226,7 +226,7 @@ def test_what_a_broker_never_sends(data: bytes, reason: str) -> None:
         connection.next_event()
     with pytest.raises(LocalProtocolError, match=reason):
         connection.send(HEARTBEAT, 4)
-    assert connection.close() == (Unanswered("lost", expected=False),)
+    assert connection.close() == (NoResponse("lost", expected=False),)
 
 
 def test_a_response_to_no_request() -> None:
@@ -264,6 +264,6 @@ def test_bytes_after_the_end() -> None:
 def test_the_hint_for_the_next_read() -> None:
     connection = ClientConnection()
     connection.receive_data(b"\0\0\1")
-    assert connection.bytes_missing == 0
+    assert connection.bytes_needed == 0
     connection.receive_data(b"\0abc")
-    assert connection.bytes_missing == 253
+    assert connection.bytes_needed == 253

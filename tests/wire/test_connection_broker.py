@@ -25,11 +25,11 @@ from kafka_msgs.wire import (
     NEED_DATA,
     ClientConnection,
     ConnectionClosed,
+    NoResponse,
     RequestReceived,
     ResponseReceived,
     ServerConnection,
     TokenReceived,
-    Unanswered,
     encode_request,
     join_frames,
     unsupported_api_versions,
@@ -72,11 +72,11 @@ def test_many_requests_in_flight_are_answered_in_order(kafka_cluster: ClusterAdd
     with talk(kafka_cluster, read=read) as broker:
         requests = [(ApiVersionsRequest(), 0), (MetadataRequest(topics=()), 12), (DescribeClusterRequest(), 1)] * 20
         broker.socket.sendall(
-            b"".join(broker.wire.send(request, version, tag=tag) for tag, (request, version) in enumerate(requests))
+            b"".join(broker.wire.send(request, version, opaque=tag) for tag, (request, version) in enumerate(requests))
         )
         for tag in range(len(requests)):
             event = broker.next_event()
-            assert event.tag == tag
+            assert event.opaque == tag
             expected = (ApiVersionsResponse, MetadataResponse, DescribeClusterResponse)[tag % 3]
             assert isinstance(event.message(), expected)
         assert broker.wire.in_flight == 0
@@ -97,10 +97,10 @@ def test_an_unknown_version_of_api_versions_is_answered_as_we_answer_it(kafka_cl
 
 def test_a_silent_produce_and_what_follows_it(kafka_cluster: ClusterAddresses) -> None:
     with talk(kafka_cluster) as broker:
-        silent = broker.wire.send(ProduceRequest(acks=0, timeout_ms=1000, topic_data=()), 9, tag="silent")
-        broker.socket.sendall(silent + broker.wire.send(MetadataRequest(topics=()), 12, tag="next"))
-        assert broker.next_event() == Unanswered("silent", expected=True)
-        assert broker.next_event().tag == "next"
+        silent = broker.wire.send(ProduceRequest(acks=0, timeout_ms=1000, topic_data=()), 9, opaque="silent")
+        broker.socket.sendall(silent + broker.wire.send(MetadataRequest(topics=()), 12, opaque="next"))
+        assert broker.next_event() == NoResponse("silent", expected=True)
+        assert broker.next_event().opaque == "next"
 
 
 @pytest.mark.parametrize("password", ["right", "wrong"])
@@ -111,9 +111,9 @@ def test_tokens_without_headers(kafka_cluster: ClusterAddresses, password: str) 
         broker.socket.sendall(broker.wire.send(SaslHandshakeRequest(mechanism="PLAIN"), 0))
         assert "PLAIN" in broker.response().mechanisms
         token = f"\0{name}\0{secret if password == 'right' else 'wrong'}".encode()
-        broker.socket.sendall(broker.wire.send_token(token, tag="token"))
+        broker.socket.sendall(broker.wire.send_token(token, opaque="token"))
         if password == "wrong":
-            assert broker.next_event() == Unanswered("token", expected=False)
+            assert broker.next_event() == NoResponse("token", expected=False)
             assert broker.next_event() == ConnectionClosed()
             return
         assert broker.next_event() == TokenReceived("token", b"")
@@ -133,6 +133,6 @@ def test_a_request_that_is_refused_ends_the_connection(kafka_cluster: ClusterAdd
     """A broker has no response to an unknown version of any other api: it closes the connection."""
     with talk(kafka_cluster) as broker:
         payload = encode_request(MetadataRequest(topics=()), 12, correlation_id=3).replace(b"\0\x0c", b"\0\x63", 1)
-        broker.socket.sendall(broker.wire.send_payload(payload, tag="unknown"))
-        assert broker.next_event() == Unanswered("unknown", expected=False)
+        broker.socket.sendall(broker.wire.send_payload(payload, opaque="unknown"))
+        assert broker.next_event() == NoResponse("unknown", expected=False)
         assert broker.next_event() == ConnectionClosed()

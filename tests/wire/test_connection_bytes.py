@@ -26,11 +26,11 @@ from kafka_msgs.wire import (
     NEED_DATA,
     ClientConnection,
     ConnectionState,
+    NoResponse,
     RequestReceived,
     ResponseReceived,
     ServerConnection,
     TokenReceived,
-    Unanswered,
 )
 from tests.support.connection_pairs import in_single_bytes
 
@@ -115,15 +115,15 @@ def give(connection: ClientConnection | ServerConnection, data: bytes, single_by
 @in_pieces
 def test_the_client(sent: Sent, single_bytes: bool) -> None:
     client = ClientConnection(client_id="me")
-    assert client.send(sent.request, sent.version, tag="t").hex() == sent.asked.replace(" ", "")
+    assert client.send(sent.request, sent.version, opaque="t").hex() == sent.asked.replace(" ", "")
     assert client.state is sent.between
     if sent.response is None:
-        assert client.next_event() == Unanswered("t", expected=True)
+        assert client.next_event() == NoResponse("t", expected=True)
         return
     give(client, bytes.fromhex(sent.answered), single_bytes)
     event = client.next_event()
     assert isinstance(event, ResponseReceived)
-    assert (event.tag, event.api_key, event.version) == ("t", sent.request.INFO.api_key, sent.version)
+    assert (event.opaque, event.api_key, event.version) == ("t", sent.request.INFO.api_key, sent.version)
     assert event.message() == event.frame().message == sent.response
     assert client.next_event() is NEED_DATA
     assert client.state is sent.after
@@ -157,14 +157,14 @@ def test_undecoded(sent: Sent) -> None:
     server.receive_data(asked)
     request = server.next_event()
     assert isinstance(request, RequestReceived)
-    assert client.send_payload(request.payload, tag=request) == asked
+    assert client.send_payload(request.payload, opaque=request) == asked
     if sent.response is None:
-        assert client.next_event() == Unanswered(request, expected=True)
+        assert client.next_event() == NoResponse(request, expected=True)
         return
     client.receive_data(answered)
     response = client.next_event()
     assert isinstance(response, ResponseReceived)
-    assert response.tag is request
+    assert response.opaque is request
     assert server.send_payload(response.payload) == answered
     assert response.message() == sent.response
     assert (server.state, client.state) == (sent.after, sent.after)
@@ -183,7 +183,7 @@ def test_tokens(single_bytes: bool) -> None:
     assert isinstance(client.next_event(), ResponseReceived)
     for token, answer in ((b"\0me\0secret", b""), (b"", b"x" * 300)):
         size = len(token).to_bytes(4, "big")
-        assert client.send_token(token, tag=token) == size + token
+        assert client.send_token(token, opaque=token) == size + token
         give(server, size + token, single_bytes)
         assert server.next_event() == TokenReceived(None, token)
         size = len(answer).to_bytes(4, "big")

@@ -23,11 +23,11 @@ from kafka_msgs.wire import (
     ClientConnection,
     ConnectionClosed,
     ConnectionState,
+    NoResponse,
     RequestReceived,
     ResponseReceived,
     ServerConnection,
     TokenReceived,
-    Unanswered,
     join_frames,
 )
 from tests.support.connection_pairs import in_single_bytes
@@ -61,13 +61,13 @@ class Interleavings(RuleBasedStateMachine):
         self.due.append(self.count)
         self.sent.append(self.count)
         request = HeartbeatRequest(group_id="g", generation_id=self.count, member_id="m" * (self.count % 300))
-        self.to_server += self.client.send(request, version, tag=self.count)
+        self.to_server += self.client.send(request, version, opaque=self.count)
 
     @rule()
     def send_silent(self) -> None:
         self.count += 1
         self.silent.append(self.count)
-        self.to_server += self.client.send(SILENT, 9, tag=self.count)
+        self.to_server += self.client.send(SILENT, 9, opaque=self.count)
 
     @rule(size=st.integers(1, 400))
     def deliver_to_server(self, size: int) -> None:
@@ -100,13 +100,13 @@ class Interleavings(RuleBasedStateMachine):
     @rule()
     def client_pulls(self) -> None:
         event = self.client.next_event()
-        if isinstance(event, Unanswered):
-            assert event == Unanswered(self.silent.popleft(), expected=True)
+        if isinstance(event, NoResponse):
+            assert event == NoResponse(self.silent.popleft(), expected=True)
         elif isinstance(event, ResponseReceived):
-            assert event.tag == self.due.popleft()
+            assert event.opaque == self.due.popleft()
             message = event.message()
             assert isinstance(message, HeartbeatResponse)
-            assert message.error_code == self.answers[event.tag]
+            assert message.error_code == self.answers[event.opaque]
         else:
             assert event is NEED_DATA
 
@@ -123,13 +123,13 @@ class Interleavings(RuleBasedStateMachine):
         try:
             while not isinstance(event := self.client.next_event(), ConnectionClosed):
                 if isinstance(event, ResponseReceived):
-                    assert event.tag == self.due.popleft()
+                    assert event.opaque == self.due.popleft()
                 else:
-                    assert isinstance(event, Unanswered)
-                    assert event.expected is (event.tag in self.silent)
-                    left.append(event.tag)
+                    assert isinstance(event, NoResponse)
+                    assert event.expected is (event.opaque in self.silent)
+                    left.append(event.opaque)
         except RemoteProtocolError:
-            left += [event.tag for event in self.client.close()]
+            left += [event.opaque for event in self.client.close()]
         assert left == [*expected, *self.due]
         assert self.client.in_flight == 0
 
@@ -228,13 +228,13 @@ def drip(size: int) -> None:
 def many(count: int, connection: ClientConnection) -> None:
     """``count`` requests are in flight at once, and all the responses come in one piece."""
     for number in range(count):
-        connection.send(HEARTBEAT, 4, tag=number)
+        connection.send(HEARTBEAT, 4, opaque=number)
     answers = [number.to_bytes(4, "big") + HEARTBEAT_ANSWER[8:] for number in range(1, count + 1)]
     connection.receive_data(join_frames(*answers))
     for number in range(count):
         event = connection.next_event()
         assert isinstance(event, ResponseReceived)
-        assert event.tag == number
+        assert event.opaque == number
 
 
 def served(count: int) -> None:
@@ -259,7 +259,7 @@ def test_a_small_exchange_is_few_steps() -> None:
     client = ClientConnection(client_id="me")
 
     def exchange(number: int) -> None:
-        client.send(HEARTBEAT, 4, tag=number)
+        client.send(HEARTBEAT, 4, opaque=number)
         client.receive_data(HEARTBEAT_ANSWER.replace(b"\0\0\0\1", number.to_bytes(4, "big")))
         event = client.next_event()
         assert isinstance(event, ResponseReceived)

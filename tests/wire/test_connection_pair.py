@@ -19,7 +19,7 @@ from kafka_msgs import (
     ProduceRequest,
     Request,
     Response,
-    message_classes,
+    iter_message_classes,
 )
 from kafka_msgs.errors import (
     EncodeError,
@@ -33,11 +33,11 @@ from kafka_msgs.testing.random_values import random_message
 from kafka_msgs.wire import (
     NEED_DATA,
     ClientConnection,
+    NoResponse,
     RequestReceived,
     ResponseReceived,
     ServerConnection,
     TokenReceived,
-    Unanswered,
     decode_response,
     encode_request,
     join_frames,
@@ -49,7 +49,7 @@ from tests.support.connection_pairs import ConnectionPair, pulled
 from tests.support.recorded_frames import REQUEST, read_frames
 from tests.support.recordings import RECORDINGS
 
-REQUESTS: Final = [cls for cls in message_classes() if issubclass(cls, Request)]
+REQUESTS: Final = [cls for cls in iter_message_classes() if issubclass(cls, Request)]
 HEARTBEAT: Final = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
 
@@ -75,7 +75,7 @@ def test_every_request_and_response_at_every_version(single_bytes: bool) -> None
         assert (event.api_key, event.version, event.header().client_id) == (cls.INFO.api_key, version, "me")
         assert event.needs_response is request_needs_response(request)
         if not event.needs_response:
-            assert pair.client.next_event() == Unanswered(None, expected=True)
+            assert pair.client.next_event() == NoResponse(None, expected=True)
             continue
         (answer,) = pair.to_client(pair.server.send_response(event, response))
         assert isinstance(answer, ResponseReceived)
@@ -95,13 +95,13 @@ def test_recorded_traffic_passes_undecoded(name: str) -> None:
             server.receive_data(frame.data)
             (request,) = pulled(server)
             assert isinstance(request, RequestReceived)
-            assert client.send_payload(request.payload, tag=request) == frame.data
+            assert client.send_payload(request.payload, opaque=request) == frame.data
             assert request.frame().encode() == frame.payload
             continue
         client.receive_data(frame.data)
         (response,) = pulled(client)
         assert isinstance(response, ResponseReceived)
-        assert response.tag is server.oldest
+        assert response.opaque is server.oldest
         assert server.send_payload(response.payload) == frame.data
         assert response.frame() == decode_response(frame.payload, response.api_key, response.version)
         responses += 1
@@ -176,7 +176,7 @@ def test_a_request_of_an_unknown_api_or_version_can_only_be_passed_on() -> None:
     for api_key, version, refusal in ((999, 0, UnknownMessageError), (12, 99, UnsupportedVersionError)):
         pair = ConnectionPair()
         payload = api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + b"\0\0\0\5\0\2me and more"
-        (request,) = pair.to_server(pair.client.send_payload(payload, tag="t"))
+        (request,) = pair.to_server(pair.client.send_payload(payload, opaque="t"))
         assert isinstance(request, RequestReceived)
         assert (request.api_key, request.version, request.header().client_id) == (api_key, version, "me")
         with pytest.raises(refusal):
@@ -185,7 +185,7 @@ def test_a_request_of_an_unknown_api_or_version_can_only_be_passed_on() -> None:
             pair.server.send_error(request, ErrorCode.UNSUPPORTED_VERSION)
         (response,) = pair.to_client(pair.server.send_payload(b"\0\0\0\5whatever"))
         assert isinstance(response, ResponseReceived)
-        assert (response.tag, response.payload) == ("t", b"\0\0\0\5whatever")
+        assert (response.opaque, response.payload) == ("t", b"\0\0\0\5whatever")
         with pytest.raises(refusal):
             response.message()
 
@@ -228,13 +228,13 @@ def test_a_proxy_guesses_when_tokens_end() -> None:
     assert isinstance(request, RequestReceived)
     client.receive_data(client.send_token(first.token))
     assert pulled(client) == [TokenReceived(None, b"first")]
-    client.send_token(last.token, tag="last")
-    client.send_payload(request.payload, tag="request")
+    client.send_token(last.token, opaque="last")
+    client.send_payload(request.payload, opaque="request")
     client.receive_data(bytes.fromhex("0000000c 00000002 00 00000000 0000 00"))
     token, heartbeat = pulled(client)
-    assert token == Unanswered("last", expected=True)
+    assert token == NoResponse("last", expected=True)
     assert isinstance(heartbeat, ResponseReceived)
-    assert heartbeat.tag == "request"
+    assert heartbeat.opaque == "request"
 
 
 def test_payloads_that_are_too_short_to_be_passed_on() -> None:

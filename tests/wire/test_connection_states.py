@@ -17,12 +17,12 @@ from kafka_msgs.wire import (
     ConnectionClosed,
     ConnectionState,
     NeedData,
-    Paused,
+    NoResponse,
     RequestReceived,
     ServerConnection,
     ServerEvent,
     TokenReceived,
-    Unanswered,
+    TokensPending,
 )
 
 OPEN, HANDSHAKE, TOKENS, HALF_CLOSED, CLOSED, ERROR = ConnectionState
@@ -44,8 +44,8 @@ Next = ConnectionState | type[ProtocolError]
 def one_event(connection: ClientConnection | ServerConnection, data: bytes) -> object:
     """The first event after bytes, or after those that were there already."""
     connection.receive_data(data)
-    event: ClientEvent | ServerEvent | NeedData | Paused = connection.next_event()
-    while isinstance(event, Unanswered):
+    event: ClientEvent | ServerEvent | NeedData | TokensPending = connection.next_event()
+    while isinstance(event, NoResponse):
         event = connection.next_event()
     return event
 

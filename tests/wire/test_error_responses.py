@@ -16,7 +16,7 @@ from kafka_msgs import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     ProduceRequest,
-    message_classes,
+    iter_message_classes,
 )
 from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
@@ -35,7 +35,7 @@ from kafka_msgs.schema import Struct, fields
 from kafka_msgs.testing.random_values import random_message
 from kafka_msgs.wire import error_response
 
-REQUESTS: list[Any] = [cls for cls in message_classes() if cls.INFO.kind == "request"]
+REQUESTS: list[Any] = [cls for cls in iter_message_classes() if cls.INFO.kind == "request"]
 CODE = ErrorCode.NOT_COORDINATOR
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_msgs import compile_schema, message_classes
+from kafka_msgs import compile_schema, iter_message_classes
 from kafka_msgs.errors import UnknownMessageError
 from kafka_msgs.message import Response
 from kafka_msgs.wire import encode_response, header_version, request_header_version, response_header_version
@@ -48,7 +48,7 @@ def test_controlled_shutdown_began_without_a_client_id() -> None:
 
 
 def test_the_exceptions_are_the_only_ones() -> None:
-    for cls in message_classes():
+    for cls in iter_message_classes():
         info = cls.INFO
         if info.kind not in ("request", "response") or info.api_key is None:
             continue

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from attrs import evolve
 
-from kafka_msgs import Message, MetadataRequest, OffsetFetchRequest, Request, Response, message_classes
+from kafka_msgs import Message, MetadataRequest, OffsetFetchRequest, Request, Response, iter_message_classes
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import EncodeError, InvalidUtf8Error
 from kafka_msgs.messages.request_header import RequestHeader
@@ -27,7 +27,7 @@ from kafka_msgs.wire import (
 ESCAPE = CodecOptions(utf8_errors="surrogateescape")
 REPLACE = CodecOptions(utf8_errors="replace")
 LATIN_1 = b"caf\xe9"
-CLASSES = [cls for cls in message_classes() if issubclass(cls, Request | Response)]
+CLASSES = [cls for cls in iter_message_classes() if issubclass(cls, Request | Response)]
 HEADER_TAGS = ((3, b"\xca\xfe"), (77, b""))
 TRAILING = (b"", b"\0", b"\1\2\3")
 
@@ -140,7 +140,7 @@ def test_options_reach_headers_and_messages_when_encoding() -> None:
 
 
 def test_only_requests_travel_as_requests() -> None:
-    for cls in message_classes():
+    for cls in iter_message_classes():
         version = cls.INFO.versions.highest
         if cls.INFO.kind != "request":
             with pytest.raises(

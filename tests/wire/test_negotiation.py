@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_msgs import ApiKey, ApiVersionsResponse, FetchRequest, message_classes
+from kafka_msgs import ApiKey, ApiVersionsResponse, FetchRequest, iter_message_classes
 from kafka_msgs.drafts import kip_88
 from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.messages.api_versions_response import ApiVersion, SupportedFeatureKey
@@ -53,7 +53,7 @@ def test_the_highest_versions_in_one_piece_are_offered() -> None:
         def versions(self, api_key: int, kind: str) -> tuple[int, ...]:
             return (0, 1, 4, 5)
 
-    catalog = Gap({}, (), release_catalog().named)
+    catalog = Gap({}, (), release_catalog().by_name)
     assert ranges(cap_api_versions(offer((1, 0, 9)), catalog=catalog)) == [(1, 4, 5)]
     assert ranges(cap_api_versions(offer((1, 0, 3)), catalog=catalog)) == [(1, 0, 1)]
 
@@ -78,6 +78,6 @@ def test_everything_else_is_kept() -> None:
 
 
 def test_an_offer_of_the_whole_release_stays_as_it_is() -> None:
-    requests = [cls.INFO for cls in message_classes() if cls.INFO.kind == "request"]
+    requests = [cls.INFO for cls in iter_message_classes() if cls.INFO.kind == "request"]
     offered = offer(*((info.api_key or 0, info.versions.lowest, info.versions.highest) for info in requests))
     assert cap_api_versions(offered) == offered

@@ -18,7 +18,7 @@ from kafka_msgs import (
     Response,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
-    message_classes,
+    iter_message_classes,
 )
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import (
@@ -90,7 +90,7 @@ def test_a_response(message: Response, version: int, data: str) -> None:
 
 def test_every_request_and_response_of_the_release() -> None:
     rng = Random(1)
-    for cls in message_classes():
+    for cls in iter_message_classes():
         info = cls.INFO
         if info.kind not in ("request", "response") or info.api_key is None:
             continue

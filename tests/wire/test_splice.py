@@ -19,7 +19,7 @@ from kafka_msgs import (
     ProduceResponse,
     Request,
     Response,
-    message_classes,
+    iter_message_classes,
 )
 from kafka_msgs.errors import (
     DecodeError,
@@ -39,17 +39,17 @@ from kafka_msgs.wire import (
     Edit,
     encode_request,
     encode_response,
+    patch_request,
+    patch_response,
     read_request_header,
-    renumber_request,
     renumber_response,
     replace_client_id,
-    splice_request,
-    splice_response,
+    replace_correlation_id,
 )
 from tests.support.counted_lines import lines_run
 
 HEARTBEAT: Final = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
-CLASSES: Final = [cls for cls in message_classes() if issubclass(cls, Request | Response)]
+CLASSES: Final = [cls for cls in iter_message_classes() if issubclass(cls, Request | Response)]
 NEW: Final = {"string": "a spliced text of some length", "int32": 7_700_077, "int16": 7_707, "bytes": b"spliced" * 30}
 """Values that are the default of no field."""
 
@@ -60,7 +60,7 @@ NEW: Final = {"string": "a spliced text of some length", "int32": 7_700_077, "in
 @pytest.mark.parametrize("version", [0, 4])
 def test_ids_of_a_request(version: int) -> None:
     payload = encode_request(HEARTBEAT, version, correlation_id=1, client_id="me")
-    assert renumber_request(payload, -2) == encode_request(HEARTBEAT, version, correlation_id=-2, client_id="me")
+    assert replace_correlation_id(payload, -2) == encode_request(HEARTBEAT, version, correlation_id=-2, client_id="me")
     for name in ("", None, "grüße", "c" * 1000):
         expected = encode_request(HEARTBEAT, version, correlation_id=1, client_id=name)
         assert replace_client_id(payload, name) == expected
@@ -75,14 +75,14 @@ def test_the_id_of_a_response() -> None:
 def test_headers_of_unknown_requests() -> None:
     payload = bytes.fromhex("03e7 0000 00000001 0001 61 ff ff")
     assert replace_client_id(payload, None).hex() == "03e7000000000001ffffffff"
-    assert read_request_header(renumber_request(payload, 5)).correlation_id == 5
+    assert read_request_header(replace_correlation_id(payload, 5)).correlation_id == 5
     without = bytes.fromhex("0007 0000 00000001 00000002")
     assert replace_client_id(without, "name") == without
 
 
 def test_headers_that_are_too_short_or_names_that_are_too_long() -> None:
     with pytest.raises(TruncatedError):
-        renumber_request(bytes(7), 1)
+        replace_correlation_id(bytes(7), 1)
     with pytest.raises(TruncatedError):
         renumber_response(bytes(3), 1)
     with pytest.raises(DecodeError):
@@ -121,9 +121,9 @@ def replacement(field: FieldInfo) -> Edit:
 
 def spliced(cls: type[Message], payload: bytes, version: int, edits: dict[str, Edit]) -> bytes:
     if cls.INFO.kind == "request":
-        return splice_request(payload, edits)
+        return patch_request(payload, edits)
     assert cls.INFO.api_key is not None
-    return splice_response(payload, cls.INFO.api_key, version, edits)
+    return patch_response(payload, cls.INFO.api_key, version, edits)
 
 
 def written(message: Any, version: int) -> bytes:
@@ -146,9 +146,9 @@ def test_a_spliced_payload_is_that_of_the_changed_message(cls: Any) -> None:
 
 def test_nothing_changed_is_the_same_object() -> None:
     payload = encode_response(FindCoordinatorResponse(host="a", port=1), 3, correlation_id=1)
-    assert splice_response(payload, 10, 3, {"host": lambda host: host}) is payload
-    assert splice_response(payload, 10, 3, {"coordinators[]": lambda each: each}) is payload
-    assert splice_response(payload, 10, 3, {}) is payload
+    assert patch_response(payload, 10, 3, {"host": lambda host: host}) is payload
+    assert patch_response(payload, 10, 3, {"coordinators[]": lambda each: each}) is payload
+    assert patch_response(payload, 10, 3, {}) is payload
 
 
 def test_structs_and_the_whole_message() -> None:
@@ -161,9 +161,9 @@ def test_structs_and_the_whole_message() -> None:
 
     expected = evolve(message, brokers=tuple(local(each) for each in brokers))
     payload = encode_response(message, 12, correlation_id=1)
-    assert splice_response(payload, 3, 12, {"brokers[]": local}) == encode_response(expected, 12, correlation_id=1)
+    assert patch_response(payload, 3, 12, {"brokers[]": local}) == encode_response(expected, 12, correlation_id=1)
     single = FindCoordinatorResponse(node_id=1, host="b1", port=9092)
-    found = splice_response(
+    found = patch_response(
         encode_response(single, 3, correlation_id=1), 10, 3, {"": lambda whole: evolve(whole, host="x", port=1)}
     )
     assert found == encode_response(evolve(single, host="x", port=1), 3, correlation_id=1)
@@ -176,11 +176,11 @@ def test_several_paths_and_versions_without_them() -> None:
     }  # fmt: skip
     old = FindCoordinatorResponse(node_id=1, host="b1", port=9092)
     new = FindCoordinatorResponse(coordinators=(Coordinator(key="g", node_id=1, host="b1", port=9092),))
-    assert splice_response(encode_response(old, 0, correlation_id=1), 10, 0, edits) == encode_response(
+    assert patch_response(encode_response(old, 0, correlation_id=1), 10, 0, edits) == encode_response(
         evolve(old, host="localhost", port=9093), 0, correlation_id=1
     )
     moved = evolve(new.coordinators[0], host="localhost", port=9093)
-    assert splice_response(encode_response(new, 6, correlation_id=1), 10, 6, edits) == encode_response(
+    assert patch_response(encode_response(new, 6, correlation_id=1), 10, 6, edits) == encode_response(
         evolve(new, coordinators=(moved,)), 6, correlation_id=1
     )
 
@@ -188,7 +188,7 @@ def test_several_paths_and_versions_without_them() -> None:
 def test_a_request() -> None:
     request = FindCoordinatorRequest(key="", key_type=0, coordinator_keys=("a", "b"))
     payload = encode_request(request, 6, correlation_id=1, client_id="c")
-    found = splice_request(payload, {"coordinator_keys[]": lambda key: f"prefix-{key}"})
+    found = patch_request(payload, {"coordinator_keys[]": lambda key: f"prefix-{key}"})
     expected = evolve(request, coordinator_keys=("prefix-a", "prefix-b"))
     assert found == encode_request(expected, 6, correlation_id=1, client_id="c")
 
@@ -199,7 +199,7 @@ def test_a_tagged_field_gets_its_new_size_and_its_neighbours_stay() -> None:
     payload = encode_response(message, 10, correlation_id=1)
     long = "h" * 200
     expected = evolve(message, node_endpoints=(evolve(endpoint, host=long),))
-    found = splice_response(payload, 0, 10, {"node_endpoints[].host": lambda _: long})
+    found = patch_response(payload, 0, 10, {"node_endpoints[].host": lambda _: long})
     assert found == encode_response(expected, 10, correlation_id=1)
 
 
@@ -209,7 +209,7 @@ def test_unusual_bytes_stay_as_they_are() -> None:
     broker = bytes.fromhex("00000001 83 00 6231 00002384 82 80 00 ff 00")
     rest = b"this is not the rest of a response"
     payload = header + throttle + b"\x82\x00" + broker + rest
-    found = splice_response(payload, 3, 12, {"brokers[].host": lambda _: "abc"})
+    found = patch_response(payload, 3, 12, {"brokers[].host": lambda _: "abc"})
     assert found == header + throttle + b"\x82\x00" + broker.replace(b"\x83\x00b1", b"\x04abc") + rest
 
 
@@ -220,7 +220,7 @@ def test_only_what_is_before_the_last_change_is_read() -> None:
             topics=tuple(MetadataResponseTopic(name="t") for _ in range(topics)),
         )
         payload = encode_response(message, 12, correlation_id=1)
-        return lines_run(lambda: splice_response(payload, 3, 12, {"brokers[].host": lambda _: "abc"}))
+        return lines_run(lambda: patch_response(payload, 3, 12, {"brokers[].host": lambda _: "abc"}))
 
     work(1)
     assert work(1) == work(1000)
@@ -230,7 +230,7 @@ def test_twice_the_elements_are_twice_the_work() -> None:
     def work(brokers: int) -> int:
         message = MetadataResponse(brokers=(MetadataResponseBroker(node_id=1, host="b", port=1),) * brokers)
         payload = encode_response(message, 12, correlation_id=1)
-        return lines_run(lambda: splice_response(payload, 3, 12, {"brokers[].host": lambda _: "abc"}))
+        return lines_run(lambda: patch_response(payload, 3, 12, {"brokers[].host": lambda _: "abc"}))
 
     work(1)
     assert work(400) < 2.1 * work(200)
@@ -242,18 +242,18 @@ def test_wrong_paths_values_and_payloads() -> None:
     with pytest.raises(
         UnknownColumnError, match=r"MetadataResponse v12 has no column 'brokers\[\].hots'; similar: host"
     ):
-        splice_response(payload, 3, 12, {"brokers[].hots": str})
+        patch_response(payload, 3, 12, {"brokers[].hots": str})
     with pytest.raises(UnknownColumnError):
-        splice_response(payload, 3, 12, {"brokers[].host.name": str})
+        patch_response(payload, 3, 12, {"brokers[].host.name": str})
     with pytest.raises(OptionError, match="overlaps with another path"):
-        splice_response(payload, 3, 12, {"brokers[].host": str, "brokers": lambda each: each})
+        patch_response(payload, 3, 12, {"brokers[].host": str, "brokers": lambda each: each})
     with pytest.raises(EncodeError, match=r"brokers\[0\].port: 4294967296 is out of range for int32"):
-        splice_response(payload, 3, 12, {"brokers[].port": lambda _: 2**32})
+        patch_response(payload, 3, 12, {"brokers[].port": lambda _: 2**32})
     with pytest.raises(EncodeError, match=r"brokers\[0\].host: None, which this version does not allow"):
-        splice_response(payload, 3, 12, {"brokers[].host": lambda _: None})
+        patch_response(payload, 3, 12, {"brokers[].host": lambda _: None})
     with pytest.raises(DecodeError):
-        splice_response(payload[:12], 3, 12, {"brokers[].host": lambda _: "a"})
+        patch_response(payload[:12], 3, 12, {"brokers[].host": lambda _: "a"})
     with pytest.raises(UnsupportedVersionError):
-        splice_response(payload, 3, 99, {"brokers[].host": lambda _: "a"})
+        patch_response(payload, 3, 99, {"brokers[].host": lambda _: "a"})
     with pytest.raises(UnknownMessageError):
-        splice_response(payload, 999, 0, {"brokers[].host": lambda _: "a"})
+        patch_response(payload, 999, 0, {"brokers[].host": lambda _: "a"})

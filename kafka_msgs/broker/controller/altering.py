@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import fields_dict
 
-from kafka_msgs.broker.controller.configs import RESOURCES, own_configs
-from kafka_msgs.broker.controller.settings import BROKER, CLIENT_METRICS, GROUP, Setting, settings_of
+from kafka_msgs.broker.controller.configs import RESOURCES, resource_overrides
+from kafka_msgs.broker.controller.settings import BROKER, CLIENT_METRICS, GROUP, ConfigKey, config_keys
 from kafka_msgs.broker.controller.topics import check_topic_configs, check_topic_name
 from kafka_msgs.enums import AlterConfigOp, ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import OptionError, RefusedError
+from kafka_msgs.errors import OptionError, RequestRefusedError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.messages.config_record import ConfigRecord
@@ -48,8 +48,8 @@ Change = tuple[str, int, str | None]
 def alter_configs(
     cluster: Cluster, kind: ConfigResourceType, name: str, changes: Sequence[Change]
 ) -> list[ConfigRecord]:
-    """Return the records that change some settings of a resource. Raises ``RefusedError``."""
-    own = own_configs(cluster, kind, name)
+    """Return the records that change some settings of a resource. Raises ``RequestRefusedError``."""
+    own = resource_overrides(cluster, kind, name)
     after: dict[str, str | None] = dict(own)
     for setting, operation, value in changes:
         after[setting] = _operated(kind, setting, operation, value, own)
@@ -60,13 +60,13 @@ def alter_configs(
 def replace_configs(
     cluster: Cluster, kind: ConfigResourceType, name: str, configs: Mapping[str, str | None]
 ) -> list[ConfigRecord]:
-    """Return the records that give a resource these settings, and no others. Raises ``RefusedError``."""
-    after = {**dict.fromkeys(own_configs(cluster, kind, name)), **configs}
+    """Return the records that give a resource these settings, and no others. Raises ``RequestRefusedError``."""
+    after = {**dict.fromkeys(resource_overrides(cluster, kind, name)), **configs}
     return _checked(cluster, kind, name, configs, after)
 
 
 def check_resource(kind: ConfigResourceType, name: str) -> None:
-    """Raise ``RefusedError`` for a resource that cannot be."""
+    """Raise ``RequestRefusedError`` for a resource that cannot be."""
     if kind is ConfigResourceType.TOPIC:
         if not name:
             raise _invalid("Default topic resources are not allowed.")
@@ -80,7 +80,7 @@ def check_resource(kind: ConfigResourceType, name: str) -> None:
 def _check_there(cluster: Cluster, kind: ConfigResourceType, name: str) -> None:
     if kind is ConfigResourceType.TOPIC and name not in cluster.image.topics:
         message = f"The topic '{name}' does not exist."
-        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
 
 
 _WITH_LISTS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
@@ -97,7 +97,7 @@ def _operated(
         return value
     if operation not in (AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT):
         raise _invalid(f"Unknown operations type {operation}")
-    known = settings_of(RESOURCES[kind][0]).get(setting)
+    known = config_keys(RESOURCES[kind][0]).get(setting)
     if known is None or known.type != "list" or kind not in _WITH_LISTS:
         raise _bad_config(_no_list(kind, setting, AlterConfigOp(operation).name, is_known=known is not None))
     parts = [each for each in own.get(setting, known.default or "").split(",") if each]
@@ -146,7 +146,7 @@ def _checked(
     _CHECKS[kind](cluster, kept)
     _check_min_in_sync(kind, name, after)
     _check_there(cluster, kind, name)
-    own = own_configs(cluster, kind, name)
+    own = resource_overrides(cluster, kind, name)
     return [
         ConfigRecord(resource_type=kind, resource_name=name, name=setting, value=value)
         for setting, value in after.items()
@@ -159,7 +159,7 @@ def _check_topic(cluster: Cluster, configs: Mapping[str, str]) -> None:
 
 
 def _check_brokers(cluster: Cluster, configs: Mapping[str, str]) -> None:
-    known = settings_of(BROKER)
+    known = config_keys(BROKER)
     fixed = [name for name in configs if name in known and not known[name].dynamic]
     if fixed:
         raise _invalid(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
@@ -177,11 +177,11 @@ def _check_listeners(text: str) -> None:
         raise _invalid(f"Error creating broker listeners from '[{', '.join(endpoints)}]': {reason}")
 
 
-def _check_value(setting: Setting, value: str) -> None:
+def _check_value(setting: ConfigKey, value: str) -> None:
     """Check a value of a broker. A wrong one makes the request wrong, in Kafka."""
     try:
         setting.check(value)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         raise _invalid(error.message or "") from None
 
 
@@ -194,7 +194,7 @@ def _check_min_in_sync(kind: ConfigResourceType, name: str, after: Mapping[str, 
 
 
 def _check_group(cluster: Cluster, configs: Mapping[str, str]) -> None:
-    known = settings_of(GROUP)
+    known = config_keys(GROUP)
     for name, value in configs.items():
         if name not in known:
             raise _bad_config(f"Unknown group config name: {name}")
@@ -208,11 +208,11 @@ def _check_group(cluster: Cluster, configs: Mapping[str, str]) -> None:
 def _coordinator_config(cluster: Cluster) -> CoordinatorConfig:
     """Return the settings of the group coordinators, whose bounds hold for groups."""
     names = {name.replace("_", "."): name for name in fields_dict(CoordinatorConfig)}
-    return CoordinatorConfig.parse({name: text for name, text in cluster.settings.static.items() if name in names})
+    return CoordinatorConfig.parse({name: text for name, text in cluster.configs.static.items() if name in names})
 
 
 def _check_client_metrics(cluster: Cluster, configs: Mapping[str, str]) -> None:
-    known = settings_of(CLIENT_METRICS)
+    known = config_keys(CLIENT_METRICS)
     unknown = next((name for name in configs if name not in known), None)
     if unknown is not None:
         raise _invalid(f"Unknown client metrics configuration: {unknown}")
@@ -248,9 +248,9 @@ _CHECKS: Final[Mapping[ConfigResourceType, Callable[[Cluster, Mapping[str, str]]
 }
 
 
-def _invalid(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+def _invalid(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
 
 
-def _bad_config(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
+def _bad_config(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_CONFIG, message=message)

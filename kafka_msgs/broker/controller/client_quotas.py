@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Final, TypeAlias
 
-from kafka_msgs.broker.controller.image import Image
-from kafka_msgs.enums import QuotaMatch
+from kafka_msgs.broker.controller.image import MetadataImage
+from kafka_msgs.enums import QuotaMatchType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 
 __all__ = ["Entity", "alter_quotas", "find_quotas"]
@@ -42,30 +42,30 @@ _MOST_RECORDS: Final = 10_000
 
 
 def alter_quotas(
-    image: Image, asked: Iterable[tuple[Entity, Sequence[Change]]]
-) -> tuple[list[ClientQuotaRecord], list[tuple[Entity, RefusedError | None]]]:
+    image: MetadataImage, asked: Iterable[tuple[Entity, Sequence[Change]]]
+) -> tuple[list[ClientQuotaRecord], list[tuple[Entity, RequestRefusedError | None]]]:
     """Return the records that change quotas, and the outcome for each entity: None, or why it stays as it was.
 
-    Raises ``RefusedError`` with POLICY_VIOLATION for a request that changes too much.
+    Raises ``RequestRefusedError`` with POLICY_VIOLATION for a request that changes too much.
     """
     records: list[ClientQuotaRecord] = []
-    results: dict[frozenset[tuple[str, str | None]], tuple[Entity, RefusedError | None]] = {}
+    results: dict[frozenset[tuple[str, str | None]], tuple[Entity, RequestRefusedError | None]] = {}
     for entity, changes in asked:
         key, refused = frozenset(entity.items()), None
         try:
             if key in results or len({name for name, _ in changes}) < len(changes):
                 raise _invalid(f"Ignoring duplicate entity {_text(entity)}")
             records += _changed(image, entity, changes)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             refused = error
         results[key] = entity, refused
         if len(records) > _MOST_RECORDS:
             message = "Unable to perform excessively large batch operation."
-            raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+            raise RequestRefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
     return records, list(results.values())
 
 
-def _changed(image: Image, entity: Entity, changes: Sequence[Change]) -> list[ClientQuotaRecord]:
+def _changed(image: MetadataImage, entity: Entity, changes: Sequence[Change]) -> list[ClientQuotaRecord]:
     _check_entity(entity)
     allowed = _allowed(entity)
     present = image.quotas.get(frozenset(entity.items()), {})
@@ -129,11 +129,11 @@ def _check_value(allowed: Mapping[str, str], key: str, value: float) -> None:
 
 
 def find_quotas(
-    image: Image, components: Iterable[tuple[str, int, str | None]], *, strict: bool
+    image: MetadataImage, components: Iterable[tuple[str, int, str | None]], *, strict: bool
 ) -> Iterator[tuple[Entity, Mapping[str, float]]]:
-    """Yield the entities that match all components (type, ``QuotaMatch``, name), and their quotas.
+    """Yield the entities that match all components (type, ``QuotaMatchType``, name), and their quotas.
 
-    ``strict`` leaves out entities with other types. Raises ``RefusedError`` for a filter that cannot be.
+    ``strict`` leaves out entities with other types. Raises ``RequestRefusedError`` for a filter that cannot be.
     """
     names, kinds = _filter(components)
     for key, quotas in image.quotas.items():
@@ -154,9 +154,9 @@ def _filter(components: Iterable[tuple[str, int, str | None]]) -> tuple[dict[str
         if kind in names or kind in kinds:
             raise _invalid(f"Entity type {kind} cannot appear more than once in the filter.")
         if kind not in (USER, CLIENT_ID, IP):
-            raise RefusedError(error=ErrorCode.UNSUPPORTED_VERSION, message=f"Unsupported entity type {kind}")
+            raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_VERSION, message=f"Unsupported entity type {kind}")
         _check_match(match, name)
-        if match == QuotaMatch.ANY:
+        if match == QuotaMatchType.ANY:
             kinds.add(kind)
         else:
             names[kind] = name
@@ -170,12 +170,12 @@ def _filter(components: Iterable[tuple[str, int, str | None]]) -> tuple[dict[str
 
 
 def _check_match(match: int, name: str | None) -> None:
-    if match == QuotaMatch.EXACT:
+    if match == QuotaMatchType.EXACT:
         if name is None:
             raise _invalid("Request specified MATCH_TYPE_EXACT, but set match string to null.")
-    elif match in (QuotaMatch.DEFAULT, QuotaMatch.ANY):
+    elif match in (QuotaMatchType.DEFAULT, QuotaMatchType.ANY):
         if name is not None:
-            word = "DEFAULT" if match == QuotaMatch.DEFAULT else "SPECIFIED"
+            word = "DEFAULT" if match == QuotaMatchType.DEFAULT else "SPECIFIED"
             raise _invalid(f"Request specified MATCH_TYPE_{word}, but also specified a match string.")
     else:
         raise _invalid(f"Unknown match type {match}")
@@ -187,5 +187,5 @@ def _text(entity: Entity) -> str:
     return f"ClientQuotaEntity(entries={{{entries}}})"
 
 
-def _invalid(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+def _invalid(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, frozen
 
-from kafka_msgs.broker.controller.settings import BROKER, CLIENT_METRICS, GROUP, TOPIC, Setting, settings_of
+from kafka_msgs.broker.controller.settings import BROKER, CLIENT_METRICS, GROUP, TOPIC, ConfigKey, config_keys
 from kafka_msgs.enums import ConfigResourceType, ConfigSource
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = [
     "RESOURCES",
     "ConfigEntry",
-    "Synonym",
-    "own_configs",
+    "ConfigSynonym",
+    "effective_topic_configs",
     "resource_entries",
+    "resource_overrides",
     "topic_entries",
-    "topic_values",
 ]
 
 _HOUR: Final = 3_600_000
@@ -76,7 +76,7 @@ _GROUPS: Final = {name: tuple((each, 1) for each, _ in names) for names in _BROK
 
 
 @frozen
-class Synonym:
+class ConfigSynonym:
     """A value of a setting, under the name of the setting that has it."""
 
     name: str
@@ -95,10 +95,10 @@ class Synonym:
 class ConfigEntry:
     """A setting with its value, and all values that it could have, the one that counts first."""
 
-    setting: Setting
+    setting: ConfigKey
     value: str | None
     source: ConfigSource
-    synonyms: tuple[Synonym, ...]
+    synonyms: tuple[ConfigSynonym, ...]
 
     @property
     def sensitive(self) -> bool:
@@ -106,14 +106,14 @@ class ConfigEntry:
         return self.setting.type == "password"
 
 
-def _entry(setting: Setting, counts: Synonym | None, shown: tuple[Synonym, ...]) -> ConfigEntry:
+def _entry(setting: ConfigKey, counts: ConfigSynonym | None, shown: tuple[ConfigSynonym, ...]) -> ConfigEntry:
     """Return the entry of a setting whose value is that of the synonym that ``counts``; None stands for the default.
 
     The value has Kafka's form, such as ``7`` for ``" +7 "``. Among the synonyms, values of brokers stay as given.
     """
     value = setting.default if counts is None else counts.scaled()
     if value is not None:
-        value = setting.normal(value)
+        value = setting.normalize(value)
     if shown and shown[0].source in _OF_RESOURCES:
         shown = (evolve(shown[0], value=value), *shown[1:])
     source = shown[0].source if shown else ConfigSource.DEFAULT_CONFIG
@@ -122,14 +122,14 @@ def _entry(setting: Setting, counts: Synonym | None, shown: tuple[Synonym, ...])
 
 def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield the entries of a topic whose own settings are ``own``, without internal ones."""
-    for setting in settings_of(TOPIC).values():
+    for setting in config_keys(TOPIC).values():
         if not setting.internal:
             names = _BROKER_NAMES.get(setting.name, ())
             found = tuple(broker_synonyms(cluster, names, None))
             counts = next((each for name, _ in names for each in found if each.name == name), None)
             shown = _from(names[0][0], found) if names else ()
             if setting.name in own:
-                counts = Synonym(setting.name, own[setting.name], ConfigSource.DYNAMIC_TOPIC_CONFIG)
+                counts = ConfigSynonym(setting.name, own[setting.name], ConfigSource.DYNAMIC_TOPIC_CONFIG)
                 shown = (counts, *shown)
             yield _entry(setting, counts, shown)
 
@@ -140,14 +140,14 @@ _OF_RESOURCES: Final = frozenset(
 """The sources of values that a topic, a group or a subscription has itself."""
 
 
-def own_configs(cluster: Cluster, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
+def resource_overrides(cluster: Cluster, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
     """Return the settings that a resource has itself."""
     return cluster.image.configs.get((kind, name), {})
 
 
 def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> Iterator[ConfigEntry]:
     """Yield the entries of a resource, without internal ones. The name of a broker is its id, or empty for all."""
-    own = own_configs(cluster, kind, name)
+    own = resource_overrides(cluster, kind, name)
     if kind is ConfigResourceType.TOPIC:
         yield from topic_entries(cluster, own)
         return
@@ -155,10 +155,10 @@ def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> I
         yield from _broker_entries(cluster, int(name) if name else None, own)
         return
     resource, source = RESOURCES[kind]
-    for setting in settings_of(resource).values():
+    for setting in config_keys(resource).values():
         if setting.internal:
             continue
-        synonyms = [Synonym(setting.name, own[setting.name], source)] if setting.name in own else []
+        synonyms = [ConfigSynonym(setting.name, own[setting.name], source)] if setting.name in own else []
         if kind is ConfigResourceType.GROUP:
             synonyms += _group_synonyms(cluster, setting)
         yield _entry(setting, synonyms[0] if synonyms else None, tuple(synonyms))
@@ -166,8 +166,8 @@ def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> I
 
 def _broker_entries(cluster: Cluster, broker_id: int | None, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield the entries of a broker. None stands for what all brokers have: only settings that are dynamic there."""
-    static = {**cluster.settings.static, **({} if broker_id is None else _settings_of_one(cluster, broker_id))}
-    for setting in settings_of(BROKER).values():
+    static = {**cluster.configs.static, **({} if broker_id is None else _settings_of_one(cluster, broker_id))}
+    for setting in config_keys(BROKER).values():
         if setting.internal or (broker_id is None and setting.name not in own):
             continue
         names = _GROUPS.get(setting.name, ((setting.name, 1),))
@@ -186,7 +186,7 @@ def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
         for each in (broker.addresses, broker.advertised)
     )
     protocols = ",".join(f"{each.name}:{each.protocol}" for each in cluster.config.listeners)
-    rack, directory = cluster.image.brokers[broker_id].rack, cluster.directory
+    rack, directory = cluster.image.brokers[broker_id].rack, cluster.storage
     return {
         "node.id": str(broker_id),
         "broker.id": str(broker_id),
@@ -198,13 +198,13 @@ def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
     }
 
 
-def _group_synonyms(cluster: Cluster, setting: Setting) -> Iterator[Synonym]:
+def _group_synonyms(cluster: Cluster, setting: ConfigKey) -> Iterator[ConfigSynonym]:
     """Yield the values of a setting of groups that are not of one group: those of its broker setting."""
-    broker = settings_of(BROKER).get(_GROUP_NAMES.get(setting.name, f"group.{setting.name}"))
+    broker = config_keys(BROKER).get(_GROUP_NAMES.get(setting.name, f"group.{setting.name}"))
     if broker is not None:
         yield from broker_synonyms(cluster, ((broker.name, 1),), None)
     else:
-        yield Synonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
+        yield ConfigSynonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
 
 
 _GROUP_NAMES: Final = {"streams.assignor.name": "group.streams.assignors"}
@@ -220,35 +220,35 @@ RESOURCES: Final[Mapping[ConfigResourceType, tuple[str, ConfigSource]]] = {
 """The settings of each type of resource, and the source of a value that a resource has itself."""
 
 
-def topic_values(cluster: Cluster, topic: str) -> dict[str, str | None]:
+def effective_topic_configs(cluster: Cluster, topic: str) -> dict[str, str | None]:
     """Return the values of all settings of a topic."""
-    own = own_configs(cluster, ConfigResourceType.TOPIC, topic)
+    own = resource_overrides(cluster, ConfigResourceType.TOPIC, topic)
     return {entry.setting.name: entry.value for entry in topic_entries(cluster, own)}
 
 
-def _from(name: str, synonyms: tuple[Synonym, ...]) -> tuple[Synonym, ...]:
+def _from(name: str, synonyms: tuple[ConfigSynonym, ...]) -> tuple[ConfigSynonym, ...]:
     """Return the synonyms that an answer shows: Kafka leaves out those before the first with the name itself."""
     return tuple(dropwhile(lambda each: each.name != name, synonyms))
 
 
 def broker_synonyms(
     cluster: Cluster, names: Iterable[tuple[str, int]], broker_id: int | None, static: Mapping[str, str] | None = None
-) -> Iterator[Synonym]:
+) -> Iterator[ConfigSynonym]:
     """Yield the values of broker settings that stand for one another, given by names and factors, by their sources.
 
     ``broker_id`` None stands for what all brokers have. ``static`` has the settings that the broker was started with,
     if they are not those of all brokers.
     """
-    configs, known = cluster.image.configs, settings_of(BROKER)
+    configs, known = cluster.image.configs, config_keys(BROKER)
     own = {} if broker_id is None else configs.get((ConfigResourceType.BROKER, str(broker_id)), {})
     sources: tuple[tuple[ConfigSource, Callable[[str], str | None]], ...] = (
         (ConfigSource.DYNAMIC_BROKER_CONFIG, own.get),
         (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, configs.get((ConfigResourceType.BROKER, ""), {}).get),
-        (ConfigSource.STATIC_BROKER_CONFIG, (cluster.settings.static if static is None else static).get),
+        (ConfigSource.STATIC_BROKER_CONFIG, (cluster.configs.static if static is None else static).get),
         (ConfigSource.DEFAULT_CONFIG, lambda name: known[name].default),
     )
     for source, value_of in sources:
         for name, factor in names:
             value = value_of(name)
             if value is not None:
-                yield Synonym(name, value, source, factor)
+                yield ConfigSynonym(name, value, source, factor)

@@ -11,27 +11,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_msgs.broker.controller.configs import topic_values
-from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
+from kafka_msgs.broker.controller.configs import effective_topic_configs
+from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.partition_change_record import PartitionChangeRecord
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
 __all__ = [
-    "broker_gone",
-    "brokers_here",
+    "elect_leader",
     "elect_preferred",
     "elect_unclean",
-    "give_leadership",
-    "nobody_here",
+    "leader_changes_on_shutdown",
+    "leader_changes_on_start",
+    "leader_changes_on_stop",
     "replace_replicas",
 ]
 
 
-def broker_gone(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]:
+def leader_changes_on_stop(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]:
     """Return what changes when a broker stops. The image may still say that it runs."""
     alive = {broker.id for broker in cluster.image.alive()} - {broker_id}
     return [
@@ -42,7 +42,7 @@ def broker_gone(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]
     ]
 
 
-def brokers_here(cluster: Cluster, broker_ids: Collection[int]) -> list[PartitionChangeRecord]:
+def leader_changes_on_start(cluster: Cluster, broker_ids: Collection[int]) -> list[PartitionChangeRecord]:
     """Return what changes when brokers start. The image may still say that they do not run."""
     alive = {broker.id for broker in cluster.image.alive()} | set(broker_ids)
     return [
@@ -50,7 +50,7 @@ def brokers_here(cluster: Cluster, broker_ids: Collection[int]) -> list[Partitio
     ]
 
 
-def nobody_here(cluster: Cluster) -> list[PartitionChangeRecord]:
+def leader_changes_on_shutdown(cluster: Cluster) -> list[PartitionChangeRecord]:
     """Return what changes when no broker runs: nothing has a leader, and who was in sync may lead again."""
     return [
         record
@@ -60,40 +60,42 @@ def nobody_here(cluster: Cluster) -> list[PartitionChangeRecord]:
     ]
 
 
-def give_leadership(state: PartitionState, broker_id: int) -> PartitionChangeRecord:
+def elect_leader(state: PartitionRegistration, broker_id: int) -> PartitionChangeRecord:
     """Return the record that makes a replica in sync the leader.
 
-    Raises ``RefusedError`` with PREFERRED_LEADER_NOT_AVAILABLE for a broker that cannot lead.
+    Raises ``RequestRefusedError`` with PREFERRED_LEADER_NOT_AVAILABLE for a broker that cannot lead.
     """
     if broker_id not in state.isr:
-        raise RefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+        raise RequestRefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
     return _record(state, leader=broker_id)
 
 
-def elect_preferred(cluster: Cluster, state: PartitionState) -> PartitionChangeRecord:
-    """Return the election of the first replica. Raises ``RefusedError`` with ELECTION_NOT_NEEDED, or if it cannot."""
+def elect_preferred(cluster: Cluster, state: PartitionRegistration) -> PartitionChangeRecord:
+    """Return the election of the first replica. Raises ``RequestRefusedError`` with ELECTION_NOT_NEEDED, or if it
+    cannot.
+    """
     preferred = state.replicas[0]
     if state.leader == preferred:
-        raise RefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
+        raise RequestRefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
     if not cluster.image.is_alive(preferred):
-        raise RefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
-    return give_leadership(state, preferred)
+        raise RequestRefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+    return elect_leader(state, preferred)
 
 
-def elect_unclean(cluster: Cluster, state: PartitionState) -> PartitionChangeRecord:
+def elect_unclean(cluster: Cluster, state: PartitionRegistration) -> PartitionChangeRecord:
     """Return the election of any replica that runs, for a partition without a leader.
 
-    Raises ``RefusedError`` with ELECTION_NOT_NEEDED or ELIGIBLE_LEADERS_NOT_AVAILABLE.
+    Raises ``RequestRefusedError`` with ELECTION_NOT_NEEDED or ELIGIBLE_LEADERS_NOT_AVAILABLE.
     """
     if state.leader != NO_LEADER:
-        raise RefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
+        raise RequestRefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
     for each in state.replicas:
         if cluster.image.is_alive(each):
             return _record(state, leader=each, isr=(each,), eligible_leader_replicas=(), last_known_elr=())
-    raise RefusedError(error=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+    raise RequestRefusedError(error=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
 
 
-def replace_replicas(cluster: Cluster, state: PartitionState, replicas: Sequence[int]) -> PartitionChangeRecord:
+def replace_replicas(cluster: Cluster, state: PartitionRegistration, replicas: Sequence[int]) -> PartitionChangeRecord:
     """Return the record that gives a partition other replicas. They are in sync at once if they run."""
     isr = tuple(each for each in replicas if cluster.image.is_alive(each))
     directories = tuple(cluster.image.brokers[each].log_dirs[0] for each in replicas)
@@ -105,7 +107,7 @@ def replace_replicas(cluster: Cluster, state: PartitionState, replicas: Sequence
     return _record(state, **changes)
 
 
-def _partitions(cluster: Cluster, broker_ids: Collection[int]) -> Iterator[tuple[TopicState, PartitionState]]:
+def _partitions(cluster: Cluster, broker_ids: Collection[int]) -> Iterator[tuple[TopicImage, PartitionRegistration]]:
     """Yield the partitions that one of these brokers is a replica of."""
     wanted = set(broker_ids)
     for topic in cluster.image.topics.values():
@@ -115,7 +117,7 @@ def _partitions(cluster: Cluster, broker_ids: Collection[int]) -> Iterator[tuple
 
 
 def _changed(
-    cluster: Cluster, topic: TopicState, state: PartitionState, alive: Iterable[int]
+    cluster: Cluster, topic: TopicImage, state: PartitionRegistration, alive: Iterable[int]
 ) -> Iterator[PartitionChangeRecord]:
     """Yield the change of a partition, if these brokers run and if that changes anything."""
     running = [each for each in state.replicas if each in set(alive)]
@@ -125,7 +127,7 @@ def _changed(
         # Replicas that ran all the time keep their place; the others follow the leader at once.
         isr = tuple([each for each in state.isr if each in running] or [leader])
         isr += tuple(each for each in running if each not in isr)
-    settings = topic_values(cluster, topic.name)
+    settings = effective_topic_configs(cluster, topic.name)
     needed = min(int(settings["min.insync.replicas"] or 1), len(state.replicas))
     known = (*state.isr, *state.eligible_leader_replicas)
     elr = tuple(dict.fromkeys(each for each in known if each not in isr)) if len(isr) < needed else ()
@@ -135,16 +137,16 @@ def _changed(
         yield _record(state, **changes)
 
 
-def _leader(cluster: Cluster, topic: TopicState, state: PartitionState, running: Sequence[int]) -> int:
+def _leader(cluster: Cluster, topic: TopicImage, state: PartitionRegistration, running: Sequence[int]) -> int:
     if state.leader in running:
         return state.leader
     for group in (state.isr, state.eligible_leader_replicas):
         for each in running:
             if each in group:
                 return each
-    unclean = topic_values(cluster, topic.name)["unclean.leader.election.enable"] == "true"
+    unclean = effective_topic_configs(cluster, topic.name)["unclean.leader.election.enable"] == "true"
     return running[0] if unclean and running else NO_LEADER
 
 
-def _record(state: PartitionState, **changes: Any) -> PartitionChangeRecord:
+def _record(state: PartitionRegistration, **changes: Any) -> PartitionChangeRecord:
     return PartitionChangeRecord(topic_id=state.topic_id, partition_id=state.partition, **changes)

@@ -1,8 +1,7 @@
 """The image of the cluster: brokers, topics, partitions, settings and security, as the metadata records say.
 
-The image changes only by records (``Image.apply``). So the image is the same after all records are read again from the
-log. ``states`` has what it consists of. This is the work of Kafka's
-``org.apache.kafka.image`` package.
+The image changes only by records (``MetadataImage.apply``). So the image is the same after all records are read again
+from the log. ``states`` has what it consists of. This is the work of Kafka's ``org.apache.kafka.image`` package.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from attrs import Factory, define, evolve, field
 
 from kafka_msgs.broker.controller.states import (
     NO_LEADER,
-    BrokerState,
-    Delta,
+    BrokerRegistration,
     Endpoint,
     LeaderChange,
+    MetadataDelta,
     PartitionKey,
-    PartitionState,
-    TopicState,
+    PartitionRegistration,
+    TopicImage,
 )
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import InternalError
@@ -51,26 +50,26 @@ from kafka_msgs.messages.user_scram_credential_record import UserScramCredential
 
 __all__ = [
     "NO_LEADER",
-    "BrokerState",
-    "Delta",
+    "BrokerRegistration",
     "Endpoint",
-    "Image",
     "LeaderChange",
+    "MetadataDelta",
+    "MetadataImage",
     "PartitionKey",
-    "PartitionState",
-    "TopicState",
+    "PartitionRegistration",
+    "TopicImage",
 ]
 
 _UNCHANGED_LEADER: Final = -2
 
 
 @define
-class Image:
+class MetadataImage:
     """The state of the cluster. Nobody changes it but ``apply``."""
 
-    brokers: dict[int, BrokerState] = Factory(dict)
-    topics: dict[str, TopicState] = Factory(dict)
-    topics_by_id: dict[UUID, TopicState] = Factory(dict)
+    brokers: dict[int, BrokerRegistration] = Factory(dict)
+    topics: dict[str, TopicImage] = Factory(dict)
+    topics_by_id: dict[UUID, TopicImage] = Factory(dict)
     configs: dict[tuple[int, str], dict[str, str]] = Factory(dict)
     """The settings of resources, by type (``ConfigResourceType``) and name."""
     features: dict[str, int] = Factory(dict)
@@ -90,7 +89,7 @@ class Image:
     _by_metric_name: dict[str, list[str]] = Factory(dict)
     """The topics whose names have dots or underscores, by the name that metrics show."""
 
-    def apply(self, record: MetadataRecord, delta: Delta) -> None:
+    def apply(self, record: MetadataRecord, delta: MetadataDelta) -> None:
         """Apply a record. Raises ``InternalError`` for a record that this image does not have."""
         applier = _APPLIERS.get(type(record))
         if applier is not None:
@@ -100,7 +99,7 @@ class Image:
         delta.records.append(record)
         self.offset += 1
 
-    def partition(self, topic_id: UUID, partition: int) -> PartitionState | None:
+    def partition(self, topic_id: UUID, partition: int) -> PartitionRegistration | None:
         """Return a partition, or None if it is not there."""
         topic = self.topics_by_id.get(topic_id)
         return topic.partitions[partition] if topic and 0 <= partition < len(topic.partitions) else None
@@ -109,7 +108,7 @@ class Image:
         """Return the topics whose names differ from ``name`` in dots and underscores only, if it has such a one."""
         return self._by_metric_name.get(_metric_name(name), ()) if _collides(name) else ()
 
-    def alive(self) -> list[BrokerState]:
+    def alive(self) -> list[BrokerRegistration]:
         """Return the brokers that run, by id."""
         return [self.brokers[each] for each in sorted(self.brokers) if self.brokers[each].alive]
 
@@ -128,8 +127,8 @@ def _collides(topic: str) -> bool:
     return "." in topic or "_" in topic
 
 
-def _register_broker(image: Image, record: RegisterBrokerRecord, delta: Delta) -> None:
-    image.brokers[record.broker_id] = BrokerState(
+def _register_broker(image: MetadataImage, record: RegisterBrokerRecord, delta: MetadataDelta) -> None:
+    image.brokers[record.broker_id] = BrokerRegistration(
         id=record.broker_id,
         epoch=record.broker_epoch,
         incarnation=record.incarnation_id,
@@ -143,7 +142,7 @@ def _register_broker(image: Image, record: RegisterBrokerRecord, delta: Delta) -
     delta.brokers.add(record.broker_id)
 
 
-def _change_broker(image: Image, record: BrokerRegistrationChangeRecord, delta: Delta) -> None:
+def _change_broker(image: MetadataImage, record: BrokerRegistrationChangeRecord, delta: MetadataDelta) -> None:
     broker = image.brokers[record.broker_id]
     image.brokers[record.broker_id] = evolve(
         broker,
@@ -154,20 +153,20 @@ def _change_broker(image: Image, record: BrokerRegistrationChangeRecord, delta: 
     delta.brokers.add(record.broker_id)
 
 
-def _unregister_broker(image: Image, record: UnregisterBrokerRecord, delta: Delta) -> None:
+def _unregister_broker(image: MetadataImage, record: UnregisterBrokerRecord, delta: MetadataDelta) -> None:
     image.brokers.pop(record.broker_id, None)
     delta.brokers.add(record.broker_id)
 
 
-def _add_topic(image: Image, record: TopicRecord, delta: Delta) -> None:
-    topic = TopicState(record.name, record.topic_id)
+def _add_topic(image: MetadataImage, record: TopicRecord, delta: MetadataDelta) -> None:
+    topic = TopicImage(record.name, record.topic_id)
     image.topics[topic.name] = image.topics_by_id[topic.id] = topic
     if _collides(topic.name):
         image._by_metric_name.setdefault(_metric_name(topic.name), []).append(topic.name)
     delta.created[topic.id] = topic
 
 
-def _remove_topic(image: Image, record: RemoveTopicRecord, delta: Delta) -> None:
+def _remove_topic(image: MetadataImage, record: RemoveTopicRecord, delta: MetadataDelta) -> None:
     topic = image.topics_by_id.pop(record.topic_id)
     del image.topics[topic.name]
     image.partition_count -= len(topic.partitions)
@@ -184,9 +183,9 @@ def _remove_topic(image: Image, record: RemoveTopicRecord, delta: Delta) -> None
         delta.deleted[topic.id] = topic
 
 
-def _add_partition(image: Image, record: PartitionRecord, delta: Delta) -> None:
+def _add_partition(image: MetadataImage, record: PartitionRecord, delta: MetadataDelta) -> None:
     topic = image.topics_by_id[record.topic_id]
-    state = PartitionState(
+    state = PartitionRegistration(
         topic_id=record.topic_id,
         partition=record.partition_id,
         replicas=record.replicas,
@@ -207,7 +206,7 @@ def _add_partition(image: Image, record: PartitionRecord, delta: Delta) -> None:
     insort(topic.partitions, state, key=attrgetter("partition"))
 
 
-def _change_partition(image: Image, record: PartitionChangeRecord, delta: Delta) -> None:
+def _change_partition(image: MetadataImage, record: PartitionChangeRecord, delta: MetadataDelta) -> None:
     topic = image.topics_by_id[record.topic_id]
     before = topic.partitions[record.partition_id]
     changes: dict[str, Any] = {name: getattr(record, name) for name in _CHANGEABLE if getattr(record, name) is not None}
@@ -232,7 +231,7 @@ _CHANGEABLE: Final = (
 )
 
 
-def _clear_elr(image: Image, record: ClearElrRecord, delta: Delta) -> None:
+def _clear_elr(image: MetadataImage, record: ClearElrRecord, delta: MetadataDelta) -> None:
     """Forget the eligible leader replicas of a topic, or of all."""
     for topic in (image.topics[record.topic_name],) if record.topic_name else image.topics.values():
         for at, before in enumerate(topic.partitions):
@@ -240,7 +239,7 @@ def _clear_elr(image: Image, record: ClearElrRecord, delta: Delta) -> None:
             delta.note(topic.name, after.key, before, after)
 
 
-def _set_config(image: Image, record: ConfigRecord, delta: Delta) -> None:
+def _set_config(image: MetadataImage, record: ConfigRecord, delta: MetadataDelta) -> None:
     key = record.resource_type, record.resource_name
     settings = image.configs.setdefault(key, {})
     if record.value is None:
@@ -252,34 +251,34 @@ def _set_config(image: Image, record: ConfigRecord, delta: Delta) -> None:
     delta.configs.add(key)
 
 
-def _set_feature(image: Image, record: FeatureLevelRecord, delta: Delta) -> None:
+def _set_feature(image: MetadataImage, record: FeatureLevelRecord, delta: MetadataDelta) -> None:
     if record.feature_level:
         image.features[record.name] = record.feature_level
     else:
         image.features.pop(record.name, None)
 
 
-def _set_producer_ids(image: Image, record: ProducerIdsRecord, delta: Delta) -> None:
+def _set_producer_ids(image: MetadataImage, record: ProducerIdsRecord, delta: MetadataDelta) -> None:
     image.next_producer_id = record.next_producer_id
 
 
-def _add_acl(image: Image, record: AccessControlEntryRecord, delta: Delta) -> None:
+def _add_acl(image: MetadataImage, record: AccessControlEntryRecord, delta: MetadataDelta) -> None:
     image.acls[record.id] = record
 
 
-def _remove_acl(image: Image, record: RemoveAccessControlEntryRecord, delta: Delta) -> None:
+def _remove_acl(image: MetadataImage, record: RemoveAccessControlEntryRecord, delta: MetadataDelta) -> None:
     image.acls.pop(record.id, None)
 
 
-def _add_scram(image: Image, record: UserScramCredentialRecord, delta: Delta) -> None:
+def _add_scram(image: MetadataImage, record: UserScramCredentialRecord, delta: MetadataDelta) -> None:
     image.scram[record.name, record.mechanism] = record
 
 
-def _remove_scram(image: Image, record: RemoveUserScramCredentialRecord, delta: Delta) -> None:
+def _remove_scram(image: MetadataImage, record: RemoveUserScramCredentialRecord, delta: MetadataDelta) -> None:
     image.scram.pop((record.name, record.mechanism), None)
 
 
-def _set_quota(image: Image, record: ClientQuotaRecord, delta: Delta) -> None:
+def _set_quota(image: MetadataImage, record: ClientQuotaRecord, delta: MetadataDelta) -> None:
     entity = frozenset((each.entity_type, each.entity_name) for each in record.entity)
     quotas = image.quotas.setdefault(entity, {})
     if record.remove:
@@ -290,19 +289,19 @@ def _set_quota(image: Image, record: ClientQuotaRecord, delta: Delta) -> None:
         del image.quotas[entity]
 
 
-def _register_controller(image: Image, record: RegisterControllerRecord, delta: Delta) -> None:
+def _register_controller(image: MetadataImage, record: RegisterControllerRecord, delta: MetadataDelta) -> None:
     image.controllers[record.controller_id] = record
 
 
-def _unregister_controller(image: Image, record: UnregisterControllerRecord, delta: Delta) -> None:
+def _unregister_controller(image: MetadataImage, record: UnregisterControllerRecord, delta: MetadataDelta) -> None:
     image.controllers.pop(record.controller_id, None)
 
 
-def _add_token(image: Image, record: DelegationTokenRecord, delta: Delta) -> None:
+def _add_token(image: MetadataImage, record: DelegationTokenRecord, delta: MetadataDelta) -> None:
     image.delegation_tokens[record.token_id] = record
 
 
-def _remove_token(image: Image, record: RemoveDelegationTokenRecord, delta: Delta) -> None:
+def _remove_token(image: MetadataImage, record: RemoveDelegationTokenRecord, delta: MetadataDelta) -> None:
     image.delegation_tokens.pop(record.token_id, None)
 
 
@@ -317,7 +316,7 @@ _IGNORED: Final = frozenset(
 )
 """Records of a metadata log that say nothing about what this image has."""
 
-_APPLIERS: Final[Mapping[type[MetadataRecord], Callable[[Image, Any, Delta], None]]] = {
+_APPLIERS: Final[Mapping[type[MetadataRecord], Callable[[MetadataImage, Any, MetadataDelta], None]]] = {
     AccessControlEntryRecord: _add_acl,
     BrokerRegistrationChangeRecord: _change_broker,
     ClearElrRecord: _clear_elr,

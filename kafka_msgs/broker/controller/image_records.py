@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafka_msgs.broker.controller.features import METADATA_VERSION
-from kafka_msgs.broker.controller.image import BrokerState, Image, PartitionState
+from kafka_msgs.broker.controller.image import BrokerRegistration, MetadataImage, PartitionRegistration
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 from kafka_msgs.messages.config_record import ConfigRecord
@@ -24,7 +24,7 @@ __all__ = ["image_records"]
 _NOBODY: Final = -1
 
 
-def image_records(image: Image) -> Iterator[MetadataRecord]:
+def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
     """Yield the records that make this image."""
     # The level of the records themselves comes first.
     for name in sorted(image.features, key=lambda each: (each != METADATA_VERSION, each)):
@@ -48,7 +48,7 @@ def image_records(image: Image) -> Iterator[MetadataRecord]:
     yield from image.delegation_tokens.values()
 
 
-def _broker(state: BrokerState) -> RegisterBrokerRecord:
+def _broker(state: BrokerRegistration) -> RegisterBrokerRecord:
     return RegisterBrokerRecord(
         broker_id=state.id,
         incarnation_id=state.incarnation,
@@ -65,7 +65,7 @@ def _broker(state: BrokerState) -> RegisterBrokerRecord:
     )
 
 
-def _partition(state: PartitionState) -> PartitionRecord:
+def _partition(state: PartitionRegistration) -> PartitionRecord:
     return PartitionRecord(
         partition_id=state.partition,
         topic_id=state.topic_id,

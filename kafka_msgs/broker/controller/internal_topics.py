@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker.controller.settings import BrokerSettings
+    from kafka_msgs.broker.controller.settings import BrokerConfigs
 
 __all__ = [
     "CONSUMER_OFFSETS",
     "INTERNAL_TOPICS",
     "SHARE_GROUP_STATE",
     "TRANSACTION_STATE",
-    "InternalTopic",
+    "InternalTopicConfig",
     "is_internal",
 ]
 
@@ -25,7 +25,7 @@ SHARE_GROUP_STATE: Final = "__share_group_state"
 
 
 @frozen
-class InternalTopic:
+class InternalTopicConfig:
     """An internal topic. ``prefix`` begins the names of the broker settings that say how it is created. ``fixed`` are
     settings of the topic with their values, and ``settings`` those with the names of broker settings.
     """
@@ -35,29 +35,29 @@ class InternalTopic:
     fixed: Mapping[str, str]
     settings: Mapping[str, str]
 
-    def partitions(self, settings: BrokerSettings) -> int:
+    def partitions(self, settings: BrokerConfigs) -> int:
         """Return the number of its partitions."""
         return settings.number(f"{self.prefix}.num.partitions")
 
-    def replication_factor(self, settings: BrokerSettings) -> int:
+    def replication_factor(self, settings: BrokerConfigs) -> int:
         """Return its replication factor."""
         return settings.number(f"{self.prefix}.replication.factor")
 
-    def configs(self, settings: BrokerSettings) -> dict[str, str]:
+    def configs(self, settings: BrokerConfigs) -> dict[str, str]:
         """Return the settings of the topic."""
         return {**self.fixed, **{name: settings.text(source) or "" for name, source in self.settings.items()}}
 
 
-INTERNAL_TOPICS: Final[Mapping[str, InternalTopic]] = {
+INTERNAL_TOPICS: Final[Mapping[str, InternalTopicConfig]] = {
     each.name: each
     for each in (
-        InternalTopic(
+        InternalTopicConfig(
             CONSUMER_OFFSETS,
             "offsets.topic",
             {"cleanup.policy": "compact", "compression.type": "producer"},
             {"segment.bytes": "offsets.topic.segment.bytes"},
         ),
-        InternalTopic(
+        InternalTopicConfig(
             TRANSACTION_STATE,
             "transaction.state.log",
             {
@@ -70,7 +70,7 @@ INTERNAL_TOPICS: Final[Mapping[str, InternalTopic]] = {
                 "segment.bytes": "transaction.state.log.segment.bytes",
             },
         ),
-        InternalTopic(
+        InternalTopicConfig(
             SHARE_GROUP_STATE,
             "share.coordinator.state.topic",
             {"cleanup.policy": "delete", "compression.type": "uncompressed", "retention.ms": "-1"},

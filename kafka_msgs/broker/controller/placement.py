@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from kafka_msgs.broker.controller.image import BrokerState
+from kafka_msgs.broker.controller.image import BrokerRegistration
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 
 __all__ = ["place_replicas"]
 
 
 def place_replicas(
-    brokers: Sequence[BrokerState], *, partitions: int, replication_factor: int, first: int
+    brokers: Sequence[BrokerRegistration], *, partitions: int, replication_factor: int, first: int
 ) -> list[tuple[int, ...]]:
     """Return the replicas of each new partition. ``first`` turns the order, so that leaders are spread.
 
     ``brokers`` are those that are registered. Only those that run get replicas, unless too few of them do. Raises
-    ``RefusedError`` with INVALID_REPLICATION_FACTOR.
+    ``RequestRefusedError`` with INVALID_REPLICATION_FACTOR.
     """
     running = [broker for broker in brokers if broker.alive and not broker.in_controlled_shutdown]
     if not running:
@@ -37,7 +37,7 @@ def place_replicas(
     ]
 
 
-def _by_turns(brokers: Sequence[BrokerState]) -> list[int]:
+def _by_turns(brokers: Sequence[BrokerRegistration]) -> list[int]:
     """Return the ids of brokers, one of each rack after the other."""
     racks: dict[str | None, list[int]] = {}
     for broker in brokers:
@@ -45,6 +45,6 @@ def _by_turns(brokers: Sequence[BrokerState]) -> list[int]:
     return [broker for turn in zip_longest(*racks.values()) for broker in turn if broker is not None]
 
 
-def _refused(replication_factor: int, reason: str) -> RefusedError:
+def _refused(replication_factor: int, reason: str) -> RequestRefusedError:
     message = f"Unable to replicate the partition {replication_factor} time(s): {reason}"
-    return RefusedError(error=ErrorCode.INVALID_REPLICATION_FACTOR, message=message)
+    return RequestRefusedError(error=ErrorCode.INVALID_REPLICATION_FACTOR, message=message)

@@ -1,6 +1,6 @@
 """Kafka's settings as data: of brokers, topics, groups and client metrics, with types, defaults and allowed values.
 
-The table is ``settings.tsv``. ``Setting.check`` refuses a text as Kafka's ``ConfigDef`` does. ``BrokerSettings`` are
+The table is ``settings.tsv``. ``ConfigKey.check`` refuses a text as Kafka's ``ConfigDef`` does. ``BrokerConfigs`` are
 the settings of an embedded cluster, read as numbers and flags.
 """
 
@@ -17,9 +17,9 @@ from typing import Any, Final
 from attrs import frozen
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import InternalError, OptionError, RefusedError
+from kafka_msgs.errors import InternalError, OptionError, RequestRefusedError
 
-__all__ = ["BROKER", "CLIENT_METRICS", "GROUP", "TOPIC", "BrokerSettings", "Setting", "settings_of"]
+__all__ = ["BROKER", "CLIENT_METRICS", "GROUP", "TOPIC", "BrokerConfigs", "ConfigKey", "config_keys"]
 
 TOPIC: Final = "topic"
 BROKER: Final = "broker"
@@ -39,7 +39,7 @@ _DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|(\d+(\.\d*)?|\.\d+)([eE][+-]?\
 
 
 @frozen
-class Setting:
+class ConfigKey:
     """One setting. ``type`` is Kafka's, in small letters; ``default`` is a text or None; ``allowed`` has Kafka's form
     of the allowed values, such as ``[0,...]``. ``internal`` settings are not shown, and those that are not ``dynamic``
     are only given at the start of a broker.
@@ -53,19 +53,19 @@ class Setting:
     dynamic: bool = True
 
     def check(self, text: str) -> Any:
-        """Return the value of a text. Raises ``RefusedError`` with INVALID_CONFIG."""
+        """Return the value of a text. Raises ``RequestRefusedError`` with INVALID_CONFIG."""
         value = self._parsed(text)
         for check in (_check_range, _check_items, _check_choice, _check_throttled):
             check(self, value)
         return value
 
-    def normal(self, text: str) -> str:
-        """Return the value of a text as Kafka writes it: ``7`` for ``" +7 "``. Raises ``RefusedError``."""
+    def normalize(self, text: str) -> str:
+        """Return the value of a text as Kafka writes it: ``7`` for ``" +7 "``. Raises ``RequestRefusedError``."""
         return _text_of(self._parsed(text))
 
-    def refuse(self, value: Any, reason: str) -> RefusedError:
+    def refuse(self, value: Any, reason: str) -> RequestRefusedError:
         """Return the error for a wrong value, with the text that Kafka gives."""
-        return RefusedError(
+        return RequestRefusedError(
             error=ErrorCode.INVALID_CONFIG,
             message=f"Invalid value {_text_of(value)} for configuration {self.name}: {reason}",
         )
@@ -119,7 +119,7 @@ def _text_of_double(value: float) -> str:
     return f"{'-' * sign}{first}.{''.join(rest) or 0}E{int(exponent) + len(rest)}"
 
 
-def _check_range(setting: Setting, value: Any) -> None:
+def _check_range(setting: ConfigKey, value: Any) -> None:
     match = _RANGE.fullmatch(setting.allowed)
     if match is None or str(value) == match["also"]:
         return
@@ -132,13 +132,13 @@ def _check_range(setting: Setting, value: Any) -> None:
         raise setting.refuse(value, f"Value must be no more than {match['high']}")
 
 
-def _check_items(setting: Setting, value: Any) -> None:
+def _check_items(setting: ConfigKey, value: Any) -> None:
     if isinstance(value, tuple) and "" in value and not setting._repeats:
         message = f"Configuration '{setting.name}' values must not be empty."
-        raise RefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
+        raise RequestRefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
 
 
-def _check_choice(setting: Setting, value: Any) -> None:
+def _check_choice(setting: ConfigKey, value: Any) -> None:
     match = _CHOICES.fullmatch(setting.allowed)
     if match is None:
         return
@@ -148,7 +148,7 @@ def _check_choice(setting: Setting, value: Any) -> None:
             raise setting.refuse(each, f"String must be one of: {', '.join(names)}")
 
 
-def _check_throttled(setting: Setting, value: Any) -> None:
+def _check_throttled(setting: ConfigKey, value: Any) -> None:
     """Kafka's ``ThrottledReplicaListValidator``: ``*``, or pairs of a partition and a broker."""
     if setting.allowed != _PAIRS_ALLOWED or value == ("*",):
         return
@@ -158,12 +158,12 @@ def _check_throttled(setting: Setting, value: Any) -> None:
 
 
 @cache
-def settings_of(resource: str) -> Mapping[str, Setting]:
+def config_keys(resource: str) -> Mapping[str, ConfigKey]:
     """Return the settings of a kind of resource by name: ``TOPIC``, ``BROKER``, ``GROUP`` or ``CLIENT_METRICS``."""
     text = (files("kafka_msgs.broker.controller") / "settings.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines()[1:])
     return {
-        name: Setting(
+        name: ConfigKey(
             name,
             kind,
             None if default == "null" else default,
@@ -176,26 +176,26 @@ def settings_of(resource: str) -> Mapping[str, Setting]:
     }
 
 
-class BrokerSettings:
+class BrokerConfigs:
     """The settings of the brokers: what was given at the start, and Kafka's defaults otherwise.
 
     ``static`` has what was given. Raises ``OptionError`` for an unknown name and for a wrong value.
     """
 
     def __init__(self, static: Mapping[str, str]) -> None:
-        self._defs = settings_of(BROKER)
+        self._defs = config_keys(BROKER)
         self.static = dict(static)
         for name, text in static.items():
             if name not in self._defs:
                 raise OptionError(source="BrokerConfig", option=name, value=text, reason="brokers have no such setting")
             try:
                 self._defs[name].check(text)
-            except RefusedError as error:
+            except RequestRefusedError as error:
                 raise OptionError(source="BrokerConfig", option=name, value=text, reason=str(error.message)) from None
 
     def text(self, name: str) -> str | None:
         """Return a setting as text, or None if it has no value."""
-        return self._defs[name].normal(self.static[name]) if name in self.static else self._defs[name].default
+        return self._defs[name].normalize(self.static[name]) if name in self.static else self._defs[name].default
 
     def number(self, name: str) -> int:
         """Return a setting that is a whole number."""

@@ -1,4 +1,6 @@
-"""What the image of a cluster consists of, and ``Delta``: what a commit changed, for those who follow the image."""
+"""What the image of a cluster consists of, and ``MetadataDelta``: what a commit changed, for those who follow the
+image.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,13 @@ from kafka_msgs.messages.register_broker_record import BrokerFeature
 
 __all__ = [
     "NO_LEADER",
-    "BrokerState",
-    "Delta",
+    "BrokerRegistration",
     "Endpoint",
     "LeaderChange",
+    "MetadataDelta",
     "PartitionKey",
-    "PartitionState",
-    "TopicState",
+    "PartitionRegistration",
+    "TopicImage",
 ]
 
 NO_LEADER: Final = -1
@@ -38,7 +40,7 @@ class Endpoint:
 
 
 @frozen(kw_only=True)
-class BrokerState:
+class BrokerRegistration:
     """A registered broker. A fenced broker is registered, but does not run. ``endpoints`` are by listener name."""
 
     id: int
@@ -58,7 +60,7 @@ class BrokerState:
 
 
 @frozen(kw_only=True)
-class PartitionState:
+class PartitionRegistration:
     """A partition: its replicas, those in sync, its leader, and the epochs. ``leader`` is -1 if there is none."""
 
     topic_id: UUID
@@ -82,12 +84,12 @@ class PartitionState:
 
 
 @define
-class TopicState:
+class TopicImage:
     """A topic with its partitions, in order."""
 
     name: str
     id: UUID
-    partitions: list[PartitionState] = Factory(list)
+    partitions: list[PartitionRegistration] = Factory(list)
 
 
 @frozen
@@ -95,12 +97,12 @@ class LeaderChange:
     """A change of the leader of a partition: the states before and after. None is a partition that is not there."""
 
     topic: str
-    before: PartitionState | None
-    after: PartitionState | None
+    before: PartitionRegistration | None
+    after: PartitionRegistration | None
 
 
 @define
-class Delta:
+class MetadataDelta:
     """What the records of one commit changed.
 
     ``created`` and ``deleted`` have topics by id. ``partitions`` has each partition that changed, with its states
@@ -108,8 +110,8 @@ class Delta:
     """
 
     records: list[MetadataRecord] = Factory(list)
-    created: dict[UUID, TopicState] = Factory(dict)
-    deleted: dict[UUID, TopicState] = Factory(dict)
+    created: dict[UUID, TopicImage] = Factory(dict)
+    deleted: dict[UUID, TopicImage] = Factory(dict)
     partitions: dict[PartitionKey, LeaderChange] = Factory(dict)
     brokers: set[int] = Factory(set)
     configs: set[tuple[int, str]] = Factory(set)
@@ -121,11 +123,13 @@ class Delta:
             if before is None or after is None or _term(before) != _term(after):
                 yield change
 
-    def note(self, topic: str, key: PartitionKey, before: PartitionState | None, after: PartitionState | None) -> None:
+    def note(
+        self, topic: str, key: PartitionKey, before: PartitionRegistration | None, after: PartitionRegistration | None
+    ) -> None:
         """Note the new state of a partition. Its state before the first change stays."""
         known = self.partitions.get(key)
         self.partitions[key] = LeaderChange(topic, known.before if known else before, after)
 
 
-def _term(state: PartitionState) -> tuple[int, int]:
+def _term(state: PartitionRegistration) -> tuple[int, int]:
     return state.leader, state.leader_epoch

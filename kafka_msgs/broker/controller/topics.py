@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from kafka_msgs.broker.controller.image import Image, TopicState
+from kafka_msgs.broker.controller.image import MetadataImage, TopicImage
 from kafka_msgs.broker.controller.internal_topics import INTERNAL_TOPICS
 from kafka_msgs.broker.controller.placement import place_replicas
-from kafka_msgs.broker.controller.settings import TOPIC, settings_of
+from kafka_msgs.broker.controller.settings import TOPIC, config_keys
 from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.config_record import ConfigRecord
 from kafka_msgs.messages.partition_record import PartitionRecord
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
 __all__ = [
-    "NewTopic",
+    "TopicToCreate",
     "add_partitions",
-    "auto_create",
+    "auto_create_topic",
     "automatic_topic",
     "check_new_name",
     "check_not_reserved",
@@ -43,8 +43,8 @@ __all__ = [
     "check_topic_name",
     "create_topic",
     "delete_topic",
+    "missing_topic_error",
     "topic_records",
-    "why_missing",
 ]
 
 MAX_PARTITIONS: Final = 10_000
@@ -56,7 +56,7 @@ _DEFAULT: Final = -1
 
 
 @frozen(kw_only=True)
-class NewTopic:
+class TopicToCreate:
     """A topic that is to be created. -1 stands for the defaults of the cluster. ``assignments`` has the replicas by
     partition; then both numbers must be -1.
     """
@@ -68,29 +68,29 @@ class NewTopic:
     configs: Mapping[str, str | None] = {}
 
 
-def create_topic(cluster: Cluster, new: NewTopic) -> list[MetadataRecord]:
-    """Return the records that create a topic. Raises ``RefusedError``."""
+def create_topic(cluster: Cluster, new: TopicToCreate) -> list[MetadataRecord]:
+    """Return the records that create a topic. Raises ``RequestRefusedError``."""
     check_new_name(cluster.image, new.name)
     return topic_records(cluster, new)
 
 
-def check_new_name(image: Image, name: str) -> None:
-    """Raise ``RefusedError`` for a name that no new topic can have."""
+def check_new_name(image: MetadataImage, name: str) -> None:
+    """Raise ``RequestRefusedError`` for a name that no new topic can have."""
     check_topic_name(name)
     if name in image.topics:
-        raise RefusedError(error=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"Topic '{name}' already exists.")
+        raise RequestRefusedError(error=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"Topic '{name}' already exists.")
     _check_collision(image, name)
 
 
 def check_not_reserved(name: str) -> None:
-    """Raise ``RefusedError`` with INVALID_REQUEST for the topic of the metadata log, which nobody may create."""
+    """Raise ``RequestRefusedError`` with INVALID_REQUEST for the topic of the metadata log, which nobody may create."""
     if name == METADATA_TOPIC:
         message = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
 
 
-def topic_records(cluster: Cluster, new: NewTopic) -> list[MetadataRecord]:
-    """Return the records that create a topic whose name was checked. Raises ``RefusedError``."""
+def topic_records(cluster: Cluster, new: TopicToCreate) -> list[MetadataRecord]:
+    """Return the records that create a topic whose name was checked. Raises ``RequestRefusedError``."""
     check_not_reserved(new.name)
     configs = check_topic_configs(new.configs)
     replicas = _assigned(cluster, new) if new.assignments else _placed(cluster, new)
@@ -105,15 +105,15 @@ def topic_records(cluster: Cluster, new: NewTopic) -> list[MetadataRecord]:
     ]
 
 
-def delete_topic(topic: TopicState) -> list[MetadataRecord]:
+def delete_topic(topic: TopicImage) -> list[MetadataRecord]:
     """Return the records that delete a topic."""
     return [RemoveTopicRecord(topic_id=topic.id)]
 
 
 def add_partitions(
-    cluster: Cluster, topic: TopicState, count: int, assignments: Sequence[Sequence[int]] | None
+    cluster: Cluster, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
 ) -> list[MetadataRecord]:
-    """Return the records that give a topic more partitions, ``count`` in all. Raises ``RefusedError``."""
+    """Return the records that give a topic more partitions, ``count`` in all. Raises ``RequestRefusedError``."""
     present = len(topic.partitions)
     if count == present:
         raise _invalid_partitions(f"Topic already has {present} partition(s).")
@@ -131,33 +131,33 @@ def add_partitions(
                 f"Attempted to add {added} additional partition(s), but only {len(assignments)} assignment(s) were "
                 "specified."
             )
-        replicas = [checked_replicas(cluster.image, each, factor) for each in assignments]
+        replicas = [check_replicas(cluster.image, each, factor) for each in assignments]
         for number, each in enumerate(replicas, present):
             _check_some_alive(cluster.image, number, each)
     return [_partition(cluster.image, topic.id, present + number, each) for number, each in enumerate(replicas)]
 
 
-def automatic_topic(cluster: Cluster, name: str) -> NewTopic:
+def automatic_topic(cluster: Cluster, name: str) -> TopicToCreate:
     """Return how a topic is created that is not described: an internal one, or one with the defaults."""
     internal = INTERNAL_TOPICS.get(name)
     if internal is None:
-        return NewTopic(name=name)
-    return NewTopic(
+        return TopicToCreate(name=name)
+    return TopicToCreate(
         name=name,
-        num_partitions=internal.partitions(cluster.settings),
-        replication_factor=internal.replication_factor(cluster.settings),
-        configs=internal.configs(cluster.settings),
+        num_partitions=internal.partitions(cluster.configs),
+        replication_factor=internal.replication_factor(cluster.configs),
+        configs=internal.configs(cluster.configs),
     )
 
 
-def auto_create(cluster: Cluster, name: str) -> None:
+def auto_create_topic(cluster: Cluster, name: str) -> None:
     """Create the topic of a coordinator, as brokers do by themselves. If it cannot be created, it stays missing."""
-    with suppress(RefusedError):
+    with suppress(RequestRefusedError):
         cluster.commit(create_topic(cluster, automatic_topic(cluster, name)))
 
 
 def check_topic_name(name: str) -> None:
-    """Raise ``RefusedError`` with INVALID_TOPIC_EXCEPTION for a name that a topic cannot have."""
+    """Raise ``RequestRefusedError`` with INVALID_TOPIC_EXCEPTION for a name that a topic cannot have."""
     reason = None
     if not name:
         reason = "the empty string is not allowed"
@@ -171,18 +171,18 @@ def check_topic_name(name: str) -> None:
         raise _invalid_topic(f"Topic name is invalid: {reason}")
 
 
-def why_missing(name: str) -> ErrorCode:
+def missing_topic_error(name: str) -> ErrorCode:
     """Return the error for a name that no topic has."""
     try:
         check_topic_name(name)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return ErrorCode(error.error)
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """Return settings for a topic. Raises ``RefusedError`` with INVALID_CONFIG for what Kafka refuses."""
-    known = settings_of(TOPIC)
+    """Return settings for a topic. Raises ``RequestRefusedError`` with INVALID_CONFIG for what Kafka refuses."""
+    known = config_keys(TOPIC)
     nulls = [name for name, value in configs.items() if value is None]
     if nulls:
         raise _invalid_config(f"Null value not supported for topic configs: {','.join(nulls)}")
@@ -204,26 +204,26 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     return checked
 
 
-def _check_collision(image: Image, name: str) -> None:
+def _check_collision(image: MetadataImage, name: str) -> None:
     """Refuse a name that differs from an existing one only in dots and underscores: metrics could not tell them."""
     for other in image.colliding_names(name):
         raise _invalid_topic(f"Topic '{name}' collides with existing topic: {other}")
 
 
-def _assigned(cluster: Cluster, new: NewTopic) -> list[tuple[int, ...]]:
+def _assigned(cluster: Cluster, new: TopicToCreate) -> list[tuple[int, ...]]:
     """Return the replicas that were asked for, in the order of the partitions."""
     if new.replication_factor != _DEFAULT:
         message = "A manual partition assignment was specified, but replication factor was not set to -1."
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
     if new.num_partitions != _DEFAULT:
         message = "A manual partition assignment was specified, but numPartitions was not set to -1."
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
     found: dict[int, tuple[int, ...]] = {}
     factor: int | None = None
     for partition, asked in new.assignments:
         if partition in found:
             raise _bad_assignment(f"Found multiple manual partition assignments for partition {partition}")
-        replicas = found[partition] = checked_replicas(cluster.image, asked, factor)
+        replicas = found[partition] = check_replicas(cluster.image, asked, factor)
         factor = len(replicas)
         _check_some_alive(cluster.image, partition, replicas)
     if sorted(found) != list(range(len(found))):
@@ -231,17 +231,17 @@ def _assigned(cluster: Cluster, new: NewTopic) -> list[tuple[int, ...]]:
     return [found[partition] for partition in sorted(found)]
 
 
-def _placed(cluster: Cluster, new: NewTopic) -> list[tuple[int, ...]]:
+def _placed(cluster: Cluster, new: TopicToCreate) -> list[tuple[int, ...]]:
     if new.replication_factor == 0 or new.replication_factor < _DEFAULT:
         message = "Replication factor must be larger than 0, or -1 to use the default value."
-        raise RefusedError(error=ErrorCode.INVALID_REPLICATION_FACTOR, message=message)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REPLICATION_FACTOR, message=message)
     if new.num_partitions == 0 or new.num_partitions < _DEFAULT:
         raise _invalid_partitions("Number of partitions was set to an invalid non-positive value.")
     partitions, factor = new.num_partitions, new.replication_factor
     if partitions == _DEFAULT:
-        partitions = cluster.settings.number("num.partitions")
+        partitions = cluster.configs.number("num.partitions")
     if factor == _DEFAULT:
-        factor = cluster.settings.number("default.replication.factor")
+        factor = cluster.configs.number("default.replication.factor")
     return _place(cluster, partitions, factor)
 
 
@@ -251,7 +251,7 @@ def _place(cluster: Cluster, partitions: int, factor: int) -> list[tuple[int, ..
     return place_replicas(brokers, partitions=partitions, replication_factor=factor, first=first)
 
 
-def checked_replicas(image: Image, replicas: Sequence[int], factor: int | None) -> tuple[int, ...]:
+def check_replicas(image: MetadataImage, replicas: Sequence[int], factor: int | None) -> tuple[int, ...]:
     if not replicas:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     for each in sorted(replicas):
@@ -269,7 +269,7 @@ def checked_replicas(image: Image, replicas: Sequence[int], factor: int | None) 
     return tuple(replicas)
 
 
-def _check_some_alive(image: Image, partition: int, replicas: Iterable[int]) -> None:
+def _check_some_alive(image: MetadataImage, partition: int, replicas: Iterable[int]) -> None:
     if not any(map(image.is_alive, replicas)):
         raise _bad_assignment(
             f"All brokers specified in the manual partition assignment for partition {partition} are fenced or in "
@@ -277,7 +277,7 @@ def _check_some_alive(image: Image, partition: int, replicas: Iterable[int]) -> 
         )
 
 
-def _partition(image: Image, topic_id: UUID, number: int, replicas: tuple[int, ...]) -> PartitionRecord:
+def _partition(image: MetadataImage, topic_id: UUID, number: int, replicas: tuple[int, ...]) -> PartitionRecord:
     isr = tuple(each for each in replicas if image.is_alive(each))
     return PartitionRecord(
         partition_id=number,
@@ -291,17 +291,17 @@ def _partition(image: Image, topic_id: UUID, number: int, replicas: tuple[int, .
     )
 
 
-def _invalid_topic(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION, message=message)
+def _invalid_topic(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION, message=message)
 
 
-def _invalid_partitions(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_PARTITIONS, message=message)
+def _invalid_partitions(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_PARTITIONS, message=message)
 
 
-def _invalid_config(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
+def _invalid_config(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
 
 
-def _bad_assignment(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_REPLICA_ASSIGNMENT, message=message)
+def _bad_assignment(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_REPLICA_ASSIGNMENT, message=message)

@@ -8,13 +8,14 @@
     ...     broker.play([At(500, KillBroker(1)), At(900, StartBroker(1))])
 
 A ``Fault`` says which requests it is for, and what happens then: an effect on the request (``Fail``, ``Delay``,
-``Ignore``, ``Disconnect``), an effect on its answer (``Lose``, ``Cut``, ``Resize``, ``Renumber``, ``Swap``, ``Drip``),
-or a change of the cluster: brokers go and come back (``StopBroker``, ``KillBroker``, ``StartBroker``,
-``RestartBroker``), leaders move (``MoveLeader``, ``MoveGroupCoordinator``, ``MoveTransactionCoordinator``,
-``MoveController``), the clock jumps (``JumpClock``), the disk is full (``FillDisk``), all is well again (``Heal``).
+``NeverRespond``, ``Disconnect``), an effect on its answer (``DropResponse``, ``TruncateResponse``, ``WrongFrameSize``,
+``WrongCorrelationId``, ``SwapResponses``, ``TrickleResponse``), or a change of the cluster: brokers go and come back
+(``StopBroker``, ``KillBroker``, ``StartBroker``, ``RestartBroker``), leaders move (``MoveLeader``,
+``MoveGroupCoordinator``, ``MoveTransactionCoordinator``, ``MoveController``), the clock jumps (``JumpClock``), the disk
+is full (``FillDisk``), all is well again (``Heal``).
 
 A script is a sequence of ``At``: changes and faults at moments. ``Chaos`` makes scripts by chance, from a seed.
-``Faults.random`` hits a share of the requests by chance, from a seed.
+``FaultInjector.random`` hits a share of the requests by chance, from a seed.
 """
 
 from kafka_msgs.broker.faults.changes import (
@@ -32,48 +33,48 @@ from kafka_msgs.broker.faults.changes import (
     StopBroker,
 )
 from kafka_msgs.broker.faults.effects import (
-    Cut,
     Delay,
     Disconnect,
-    Drip,
+    DropResponse,
     Effect,
     Fail,
-    Ignore,
-    Lose,
-    Renumber,
-    Resize,
-    Swap,
+    NeverRespond,
+    SwapResponses,
+    TrickleResponse,
+    TruncateResponse,
+    WrongCorrelationId,
+    WrongFrameSize,
 )
 from kafka_msgs.broker.faults.fault import At, Fault
-from kafka_msgs.broker.faults.faults import Faults
+from kafka_msgs.broker.faults.faults import FaultInjector
 from kafka_msgs.broker.faults.scripts import Chaos
 
 __all__ = [
     "At",
     "Change",
     "Chaos",
-    "Cut",
     "Delay",
     "Disconnect",
-    "Drip",
+    "DropResponse",
     "Effect",
     "Fail",
     "Fault",
-    "Faults",
+    "FaultInjector",
     "FillDisk",
     "Heal",
-    "Ignore",
     "JumpClock",
     "KillBroker",
-    "Lose",
     "MoveController",
     "MoveGroupCoordinator",
     "MoveLeader",
     "MoveTransactionCoordinator",
-    "Renumber",
-    "Resize",
+    "NeverRespond",
     "RestartBroker",
     "StartBroker",
     "StopBroker",
-    "Swap",
+    "SwapResponses",
+    "TrickleResponse",
+    "TruncateResponse",
+    "WrongCorrelationId",
+    "WrongFrameSize",
 ]

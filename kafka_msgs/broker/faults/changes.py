@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from kafka_msgs.broker.call import Call
+from kafka_msgs.broker.call import ServerCall
 from kafka_msgs.broker.controller.internal_topics import TRANSACTION_STATE
-from kafka_msgs.option_checks import whole
+from kafka_msgs.option_checks import int_range
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
@@ -33,140 +33,140 @@ __all__ = [
 ]
 
 
-class OnCluster(ABC):
+class ClusterChange(ABC):
     """A change that may happen at a request, before its handler."""
 
-    def begin(self, call: Call[Any]) -> bool:
+    def begin(self, call: ServerCall[Any]) -> bool:
         """Make the change. Return True if the request is lost by it: its connection is gone."""
-        call.cluster.faults.make(self)
+        call.cluster.faults.apply(self)
         return call.session.closed
 
     @abstractmethod
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change. Raises ``OptionError`` for a broker or a partition that is not there, or does not run."""
 
 
 @frozen
-class MoveLeader(OnCluster):
+class MoveLeader(ClusterChange):
     """Make a broker the leader of a partition. It becomes a replica first if it is none."""
 
     topic: str
     partition: int
     broker: int
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.move_leader(self.topic, self.partition, self.broker)
 
 
 @frozen
-class MoveGroupCoordinator(OnCluster):
+class MoveGroupCoordinator(ClusterChange):
     """Make a broker the coordinator of a group, and of all groups in the same partition of ``__consumer_offsets``."""
 
     group_id: str
     broker: int
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.move_coordinator(self.group_id, self.broker)
 
 
 @frozen
-class MoveTransactionCoordinator(OnCluster):
+class MoveTransactionCoordinator(ClusterChange):
     """Make a broker the coordinator of a transactional id, and of all in the same partition of its topic."""
 
     transactional_id: str
     broker: int
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.move_coordinator(self.transactional_id, self.broker, TRANSACTION_STATE)
 
 
 @frozen
-class MoveController(OnCluster):
+class MoveController(ClusterChange):
     """Let answers name another broker as the controller."""
 
     broker: int
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.move_controller(self.broker)
 
 
 @frozen
-class StopBroker(OnCluster):
+class StopBroker(ClusterChange):
     """Stop a broker in order: others lead its partitions first. One that does not run stays as it is."""
 
     broker: int
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.stop_broker(self.broker)
 
 
 @frozen
-class KillBroker(OnCluster):
+class KillBroker(ClusterChange):
     """End a broker as a crash does: its connections are reset. One that does not run stays as it is."""
 
     broker: int
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.kill_broker(self.broker)
 
 
 @frozen
-class StartBroker(OnCluster):
+class StartBroker(ClusterChange):
     """Start a broker that was stopped or killed. One that runs stays as it is."""
 
     broker: int
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.start_broker(self.broker)
 
 
 @frozen
-class RestartBroker(OnCluster):
+class RestartBroker(ClusterChange):
     """Kill a broker, and start it again after ``down_ms`` milliseconds."""
 
     broker: int
-    down_ms: int = field(default=0, validator=whole(0))
+    down_ms: int = field(default=0, validator=int_range(0))
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.kill_broker(self.broker)
-        cluster.after(self.down_ms, lambda: cluster.start_broker(self.broker))
+        cluster.call_later(self.down_ms, lambda: cluster.start_broker(self.broker))
 
 
 @frozen
-class JumpClock(OnCluster):
+class JumpClock(ClusterChange):
     """Let the clock of the brokers jump by ``ms`` milliseconds, back if it is negative. See ``Cluster.jump_clock``."""
 
     ms: int
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.jump_clock(self.ms)
 
 
 @frozen
-class FillDisk(OnCluster):
+class FillDisk(ClusterChange):
     """Refuse everything that is to be written with KAFKA_STORAGE_ERROR, or accept it again if ``full`` is False."""
 
     full: bool = True
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.faults.disk_full = self.full
 
 
 @frozen
-class Heal(OnCluster):
+class Heal(ClusterChange):
     """End all faults on requests, make room on the disk, and start all brokers that do not run."""
 
-    def happen(self, cluster: Cluster) -> None:
+    def apply(self, cluster: Cluster) -> None:
         """Make the change."""
         cluster.faults.end_faults()
         for broker_id in cluster.brokers:

@@ -11,11 +11,23 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from kafka_msgs.broker.call import Call, Damage
+from kafka_msgs.broker.call import MangledResponse, ServerCall
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.option_checks import whole
+from kafka_msgs.option_checks import int_range
 
-__all__ = ["Cut", "Delay", "Disconnect", "Drip", "Effect", "Fail", "Ignore", "Lose", "Renumber", "Resize", "Swap"]
+__all__ = [
+    "Delay",
+    "Disconnect",
+    "DropResponse",
+    "Effect",
+    "Fail",
+    "NeverRespond",
+    "SwapResponses",
+    "TrickleResponse",
+    "TruncateResponse",
+    "WrongCorrelationId",
+    "WrongFrameSize",
+]
 
 _SIZE: Final = 4
 _NUMBER: Final = 8
@@ -29,7 +41,7 @@ class Fail:
     error: ErrorCode
     message: str | None = None
 
-    def begin(self, call: Call[Any]) -> bool:
+    def begin(self, call: ServerCall[Any]) -> bool:
         """Answer a call. Return True: nobody else handles it."""
         call.fail(self.error, self.message)
         return True
@@ -39,19 +51,19 @@ class Fail:
 class Delay:
     """Handle the request ``ms`` milliseconds later."""
 
-    ms: int = field(validator=whole(0))
+    ms: int = field(validator=int_range(0))
 
-    def begin(self, call: Call[Any]) -> bool:
+    def begin(self, call: ServerCall[Any]) -> bool:
         """Put a call off. Return True: nobody else handles it now."""
-        call.cluster.after(self.ms, lambda: call.cluster.dispatch.run(call.cluster, call))
+        call.cluster.call_later(self.ms, lambda: call.cluster.dispatch.run(call.cluster, call))
         return True
 
 
 @frozen
-class Ignore:
+class NeverRespond:
     """Never answer. The connection stays open."""
 
-    def begin(self, call: Call[Any]) -> bool:
+    def begin(self, call: ServerCall[Any]) -> bool:
         """Drop a call. Return True: nobody else handles it."""
         return True
 
@@ -62,102 +74,102 @@ class Disconnect:
 
     reset: bool = True
 
-    def begin(self, call: Call[Any]) -> bool:
+    def begin(self, call: ServerCall[Any]) -> bool:
         """Close the connection of a call. Return True: nobody else handles it."""
         call.disconnect(reset=self.reset)
         return True
 
 
-class _OnAnswer(ABC):
+class _ResponseEffect(ABC):
     """An effect on the bytes of the answer."""
 
-    def begin(self, call: Call[Any]) -> bool:
+    def begin(self, call: ServerCall[Any]) -> bool:
         """Damage the answer of a call later. Return False: its handler is next."""
-        call.damage = self.damage
+        call.mangle = self.damage
         return False
 
     @abstractmethod
-    def damage(self, frame: bytes) -> Damage:
+    def damage(self, frame: bytes) -> MangledResponse:
         """Return what is sent instead of the frame of an answer."""
 
 
 @frozen
-class Lose(_OnAnswer):
+class DropResponse(_ResponseEffect):
     """Do what is asked, then close the connection instead of answering: in order, or with a reset."""
 
     reset: bool = False
 
-    def damage(self, frame: bytes) -> Damage:
+    def damage(self, frame: bytes) -> MangledResponse:
         """Return nothing, and the end of the connection."""
-        return Damage(pieces=(), closes=True, resets=self.reset)
+        return MangledResponse(pieces=(), closes=True, resets=self.reset)
 
 
 @frozen
-class Cut(_OnAnswer):
+class TruncateResponse(_ResponseEffect):
     """Send only the first ``size`` bytes of the frame, its four bytes of length included, and close the connection.
 
     A reset may overtake the bytes, so that the client does not get them.
     """
 
-    size: int = field(validator=whole(0))
+    size: int = field(validator=int_range(0))
     reset: bool = False
 
-    def damage(self, frame: bytes) -> Damage:
+    def damage(self, frame: bytes) -> MangledResponse:
         """Return the first bytes of a frame."""
-        return Damage(pieces=(frame[: self.size],), closes=True, resets=self.reset)
+        return MangledResponse(pieces=(frame[: self.size],), closes=True, resets=self.reset)
 
 
 @frozen
-class Resize(_OnAnswer):
+class WrongFrameSize(_ResponseEffect):
     """State a length of the frame that is wrong by ``difference`` bytes."""
 
     difference: int
 
-    def damage(self, frame: bytes) -> Damage:
+    def damage(self, frame: bytes) -> MangledResponse:
         """Return a frame with another length."""
         size = max(0, int.from_bytes(frame[:_SIZE], "big") + self.difference)
-        return Damage(pieces=(size.to_bytes(_SIZE, "big") + frame[_SIZE:],))
+        return MangledResponse(pieces=(size.to_bytes(_SIZE, "big") + frame[_SIZE:],))
 
 
 @frozen
-class Renumber(_OnAnswer):
+class WrongCorrelationId(_ResponseEffect):
     """Answer with the correlation id of another request: the right one plus ``difference``."""
 
     difference: int = 1
 
-    def damage(self, frame: bytes) -> Damage:
+    def damage(self, frame: bytes) -> MangledResponse:
         """Return a frame with another correlation id."""
         number = (int.from_bytes(_number(frame), "big") + self.difference) % 2**32
-        return Damage(pieces=(_numbered(frame, number.to_bytes(_NUMBER - _SIZE, "big")),))
+        return MangledResponse(pieces=(_numbered(frame, number.to_bytes(_NUMBER - _SIZE, "big")),))
 
 
 @frozen
-class Swap(_OnAnswer):
+class SwapResponses(_ResponseEffect):
     """Hold the answer back until the next one of the connection. Then send both, each with the other's correlation id.
 
     A client that has one request under way at a time waits for its answer until it gives up.
     """
 
-    def damage(self, frame: bytes) -> Damage:
+    def damage(self, frame: bytes) -> MangledResponse:
         """Return nothing yet, and what is sent instead of the next answer."""
 
-        def swapped(following: bytes) -> Damage:
-            return Damage(pieces=(_numbered(frame, _number(following)), _numbered(following, _number(frame))))
+        def swapped(following: bytes) -> MangledResponse:
+            return MangledResponse(pieces=(_numbered(frame, _number(following)), _numbered(following, _number(frame))))
 
-        return Damage(pieces=(), then=swapped)
+        return MangledResponse(pieces=(), then=swapped)
 
 
 @frozen
-class Drip(_OnAnswer):
+class TrickleResponse(_ResponseEffect):
     """Send the answer slowly: ``size`` bytes every ``every_ms`` milliseconds."""
 
-    size: int = field(validator=whole(1))
-    every_ms: int = field(validator=whole(1))
+    size: int = field(validator=int_range(1))
+    every_ms: int = field(validator=int_range(1))
 
-    def damage(self, frame: bytes) -> Damage:
+    def damage(self, frame: bytes) -> MangledResponse:
         """Return the pieces of a frame."""
         pieces = tuple(frame[start : start + self.size] for start in range(0, len(frame), self.size))
-        return Damage(pieces=pieces, every_ms=self.every_ms)
+        return MangledResponse(pieces=pieces, interval_ms=self.every_ms)
 
 
 def _number(frame: bytes) -> bytes:
@@ -168,5 +180,16 @@ def _numbered(frame: bytes, number: bytes) -> bytes:
     return frame[:_SIZE] + number + frame[_NUMBER:]
 
 
-Effect = Fail | Delay | Ignore | Disconnect | Lose | Cut | Resize | Renumber | Swap | Drip
+Effect = (
+    Fail
+    | Delay
+    | NeverRespond
+    | Disconnect
+    | DropResponse
+    | TruncateResponse
+    | WrongFrameSize
+    | WrongCorrelationId
+    | SwapResponses
+    | TrickleResponse
+)
 """What a fault does to a request or to its answer."""

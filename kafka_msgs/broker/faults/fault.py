@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from kafka_msgs.broker.call import Call
+from kafka_msgs.broker.call import ServerCall
 from kafka_msgs.broker.faults.changes import Change
 from kafka_msgs.broker.faults.effects import Effect
-from kafka_msgs.option_checks import whole
+from kafka_msgs.option_checks import int_range
 
 __all__ = ["At", "Fault"]
 
@@ -28,13 +28,13 @@ class Fault:
     api: int | None = None
     broker: int | None = None
     client_id: str | None = None
-    matches: Callable[[Call[Any]], bool] | None = None
-    after: int = field(default=0, validator=whole(0))
+    matches: Callable[[ServerCall[Any]], bool] | None = None
+    after: int = field(default=0, validator=int_range(0))
     times: int | None = field(default=1, kw_only=True)
     hits: int = field(default=0, init=False, eq=False)
     _seen: int = field(default=0, init=False, eq=False, repr=False)
 
-    def hit(self, call: Call[Any]) -> bool:
+    def hit(self, call: ServerCall[Any]) -> bool:
         """Return whether this call is hit, and count it."""
         if self.over or not self._concerns(call):
             return False
@@ -49,7 +49,7 @@ class Fault:
         """Whether the fault has hit as often as it should."""
         return self.times is not None and self.hits >= self.times
 
-    def _concerns(self, call: Call[Any]) -> bool:
+    def _concerns(self, call: ServerCall[Any]) -> bool:
         return (
             self.api in (None, call.api_key)
             and self.broker in (None, call.session.broker_id)
@@ -62,5 +62,5 @@ class Fault:
 class At:
     """A change of the cluster, or the begin of a fault, ``ms`` milliseconds after the script began."""
 
-    ms: int = field(validator=whole(0))
+    ms: int = field(validator=int_range(0))
     what: Change | Fault

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import Factory, define, evolve
 
-from kafka_msgs.broker.call import Call
-from kafka_msgs.broker.faults.changes import Change, OnCluster
+from kafka_msgs.broker.call import ServerCall
+from kafka_msgs.broker.faults.changes import Change, ClusterChange
 from kafka_msgs.broker.faults.effects import Effect
 from kafka_msgs.broker.faults.fault import At, Fault
-from kafka_msgs.errors import OptionError, RefusedError
+from kafka_msgs.errors import OptionError, RequestRefusedError
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
-__all__ = ["Faults"]
+__all__ = ["FaultInjector"]
 
 _REFUSED: Final = 1000
 
 
-class Faults:
+class FaultInjector:
     """The faults of a cluster. They may be changed from any thread; ``play`` is for the thread of the cluster.
 
     ``refused`` has the last changes of the cluster that could not be made, such as a move to a broker that does not
@@ -32,7 +32,7 @@ class Faults:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        self.refused: deque[tuple[OnCluster, Exception]] = deque(maxlen=_REFUSED)
+        self.refused: deque[tuple[ClusterChange, Exception]] = deque(maxlen=_REFUSED)
         self._faults: list[Fault] = []
         self._random: _RandomFaults | None = None
         self._scripts = 0
@@ -66,23 +66,23 @@ class Faults:
         out, see ``refused``.
         """
         for each in script:
-            self._cluster.after(each.ms, partial(self._happen, each, self._scripts))
+            self._cluster.call_later(each.ms, partial(self._happen, each, self._scripts))
 
-    def make(self, change: OnCluster) -> None:
+    def apply(self, change: ClusterChange) -> None:
         """Make a change of the cluster now, as far as that is possible."""
         try:
-            change.happen(self._cluster)
-        except (OptionError, RefusedError) as error:
+            change.apply(self._cluster)
+        except (OptionError, RequestRefusedError) as error:
             self.refused.append((change, error))
 
     @property
     def disk_full(self) -> bool:
         """Whether everything that is to be written fails with KAFKA_STORAGE_ERROR, as on a disk without space."""
-        return self._cluster.partitions.disk_full
+        return self._cluster.log_manager.disk_full
 
     @disk_full.setter
     def disk_full(self, full: bool) -> None:
-        self._cluster.partitions.disk_full = full
+        self._cluster.log_manager.disk_full = full
 
     def end_faults(self) -> None:
         """End all faults on requests, and make room on the disk. Scripts go on."""
@@ -101,16 +101,16 @@ class Faults:
         if isinstance(each.what, Fault):
             self.add(evolve(each.what))
         else:
-            self.make(each.what)
+            self.apply(each.what)
 
-    def _begin(self, call: Call[Any]) -> bool:
+    def _begin(self, call: ServerCall[Any]) -> bool:
         effect = self._effect(call)
         for fault in tuple(self._faults):
             if fault.over:
                 self.remove(fault)
         return effect is not None and effect.begin(call)
 
-    def _effect(self, call: Call[Any]) -> Effect | Change | None:
+    def _effect(self, call: ServerCall[Any]) -> Effect | Change | None:
         for fault in self._faults:
             if fault.hit(call):
                 return fault.effect

@@ -22,7 +22,7 @@ from kafka_msgs.broker.faults.changes import (
 )
 from kafka_msgs.broker.faults.effects import Effect
 from kafka_msgs.broker.faults.fault import At, Fault
-from kafka_msgs.option_checks import whole
+from kafka_msgs.option_checks import int_range
 
 __all__ = ["Chaos"]
 
@@ -45,11 +45,11 @@ class Chaos:
     effects: Sequence[Effect] = ()
     apis: Sequence[int | None] = (None,)
     full_disk: bool = False
-    jump_ms: int = field(default=0, validator=whole(0))
-    duration_ms: int = field(default=10_000, validator=whole(1))
-    every_ms: int = field(default=250, validator=whole(1))
-    down_ms: int = field(default=1000, validator=whole(1))
-    least_running: int = field(default=1, validator=whole(0))
+    jump_ms: int = field(default=0, validator=int_range(0))
+    duration_ms: int = field(default=10_000, validator=int_range(1))
+    every_ms: int = field(default=250, validator=int_range(1))
+    down_ms: int = field(default=1000, validator=int_range(1))
+    least_running: int = field(default=1, validator=int_range(0))
 
     def script(self, seed: int) -> tuple[At, ...]:
         """Return the script of a seed: always the same. It ends with ``Heal`` at ``duration_ms``."""

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
-from kafka_msgs.broker.call import Handler
+from kafka_msgs.broker.call import ApiHandler
 
 __all__ = ["MODULES", "all_handlers", "handler_modules"]
 
@@ -53,7 +53,7 @@ def handler_modules() -> tuple[ModuleType, ...]:
     return _LOADED
 
 
-def all_handlers() -> Iterator[Handler[Any]]:
+def all_handlers() -> Iterator[ApiHandler[Any]]:
     """Yield all handlers."""
     for module in handler_modules():
         yield from module.HANDLERS

@@ -7,11 +7,11 @@ from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final
 
-from kafka_msgs.broker.call import CLUSTER_NAME, Call, Handler
-from kafka_msgs.broker.security.acls import covers
-from kafka_msgs.enums import AclOperation, AclPermission, PatternType, ResourceType
+from kafka_msgs.broker.call import CLUSTER_NAME, ApiHandler, ServerCall
+from kafka_msgs.broker.security.acls import matches_resource
+from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.access_control_entry_record import AccessControlEntryRecord
 from kafka_msgs.messages.create_acls_request import AclCreation, CreateAclsRequest
 from kafka_msgs.messages.create_acls_response import AclCreationResult, CreateAclsResponse
@@ -58,29 +58,29 @@ def _is_filter(asked: AclCreation) -> bool:
     return ResourceType.ANY in kinds or asked.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
 
 
-def _check(call: Call[Any], operation: AclOperation) -> None:
+def _check(call: ServerCall[Any], operation: AclOperation) -> None:
     if call.cluster.authorizer is None:
         message = "No Authorizer is configured on the broker"
-        raise RefusedError(error=ErrorCode.SECURITY_DISABLED, message=message)
+        raise RequestRefusedError(error=ErrorCode.SECURITY_DISABLED, message=message)
     call.require_cluster(operation)
 
 
-def _create(call: Call[CreateAclsRequest]) -> None:
+def _create(call: ServerCall[CreateAclsRequest]) -> None:
     if any(map(_is_unknown, call.request.creations)):
         call.disconnect()
         return
     _check(call, AclOperation.ALTER)
     if any(map(_is_filter, call.request.creations)):
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     known = {_facts(acl) for acl in call.cluster.image.acls.values()}
-    call.answer(CreateAclsResponse(results=tuple(_created(call, each, known) for each in call.request.creations)))
+    call.respond(CreateAclsResponse(results=tuple(_created(call, each, known) for each in call.request.creations)))
 
 
 def _facts(acl: AccessControlEntryRecord) -> tuple[Any, ...]:
     return tuple(getattr(acl, name) for name in _FACTS)
 
 
-def _created(call: Call[CreateAclsRequest], asked: AclCreation, known: set[tuple[Any, ...]]) -> AclCreationResult:
+def _created(call: ServerCall[CreateAclsRequest], asked: AclCreation, known: set[tuple[Any, ...]]) -> AclCreationResult:
     """Create an ACL, unless there is one with the same facts in ``known``."""
     reason = _reason(asked)
     if reason is not None:
@@ -113,8 +113,8 @@ def _reason(asked: AclCreation) -> str | None:
         return f"Invalid patternType {_name(PatternType, asked.resource_pattern_type)}"
     if asked.operation not in list(AclOperation) or asked.operation <= AclOperation.ANY:
         return f"Invalid operation {_name(AclOperation, asked.operation)}"
-    if asked.permission_type not in (AclPermission.ALLOW, AclPermission.DENY):
-        return f"Invalid permissionType {_name(AclPermission, asked.permission_type)}"
+    if asked.permission_type not in (AclPermissionType.ALLOW, AclPermissionType.DENY):
+        return f"Invalid permissionType {_name(AclPermissionType, asked.permission_type)}"
     if ":" not in asked.principal:
         reason = "no colon is present separating the principal type from the principal name"
         return f"Could not parse principal from `{asked.principal}` ({reason})"
@@ -127,7 +127,9 @@ def _name(numbers: type[IntEnum], value: int) -> str:
     return numbers(value).name if value in list(numbers) else "UNKNOWN"
 
 
-def _matching(call: Call[Any], asked: DescribeAclsRequest | DeleteAclsFilter) -> Iterator[AccessControlEntryRecord]:
+def _matching(
+    call: ServerCall[Any], asked: DescribeAclsRequest | DeleteAclsFilter
+) -> Iterator[AccessControlEntryRecord]:
     """The ACLs that a filter finds. None and ``ANY`` find everything."""
     for acl in call.cluster.image.acls.values():
         if (
@@ -135,7 +137,7 @@ def _matching(call: Call[Any], asked: DescribeAclsRequest | DeleteAclsFilter) ->
             and asked.principal_filter in (None, acl.principal)
             and asked.host_filter in (None, acl.host)
             and asked.operation in (AclOperation.ANY, acl.operation)
-            and asked.permission_type in (AclPermission.ANY, acl.permission_type)
+            and asked.permission_type in (AclPermissionType.ANY, acl.permission_type)
             and _names(asked, acl)
         ):
             yield acl
@@ -147,10 +149,10 @@ def _names(asked: DescribeAclsRequest | DeleteAclsFilter, acl: AccessControlEntr
         return False
     if name is None:
         return True
-    return covers(acl, name) if kind == PatternType.MATCH else acl.resource_name == name
+    return matches_resource(acl, name) if kind == PatternType.MATCH else acl.resource_name == name
 
 
-def _describe(call: Call[DescribeAclsRequest]) -> None:
+def _describe(call: ServerCall[DescribeAclsRequest]) -> None:
     if _is_unknown(call.request):
         call.disconnect()
         return
@@ -173,14 +175,14 @@ def _describe(call: Call[DescribeAclsRequest]) -> None:
         )
         for (kind, name, pattern), acls in groupby(found, key=_resource)
     )
-    call.answer(DescribeAclsResponse(resources=resources))
+    call.respond(DescribeAclsResponse(resources=resources))
 
 
 def _resource(acl: AccessControlEntryRecord) -> tuple[int, str, int]:
     return acl.resource_type, acl.resource_name, acl.pattern_type
 
 
-def _delete(call: Call[DeleteAclsRequest]) -> None:
+def _delete(call: ServerCall[DeleteAclsRequest]) -> None:
     if any(map(_is_unknown, call.request.filters)):
         call.disconnect()
         return
@@ -188,14 +190,14 @@ def _delete(call: Call[DeleteAclsRequest]) -> None:
     found = [(_wrong_filter(each), list(_matching(call, each))) for each in call.request.filters]
     ids = dict.fromkeys(acl.id for reason, acls in found if reason is None for acl in acls)
     call.cluster.commit(RemoveAccessControlEntryRecord(id=each) for each in ids)
-    call.answer(DeleteAclsResponse(filter_results=tuple(_filter_result(*each) for each in found)))
+    call.respond(DeleteAclsResponse(filter_results=tuple(_filter_result(*each) for each in found)))
 
 
 def _wrong_filter(asked: DeleteAclsFilter) -> str | None:
     """Why a filter finds nothing that may be deleted, or None."""
     if asked.resource_type_filter not in list(ResourceType) or asked.pattern_type_filter not in list(PatternType):
         return "Unknown patternFilter."
-    if asked.operation not in list(AclOperation) or asked.permission_type not in list(AclPermission):
+    if asked.operation not in list(AclOperation) or asked.permission_type not in list(AclPermissionType):
         return "Unknown entryFilter."
     return None
 
@@ -211,7 +213,7 @@ def _deleted(acl: AccessControlEntryRecord) -> DeleteAclsMatchingAcl:
 
 
 HANDLERS: Final = (
-    Handler(CreateAclsRequest, _create),
-    Handler(DescribeAclsRequest, _describe),
-    Handler(DeleteAclsRequest, _delete),
+    ApiHandler(CreateAclsRequest, _create),
+    ApiHandler(DescribeAclsRequest, _describe),
+    ApiHandler(DeleteAclsRequest, _delete),
 )

@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.features import SUPPORTED_FEATURES
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from kafka_msgs.messages.api_versions_response import (
     ApiVersion,
@@ -18,7 +18,7 @@ from kafka_msgs.messages.api_versions_response import (
     SupportedFeatureKey,
 )
 
-__all__ = ["HANDLERS", "unsupported_version"]
+__all__ = ["HANDLERS", "unsupported_version_response"]
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_WITH_SOFTWARE: Final = 3
@@ -26,20 +26,20 @@ _NO_NODE: Final = -1
 _FIRST_WITH_ZERO_LEVELS: Final = 4
 
 
-def _api_versions(call: Call[ApiVersionsRequest]) -> None:
+def _api_versions(call: ServerCall[ApiVersionsRequest]) -> None:
     request, cluster = call.request, call.cluster
     if call.version >= _FIRST_WITH_SOFTWARE:
         names = request.client_software_name, request.client_software_version
         if not all(_SOFTWARE.fullmatch(each) for each in names):
-            raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
         call.session.software_name, call.session.software_version = names
         if (request.cluster_id is None) != (request.node_id == _NO_NODE):
-            raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
     wrong_cluster = request.cluster_id is not None and request.cluster_id != cluster.cluster_id
     if wrong_cluster or request.node_id not in (_NO_NODE, call.session.broker_id):
-        raise RefusedError(error=ErrorCode.REBOOTSTRAP_REQUIRED)
+        raise RequestRefusedError(error=ErrorCode.REBOOTSTRAP_REQUIRED)
     lowest = 0 if call.version >= _FIRST_WITH_ZERO_LEVELS else 1
-    call.answer(
+    call.respond(
         ApiVersionsResponse(
             api_keys=_offered(call),
             supported_features=tuple(
@@ -56,7 +56,7 @@ def _api_versions(call: Call[ApiVersionsRequest]) -> None:
     )
 
 
-def _offered(call: Call[ApiVersionsRequest]) -> tuple[ApiVersion, ...]:
+def _offered(call: ServerCall[ApiVersionsRequest]) -> tuple[ApiVersion, ...]:
     # Kafka says that it has Produce from version 0 on, because old clients of librdkafka look for that (KAFKA-18659).
     return tuple(
         ApiVersion(
@@ -66,11 +66,11 @@ def _offered(call: Call[ApiVersionsRequest]) -> tuple[ApiVersion, ...]:
     )
 
 
-def unsupported_version(offered: tuple[int, int]) -> ApiVersionsResponse:
+def unsupported_version_response(offered: tuple[int, int]) -> ApiVersionsResponse:
     """Return the answer to a version that is not offered, with the versions of ApiVersions that are."""
     lowest, highest = offered
     key = ApiVersion(api_key=ApiVersionsRequest.INFO.api_key or 0, min_version=lowest, max_version=highest)
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(key,))
 
 
-HANDLERS: Final = (Handler(ApiVersionsRequest, _api_versions, before_login=True),)
+HANDLERS: Final = (ApiHandler(ApiVersionsRequest, _api_versions, allowed_unauthenticated=True),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.client_quotas import alter_quotas, find_quotas
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.messages import alter_client_quotas_response as altered
@@ -15,7 +15,7 @@ from kafka_msgs.messages.describe_client_quotas_request import DescribeClientQuo
 __all__ = ["HANDLERS"]
 
 
-def _describe(call: Call[DescribeClientQuotasRequest]) -> None:
+def _describe(call: ServerCall[DescribeClientQuotasRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE_CONFIGS)
     components = [(each.entity_type, each.match_type, each.match) for each in call.request.components]
     found = find_quotas(call.cluster.image, components, strict=call.request.strict)
@@ -26,10 +26,10 @@ def _describe(call: Call[DescribeClientQuotasRequest]) -> None:
         )
         for entity, quotas in found
     )
-    call.answer(described.DescribeClientQuotasResponse(entries=entries))
+    call.respond(described.DescribeClientQuotasResponse(entries=entries))
 
 
-def _alter(call: Call[AlterClientQuotasRequest]) -> None:
+def _alter(call: ServerCall[AlterClientQuotasRequest]) -> None:
     call.require_cluster(AclOperation.ALTER_CONFIGS)
     asked = [
         (
@@ -49,10 +49,10 @@ def _alter(call: Call[AlterClientQuotasRequest]) -> None:
         )
         for entity, refused in results
     )
-    call.answer(altered.AlterClientQuotasResponse(entries=entries))
+    call.respond(altered.AlterClientQuotasResponse(entries=entries))
 
 
 HANDLERS: Final = (
-    Handler(DescribeClientQuotasRequest, _describe),
-    Handler(AlterClientQuotasRequest, _alter),
+    ApiHandler(DescribeClientQuotasRequest, _describe),
+    ApiHandler(AlterClientQuotasRequest, _alter),
 )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.features import METADATA_VERSION, SUPPORTED_FEATURES
-from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
+from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
 from kafka_msgs.broker.controller.internal_topics import is_internal
-from kafka_msgs.broker.controller.topics import why_missing
+from kafka_msgs.broker.controller.topics import missing_topic_error
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
 from kafka_msgs.enums import AclOperation, ResourceType, UpgradeType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages import describe_quorum_response as quorum
 from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
 from kafka_msgs.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
@@ -42,14 +42,14 @@ _NO_ERROR: Final = "NONE"
 """The text of a result without an error, which Kafka has here."""
 
 
-def _describe_cluster(call: Call[DescribeClusterRequest]) -> None:
+def _describe_cluster(call: ServerCall[DescribeClusterRequest]) -> None:
     request, cluster = call.request, call.cluster
     if request.endpoint_type != _BROKERS:
         raise _wrong_endpoint(request.endpoint_type)
     operations: dict[str, Any] = {}
     if request.include_cluster_authorized_operations:
         operations["cluster_authorized_operations"] = call.operations(ResourceType.CLUSTER)
-    call.answer(
+    call.respond(
         DescribeClusterResponse(
             cluster_id=cluster.cluster_id,
             controller_id=cluster.controller_id,
@@ -60,14 +60,16 @@ def _describe_cluster(call: Call[DescribeClusterRequest]) -> None:
     )
 
 
-def _wrong_endpoint(kind: int) -> RefusedError:
+def _wrong_endpoint(kind: int) -> RequestRefusedError:
     if kind != _CONTROLLERS:
-        return RefusedError(error=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, message=f"Unsupported endpoint type {kind}")
+        return RequestRefusedError(
+            error=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, message=f"Unsupported endpoint type {kind}"
+        )
     message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
-    return RefusedError(error=ErrorCode.MISMATCHED_ENDPOINT_TYPE, message=message)
+    return RequestRefusedError(error=ErrorCode.MISMATCHED_ENDPOINT_TYPE, message=message)
 
 
-def _brokers(call: Call[DescribeClusterRequest]) -> Iterator[DescribeClusterBroker]:
+def _brokers(call: ServerCall[DescribeClusterRequest]) -> Iterator[DescribeClusterBroker]:
     for broker in call.cluster.image.brokers.values():
         endpoint = broker.endpoints.get(call.session.listener.name)
         if endpoint is not None and (broker.alive or call.request.include_fenced_brokers):
@@ -80,25 +82,25 @@ def _brokers(call: Call[DescribeClusterRequest]) -> Iterator[DescribeClusterBrok
             )
 
 
-def _describe_topic_partitions(call: Call[DescribeTopicPartitionsRequest]) -> None:
+def _describe_topic_partitions(call: ServerCall[DescribeTopicPartitionsRequest]) -> None:
     request, cursor = call.request, call.request.cursor
     asked = {each.name for each in request.topics}
     if cursor is not None and ((asked and cursor.topic_name not in asked) or cursor.partition_index < 0):
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
     first = cursor.topic_name if cursor else ""
     names = [each for each in sorted(asked or call.cluster.image.topics) if each >= first]
     seen = {name: call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names}
     topics, following = _page(call, [name for name in names if seen[name]])
     hidden = [_unknown(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in names if asked and not seen[name]]
-    call.answer(DescribeTopicPartitionsResponse(topics=(*topics, *hidden), next_cursor=following))
+    call.respond(DescribeTopicPartitionsResponse(topics=(*topics, *hidden), next_cursor=following))
 
 
 def _page(
-    call: Call[DescribeTopicPartitionsRequest], names: list[str]
+    call: ServerCall[DescribeTopicPartitionsRequest], names: list[str]
 ) -> tuple[list[DescribeTopicPartitionsResponseTopic], Cursor | None]:
     """Describe topics up to the limit of partitions. Return them, and the cursor, which may name an unknown topic."""
     request, cursor = call.request, call.request.cursor
-    most = call.cluster.settings.number("max.request.partition.size.limit")
+    most = call.cluster.configs.number("max.request.partition.size.limit")
     left = max(1, min(request.response_partition_limit, most))
     topics: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
@@ -107,7 +109,7 @@ def _page(
         topic = call.cluster.image.topics.get(name)
         if topic is None:
             operations = call.operations(ResourceType.TOPIC, name)
-            topics.append(_unknown(name, why_missing(name), topic_authorized_operations=operations))
+            topics.append(_unknown(name, missing_topic_error(name), topic_authorized_operations=operations))
             continue
         start = cursor.partition_index if cursor and name == cursor.topic_name else 0
         chosen = topic.partitions[start : start + left]
@@ -123,7 +125,7 @@ def _unknown(name: str, error: ErrorCode, **facts: Any) -> DescribeTopicPartitio
 
 
 def _described(
-    call: Call[DescribeTopicPartitionsRequest], topic: TopicState, partitions: list[PartitionState]
+    call: ServerCall[DescribeTopicPartitionsRequest], topic: TopicImage, partitions: list[PartitionRegistration]
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
@@ -135,7 +137,7 @@ def _described(
 
 
 def _partition(
-    call: Call[DescribeTopicPartitionsRequest], state: PartitionState
+    call: ServerCall[DescribeTopicPartitionsRequest], state: PartitionRegistration
 ) -> DescribeTopicPartitionsResponsePartition:
     image = call.cluster.image
     led = state.leader != NO_LEADER and image.is_alive(state.leader)
@@ -152,24 +154,24 @@ def _partition(
     )
 
 
-def _update_features(call: Call[UpdateFeaturesRequest]) -> None:
+def _update_features(call: ServerCall[UpdateFeaturesRequest]) -> None:
     call.require_cluster(AclOperation.ALTER)
     updates = call.request.feature_updates
     try:
         records = [
             record for update in {each.feature: each for each in updates}.values() for record in _feature(call, update)
         ]
-    except RefusedError as error:
+    except RequestRefusedError as error:
         message = f"The update failed for all features since the following feature had an error: {error.message}"
-        raise RefusedError(error=error.error, message=message) from None
+        raise RequestRefusedError(error=error.error, message=message) from None
     if not call.request.validate_only:
         call.cluster.commit(records)
     named = updates if call.version < _FIRST_WITHOUT_RESULTS else ()
     results = tuple(UpdatableFeatureResult(feature=each.feature, error_message=_NO_ERROR) for each in named)
-    call.answer(UpdateFeaturesResponse(error_message=None, results=results))
+    call.respond(UpdateFeaturesResponse(error_message=None, results=results))
 
 
-def _feature(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> list[FeatureLevelRecord]:
+def _feature(call: ServerCall[UpdateFeaturesRequest], update: FeatureUpdateKey) -> list[FeatureLevelRecord]:
     name, level = update.feature, update.max_version_level
     supported = SUPPORTED_FEATURES.get(name)
     present = call.cluster.image.features.get(name, 0)
@@ -200,24 +202,24 @@ def _feature(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> lis
     return [FeatureLevelRecord(name=name, feature_level=level)] if level != present else []
 
 
-def _bad_version(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_UPDATE_VERSION, message=message)
+def _bad_version(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_UPDATE_VERSION, message=message)
 
 
-def _unregister_broker(call: Call[UnregisterBrokerRequest]) -> None:
+def _unregister_broker(call: ServerCall[UnregisterBrokerRequest]) -> None:
     call.require_cluster(AclOperation.ALTER)
     broker_id, image = call.request.broker_id, call.cluster.image
     if broker_id not in image.brokers:
         message = f"Broker ID {broker_id} is not currently registered"
-        raise RefusedError(error=ErrorCode.BROKER_ID_NOT_REGISTERED, message=message)
+        raise RequestRefusedError(error=ErrorCode.BROKER_ID_NOT_REGISTERED, message=message)
     if image.is_alive(broker_id):
         call.cluster.kill_broker(broker_id)
     epoch = image.brokers[broker_id].epoch
     call.cluster.commit([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=epoch)])
-    call.answer(UnregisterBrokerResponse(error_message=None))
+    call.respond(UnregisterBrokerResponse(error_message=None))
 
 
-def _describe_quorum(call: Call[DescribeQuorumRequest]) -> None:
+def _describe_quorum(call: ServerCall[DescribeQuorumRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE)
     topics = []
     asked = [(topic.topic_name, each.partition_index) for topic in call.request.topics for each in topic.partitions]
@@ -225,10 +227,10 @@ def _describe_quorum(call: Call[DescribeQuorumRequest]) -> None:
     for topic in call.request.topics:
         partitions = tuple(_quorum(call, each.partition_index, known=known) for each in topic.partitions)
         topics.append(quorum.TopicData(topic_name=topic.topic_name, partitions=partitions))
-    call.answer(quorum.DescribeQuorumResponse(topics=tuple(topics)))
+    call.respond(quorum.DescribeQuorumResponse(topics=tuple(topics)))
 
 
-def _quorum(call: Call[DescribeQuorumRequest], partition: int, *, known: bool) -> quorum.PartitionData:
+def _quorum(call: ServerCall[DescribeQuorumRequest], partition: int, *, known: bool) -> quorum.PartitionData:
     """Describe the metadata log: the controller is its only voter, and the brokers observe it."""
     cluster = call.cluster
     if not known:
@@ -251,9 +253,9 @@ def _quorum(call: Call[DescribeQuorumRequest], partition: int, *, known: bool) -
 
 
 HANDLERS: Final = (
-    Handler(DescribeClusterRequest, _describe_cluster),
-    Handler(DescribeTopicPartitionsRequest, _describe_topic_partitions),
-    Handler(UpdateFeaturesRequest, _update_features),
-    Handler(UnregisterBrokerRequest, _unregister_broker),
-    Handler(DescribeQuorumRequest, _describe_quorum),
+    ApiHandler(DescribeClusterRequest, _describe_cluster),
+    ApiHandler(DescribeTopicPartitionsRequest, _describe_topic_partitions),
+    ApiHandler(UpdateFeaturesRequest, _update_features),
+    ApiHandler(UnregisterBrokerRequest, _unregister_broker),
+    ApiHandler(DescribeQuorumRequest, _describe_quorum),
 )

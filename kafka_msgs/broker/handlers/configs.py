@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from kafka_msgs.broker.call import CLUSTER_NAME, Call, Handler
+from kafka_msgs.broker.call import CLUSTER_NAME, ApiHandler, ServerCall
 from kafka_msgs.broker.controller.altering import alter_configs, check_resource, replace_configs
 from kafka_msgs.broker.controller.configs import ConfigEntry, resource_entries
 from kafka_msgs.broker.controller.topics import check_topic_name
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.enums import AclOperation, AlterConfigOp, ConfigResourceType, ConfigType, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages import alter_configs_response, incremental_alter_configs_response
 from kafka_msgs.messages.alter_configs_request import AlterConfigsRequest
@@ -46,28 +46,28 @@ _NAMELESS: Final[Mapping[ConfigResourceType, str]] = {
 """The errors of those who ask for settings of a resource without a name."""
 
 
-def _resource(call: Call[Any], operation: AclOperation, number: int, name: str) -> ConfigResourceType:
-    """Return the type of a resource that the client may use. Raises ``RefusedError``."""
+def _resource(call: ServerCall[Any], operation: AclOperation, number: int, name: str) -> ConfigResourceType:
+    """Return the type of a resource that the client may use. Raises ``RequestRefusedError``."""
     if number not in _RESOURCES:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=f"Unknown resource type {number}")
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=f"Unknown resource type {number}")
     kind, fixed, error = _RESOURCES[number]
     if not call.allows(operation, kind, fixed or name):
-        raise RefusedError(error=error)
+        raise RequestRefusedError(error=error)
     return ConfigResourceType(number)
 
 
-def _describe_configs(call: Call[DescribeConfigsRequest]) -> None:
+def _describe_configs(call: ServerCall[DescribeConfigsRequest]) -> None:
     if any(each.resource_type not in _RESOURCES for each in call.request.resources):
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
-    call.answer(DescribeConfigsResponse(results=tuple(_described(call, each) for each in call.request.resources)))
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
+    call.respond(DescribeConfigsResponse(results=tuple(_described(call, each) for each in call.request.resources)))
 
 
-def _described(call: Call[DescribeConfigsRequest], asked: DescribeConfigsResource) -> DescribeConfigsResult:
+def _described(call: ServerCall[DescribeConfigsRequest], asked: DescribeConfigsResource) -> DescribeConfigsResult:
     facts: dict[str, Any] = {"resource_type": asked.resource_type, "resource_name": asked.resource_name}
     try:
         kind = _resource(call, AclOperation.DESCRIBE_CONFIGS, asked.resource_type, asked.resource_name)
         _check_described(call, kind, asked.resource_name)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return DescribeConfigsResult(error_code=error.error, error_message=error.message or "", **facts)
     keys = asked.configuration_keys
     return DescribeConfigsResult(
@@ -80,11 +80,11 @@ def _described(call: Call[DescribeConfigsRequest], asked: DescribeConfigsResourc
     )
 
 
-def _check_described(call: Call[DescribeConfigsRequest], kind: ConfigResourceType, name: str) -> None:
+def _check_described(call: ServerCall[DescribeConfigsRequest], kind: ConfigResourceType, name: str) -> None:
     if kind is not ConfigResourceType.BROKER:
         if kind is ConfigResourceType.TOPIC and name not in call.cluster.image.topics:
             check_topic_name(name)
-            raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if kind in _NAMELESS and not name:
             raise _invalid(_NAMELESS[kind])
         check_resource(kind, name)
@@ -96,7 +96,7 @@ def _check_described(call: Call[DescribeConfigsRequest], kind: ConfigResourceTyp
 
 
 def _entry(
-    call: Call[DescribeConfigsRequest], kind: ConfigResourceType, entry: ConfigEntry
+    call: ServerCall[DescribeConfigsRequest], kind: ConfigResourceType, entry: ConfigEntry
 ) -> DescribeConfigsResourceResult:
     synonyms: tuple[DescribeConfigsSynonym, ...] = ()
     if call.request.include_synonyms:
@@ -121,28 +121,30 @@ def _shown(entry: ConfigEntry, value: str | None) -> str | None:
     return None if entry.sensitive else value
 
 
-def _incremental_alter_configs(call: Call[IncrementalAlterConfigsRequest]) -> None:
+def _incremental_alter_configs(call: ServerCall[IncrementalAlterConfigsRequest]) -> None:
     def records(kind: ConfigResourceType, resource: Any) -> Iterable[MetadataRecord]:
         changes = [(each.name, each.config_operation, each.value) for each in resource.configs]
         return alter_configs(call.cluster, kind, resource.resource_name, changes)
 
     module = incremental_alter_configs_response
     responses = tuple(_altered(call, module.AlterConfigsResourceResponse, records))
-    call.answer(module.IncrementalAlterConfigsResponse(responses=responses))
+    call.respond(module.IncrementalAlterConfigsResponse(responses=responses))
 
 
-def _alter_configs(call: Call[AlterConfigsRequest]) -> None:
+def _alter_configs(call: ServerCall[AlterConfigsRequest]) -> None:
     def records(kind: ConfigResourceType, resource: Any) -> Iterable[MetadataRecord]:
         configs = {each.name: each.value for each in resource.configs}
         return replace_configs(call.cluster, kind, resource.resource_name, configs)
 
     module = alter_configs_response
     responses = tuple(_altered(call, module.AlterConfigsResourceResponse, records))
-    call.answer(module.AlterConfigsResponse(responses=responses))
+    call.respond(module.AlterConfigsResponse(responses=responses))
 
 
 def _altered(
-    call: Call[Any], result: Callable[..., Any], records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]]
+    call: ServerCall[Any],
+    result: Callable[..., Any],
+    records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]],
 ) -> Iterator[Any]:
     """Yield the outcome for each resource of a request, which changes unless the request only validates.
 
@@ -165,16 +167,16 @@ def _altered(
             yield result(error_code=outcome.error, error_message=outcome.message, **facts)
 
 
-def _outcome(run: Callable[..., object], *arguments: Any) -> RefusedError | None:
+def _outcome(run: Callable[..., object], *arguments: Any) -> RequestRefusedError | None:
     try:
         run(*arguments)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return error
     return None
 
 
 def _check_request(resource: Any, times: Mapping[tuple[int, str], int]) -> None:
-    """Raise ``RefusedError`` for a resource, or a setting, that the request should not name like that."""
+    """Raise ``RequestRefusedError`` for a resource, or a setting, that the request should not name like that."""
     if times[resource.resource_type, resource.resource_name] > 1:
         raise _invalid("Each resource must appear at most once.")
     if len({each.name for each in resource.configs}) != len(resource.configs):
@@ -192,33 +194,36 @@ def _has_unknown_operation(resource: Any) -> bool:
 
 
 def _change(
-    call: Call[Any], resource: Any, records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]], lost: bool
+    call: ServerCall[Any],
+    resource: Any,
+    records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]],
+    lost: bool,
 ) -> None:
     kind = ConfigResourceType(resource.resource_type)
     if lost and kind is not ConfigResourceType.BROKER:
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     if kind is ConfigResourceType.BROKER and resource.resource_name:
         _check_this_broker(call, resource.resource_name)
     changes = list(records(kind, resource))
     if lost:
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     if changes and not call.request.validate_only:
         call.cluster.commit(changes)
 
 
-def _invalid(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+def _invalid(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
 
 
 def _check_values(configs: Iterable[Any]) -> None:
-    """Raise ``RefusedError`` for settings that get no value. Only those that are deleted need none."""
+    """Raise ``RequestRefusedError`` for settings that get no value. Only those that are deleted need none."""
     operations = ((each, getattr(each, "config_operation", AlterConfigOp.SET)) for each in configs)
     nulls = [each.name for each, operation in operations if each.value is None and operation != AlterConfigOp.DELETE]
     if nulls:
         raise _invalid(f"Null value not supported for : {', '.join(nulls)}")
 
 
-def _check_this_broker(call: Call[Any], name: str) -> None:
+def _check_this_broker(call: ServerCall[Any], name: str) -> None:
     """Refuse to change the settings of another broker than the one that was asked, as Kafka does."""
     if not name.lstrip("-").isdecimal():
         raise _invalid(f"Node id must be an integer, but it is: {name}")
@@ -226,7 +231,7 @@ def _check_this_broker(call: Call[Any], name: str) -> None:
         raise _invalid(f"Unexpected broker id, expected {call.session.broker_id}, but received {name}")
 
 
-def _list_config_resources(call: Call[ListConfigResourcesRequest]) -> None:
+def _list_config_resources(call: ServerCall[ListConfigResourcesRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE_CONFIGS)
     image = call.cluster.image
     listed: dict[int, Callable[[], Iterable[str]]] = {
@@ -241,8 +246,8 @@ def _list_config_resources(call: Call[ListConfigResourcesRequest]) -> None:
     else:
         wanted = set(call.request.resource_types or listed)
     if not wanted <= listed.keys():
-        raise RefusedError(error=ErrorCode.UNSUPPORTED_VERSION)
-    call.answer(
+        raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_VERSION)
+    call.respond(
         ListConfigResourcesResponse(
             config_resources=tuple(
                 ConfigResource(resource_name=name, resource_type=kind)
@@ -254,13 +259,13 @@ def _list_config_resources(call: Call[ListConfigResourcesRequest]) -> None:
     )
 
 
-def _with_configs(call: Call[Any], kind: ConfigResourceType) -> list[str]:
+def _with_configs(call: ServerCall[Any], kind: ConfigResourceType) -> list[str]:
     return [name for each, name in call.cluster.image.configs if each == kind]
 
 
 HANDLERS: Final = (
-    Handler(DescribeConfigsRequest, _describe_configs),
-    Handler(AlterConfigsRequest, _alter_configs),
-    Handler(IncrementalAlterConfigsRequest, _incremental_alter_configs),
-    Handler(ListConfigResourcesRequest, _list_config_resources),
+    ApiHandler(DescribeConfigsRequest, _describe_configs),
+    ApiHandler(AlterConfigsRequest, _alter_configs),
+    ApiHandler(IncrementalAlterConfigsRequest, _incremental_alter_configs),
+    ApiHandler(ListConfigResourcesRequest, _list_config_resources),
 )

@@ -8,17 +8,23 @@ from typing import Any, Final
 
 from attrs import Factory, define, evolve
 
-from kafka_msgs.broker.call import Call, Handler
-from kafka_msgs.broker.controller.image import PartitionKey, TopicState
-from kafka_msgs.broker.handlers.fetch_sessions import FIRST_WITH_IDS, Asked, Fetch, FetchSessions, is_urgent
-from kafka_msgs.broker.handlers.leading import Led, endpoints, find_topic, led_partition
+from kafka_msgs.broker.call import ApiHandler, ServerCall
+from kafka_msgs.broker.controller.image import PartitionKey, TopicImage
+from kafka_msgs.broker.handlers.fetch_sessions import (
+    FIRST_WITH_IDS,
+    CachedPartition,
+    FetchContext,
+    FetchSessionCache,
+    is_urgent,
+)
+from kafka_msgs.broker.handlers.leading import LeaderPartition, endpoints, find_topic, get_leader_partition
 from kafka_msgs.broker.handlers.racks import FIRST_WITH_RACKS, preferred_replica
 from kafka_msgs.broker.partitions import PartitionLog
 from kafka_msgs.codec import Buffer
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
-from kafka_msgs.log import Isolation
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.log import IsolationLevel
 from kafka_msgs.message import Response
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
 from kafka_msgs.messages.fetch_response import (
@@ -32,52 +38,52 @@ from kafka_msgs.messages.fetch_response import (
 )
 from kafka_msgs.wire import SIZE_BYTES
 
-__all__ = ["HANDLERS", "is_throttled", "join_data"]
+__all__ = ["HANDLERS", "charge_fetch_quota", "concat_records"]
 
-_ISOLATIONS: Final[tuple[Isolation, Isolation]] = ("read_uncommitted", "read_committed")
+_ISOLATIONS: Final[tuple[IsolationLevel, IsolationLevel]] = ("read_uncommitted", "read_committed")
 _FIRST_WITH_LEADERS: Final = 16
 _CONSUMER: Final = -1
 _NO_EPOCH: Final = -1
 _MOVED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
-def _fetch(call: Call[FetchRequest]) -> None:
+def _fetch(call: ServerCall[FetchRequest]) -> None:
     call.exempt = _is_follower(call.request)
     try:
         fetch = _sessions(call).begin(call.request, call.version, call.cluster.now)
-    except RefusedError as error:
-        call.answer(FetchResponse(error_code=error.error))
+    except RequestRefusedError as error:
+        call.respond(FetchResponse(error_code=error.error))
         return
     reading = _read(call, fetch)
     if call.request.max_wait_ms <= 0 or reading.complete(_min_bytes(call)):
         _answer(call, fetch, reading)
     else:
-        _Waiting(call, fetch).begin(reading)
+        _DelayedFetch(call, fetch).begin(reading)
 
 
-def _sessions(call: Call[FetchRequest]) -> FetchSessions:
+def _sessions(call: ServerCall[FetchRequest]) -> FetchSessionCache:
     cluster = call.cluster
-    slots = cluster.settings.number("max.incremental.fetch.session.cache.slots")
-    return call.node.part(FetchSessions, lambda: FetchSessions(slots, cluster.random))
+    slots = cluster.configs.number("max.incremental.fetch.session.cache.slots")
+    return call.broker.component(FetchSessionCache, lambda: FetchSessionCache(slots, cluster.random))
 
 
 @define
-class _Reading:
+class _FetchRead:
     """What the partitions have now. ``open`` are those that may get more. ``urgent``: the client must learn of it.
 
     Kafka lists partitions that it does not have, or does not show, after the ``results``: they are ``refused``. Those
     with an unknown id come first.
     """
 
-    results: list[tuple[Asked, PartitionData]] = Factory(list)
-    refused: list[tuple[Asked, PartitionData]] = Factory(list)
-    open: dict[PartitionKey, Asked] = Factory(dict)
+    results: list[tuple[CachedPartition, PartitionData]] = Factory(list)
+    refused: list[tuple[CachedPartition, PartitionData]] = Factory(list)
+    open: dict[PartitionKey, CachedPartition] = Factory(dict)
     sizes: dict[PartitionKey, int] = Factory(dict)
     size: int = 0
     urgent: bool = False
 
     @property
-    def everything(self) -> list[tuple[Asked, PartitionData]]:
+    def everything(self) -> list[tuple[CachedPartition, PartitionData]]:
         """All results, in Kafka's order."""
         return self.results + sorted(self.refused, key=lambda each: each[1].error_code != ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -86,21 +92,21 @@ class _Reading:
         return self.urgent or self.size >= min_bytes or not self.open
 
 
-class _Waiting:
+class _DelayedFetch:
     """A fetch that waits until there are enough bytes, a partition has other news, or its time is over.
 
     Only partitions that changed are looked at again, as Kafka's ``DelayedFetch`` is completed by partition.
     """
 
-    def __init__(self, call: Call[FetchRequest], fetch: Fetch) -> None:
+    def __init__(self, call: ServerCall[FetchRequest], fetch: FetchContext) -> None:
         self._call, self._fetch = call, fetch
 
-    def begin(self, reading: _Reading) -> None:
+    def begin(self, reading: _FetchRead) -> None:
         """Watch the partitions."""
         cluster = self._call.cluster
         self._open, self._sizes, self._size = reading.open, reading.sizes, reading.size
-        self._watch = cluster.partitions.watch(reading.open, self._look)
-        self._timer = cluster.after(self._call.request.max_wait_ms, self._expire)
+        self._watch = cluster.log_manager.watch(reading.open, self._look)
+        self._timer = cluster.call_later(self._call.request.max_wait_ms, self._expire)
         self._stay = self._call.session.on_close(self._cancel)
 
     def _look(self) -> None:
@@ -118,7 +124,7 @@ class _Waiting:
     def _expire(self) -> None:
         self._end(_read(self._call, self._fetch))
 
-    def _end(self, reading: _Reading) -> None:
+    def _end(self, reading: _FetchRead) -> None:
         self._stay()
         self._cancel()
         _answer(self._call, self._fetch, reading)
@@ -128,29 +134,29 @@ class _Waiting:
         self._timer.cancel()
 
 
-def _read(call: Call[FetchRequest], fetch: Fetch) -> _Reading:
+def _read(call: ServerCall[FetchRequest], fetch: FetchContext) -> _FetchRead:
     """Read all partitions, up to the bytes that the client and the broker allow.
 
     The first batch of the whole answer is read even if it is larger. So a consumer always gets on.
     """
     left = _max_bytes(call)
     by_id = call.version >= FIRST_WITH_IDS
-    reading = _Reading()
+    reading = _FetchRead()
     for asked in fetch.partitions:
         try:
             topic = find_topic(call, asked.topic, asked.topic_id if by_id else None, AclOperation.READ)
             _check_there(call, topic.id, asked.wanted.partition)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             reading.refused.append((asked, evolve(_failed(asked, error), aborted_transactions=())))
             continue
         if call.request.isolation_level not in range(len(_ISOLATIONS)):
-            raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
         key = topic.id, asked.wanted.partition
         reading.open[key] = asked
         try:
             led = _served(call, topic, asked)
             data = _read_partition(call, led, asked, left, min_one=not reading.size)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             data = _with_leader(call, topic.id, _failed(asked, error))
         reading.results.append((asked, data))
         size = reading.sizes[key] = len(data.records or b"")
@@ -160,30 +166,30 @@ def _read(call: Call[FetchRequest], fetch: Fetch) -> _Reading:
     return reading
 
 
-def _served(call: Call[FetchRequest], topic: TopicState, asked: Asked) -> Led:
+def _served(call: ServerCall[FetchRequest], topic: TopicImage, asked: CachedPartition) -> LeaderPartition:
     """Return the partition that a client fetches. Consumers may fetch from followers too (KIP-392)."""
     or_followed = call.version >= FIRST_WITH_RACKS and not _is_follower(call.request)
     epoch = max(_NO_EPOCH, asked.wanted.current_leader_epoch)
-    return led_partition(call, topic, asked.wanted.partition, epoch, or_followed=or_followed)
+    return get_leader_partition(call, topic, asked.wanted.partition, epoch, or_followed=or_followed)
 
 
-def _preferred(call: Call[FetchRequest], led: Led, wanted: FetchPartition) -> int | None:
+def _preferred(call: ServerCall[FetchRequest], led: LeaderPartition, wanted: FetchPartition) -> int | None:
     return None if _is_follower(call.request) else preferred_replica(call, led, wanted.fetch_offset)
 
 
-def _max_bytes(call: Call[FetchRequest]) -> int:
+def _max_bytes(call: ServerCall[FetchRequest]) -> int:
     """Return how many bytes an answer may have. More than its quota allows would hold a consumer up for ever."""
-    most = min(call.request.max_bytes, call.cluster.settings.number("fetch.max.bytes"))
+    most = min(call.request.max_bytes, call.cluster.configs.number("fetch.max.bytes"))
     if _is_follower(call.request):
         return most
     return min(most, call.meters.fetch.most_in_window(call.session.principal.name, call.client_id))
 
 
-def _min_bytes(call: Call[FetchRequest]) -> int:
+def _min_bytes(call: ServerCall[FetchRequest]) -> int:
     return min(call.request.min_bytes, _max_bytes(call))
 
 
-def _readable(call: Call[FetchRequest], key: PartitionKey, asked: Asked) -> int | None:
+def _readable(call: ServerCall[FetchRequest], key: PartitionKey, asked: CachedPartition) -> int | None:
     """Return how many bytes a partition has for the client, or None if it has other news: an error, for example."""
     topic, wanted = call.cluster.image.topics_by_id.get(key[0]), asked.wanted
     if topic is None:
@@ -194,16 +200,18 @@ def _readable(call: Call[FetchRequest], key: PartitionKey, asked: Asked) -> int 
         if _diverging(log, wanted) is not None or _preferred(call, led, wanted) is not None:
             return None
         return log.readable(wanted.fetch_offset, wanted.partition_max_bytes, **_visible(call, log))
-    except RefusedError:
+    except RequestRefusedError:
         return None
 
 
-def _check_there(call: Call[FetchRequest], topic_id: Any, partition: int) -> None:
+def _check_there(call: ServerCall[FetchRequest], topic_id: Any, partition: int) -> None:
     if call.cluster.image.partition(topic_id, partition) is None:
-        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _read_partition(call: Call[FetchRequest], led: Led, asked: Asked, left: int, *, min_one: bool) -> PartitionData:
+def _read_partition(
+    call: ServerCall[FetchRequest], led: LeaderPartition, asked: CachedPartition, left: int, *, min_one: bool
+) -> PartitionData:
     log, wanted = led.log, asked.wanted
     offsets: dict[str, Any] = {
         "partition_index": wanted.partition,
@@ -218,22 +226,22 @@ def _read_partition(call: Call[FetchRequest], led: Led, asked: Asked, left: int,
     if preferred is not None:
         return PartitionData(**offsets, aborted_transactions=None, preferred_read_replica=preferred, records=b"")
     at_most = min(wanted.partition_max_bytes, left)
-    found = log.read(wanted.fetch_offset, max(0, at_most), min_one=min_one, **_visible(call, log))
+    found = log.read(wanted.fetch_offset, max(0, at_most), min_one_batch=min_one, **_visible(call, log))
     if at_most < 0 and wanted.fetch_offset < log.high_watermark:
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     aborted = None
     if found.aborted is not None:
         aborted = tuple(
             AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in found.aborted
         )
-    return PartitionData(**offsets, aborted_transactions=aborted, records=join_data(found.data))
+    return PartitionData(**offsets, aborted_transactions=aborted, records=concat_records(found.data))
 
 
 def _is_follower(request: FetchRequest) -> bool:
     return (request.replica_id if request.replica_id != _CONSUMER else request.replica_state.replica_id) >= 0
 
 
-def _visible(call: Call[FetchRequest], log: PartitionLog) -> dict[str, Any]:
+def _visible(call: ServerCall[FetchRequest], log: PartitionLog) -> dict[str, Any]:
     """Return what ``PartitionLog.read`` needs to know about who reads: a consumer or a follower."""
     upto = log.log_end_offset if _is_follower(call.request) else None
     return {"isolation": _ISOLATIONS[call.request.isolation_level == 1], "upto": upto}
@@ -242,19 +250,19 @@ def _visible(call: Call[FetchRequest], log: PartitionLog) -> dict[str, Any]:
 def _diverging(log: PartitionLog, wanted: FetchPartition) -> EpochEndOffset | None:
     """Return where the log of the client goes another way than this log, or None (KIP-595).
 
-    Raises ``RefusedError`` with OFFSET_OUT_OF_RANGE for an epoch that is newer than the log.
+    Raises ``RequestRefusedError`` with OFFSET_OUT_OF_RANGE for an epoch that is newer than the log.
     """
     if wanted.last_fetched_epoch < 0:
         return None
     end = log.end_offset_for_epoch(wanted.last_fetched_epoch)
     if end.epoch < 0:
-        raise RefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        raise RequestRefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE)
     if end.epoch >= wanted.last_fetched_epoch and end.start_offset >= wanted.fetch_offset:
         return None
     return EpochEndOffset(epoch=end.epoch, end_offset=end.start_offset)
 
 
-def join_data(data: list[Buffer]) -> bytes | memoryview:
+def concat_records(data: list[Buffer]) -> bytes | memoryview:
     """Return pieces of records as one. One piece stays as it is."""
     if len(data) == 1:
         piece = data[0]
@@ -262,7 +270,7 @@ def join_data(data: list[Buffer]) -> bytes | memoryview:
     return b"".join(data)
 
 
-def _failed(asked: Asked, error: RefusedError) -> PartitionData:
+def _failed(asked: CachedPartition, error: RequestRefusedError) -> PartitionData:
     return PartitionData(
         partition_index=asked.wanted.partition,
         error_code=error.error,
@@ -272,7 +280,7 @@ def _failed(asked: Asked, error: RefusedError) -> PartitionData:
     )
 
 
-def _with_leader(call: Call[FetchRequest], topic_id: Any, data: PartitionData) -> PartitionData:
+def _with_leader(call: ServerCall[FetchRequest], topic_id: Any, data: PartitionData) -> PartitionData:
     """Add who leads the partition now (KIP-951), if that is why it failed."""
     state = call.cluster.image.partition(topic_id, data.partition_index)
     if state is None or data.error_code not in _MOVED or call.version < _FIRST_WITH_LEADERS:
@@ -281,21 +289,21 @@ def _with_leader(call: Call[FetchRequest], topic_id: Any, data: PartitionData) -
     return evolve(data, current_leader=leader)
 
 
-def _answer(call: Call[FetchRequest], fetch: Fetch, reading: _Reading) -> None:
+def _answer(call: ServerCall[FetchRequest], fetch: FetchContext, reading: _FetchRead) -> None:
     chosen = fetch.chosen(reading.everything)
     responses = tuple(_by_topic(chosen))
-    if not call.exempt and is_throttled(call, FetchResponse(responses=responses)):
-        call.answer(FetchResponse(session_id=fetch.session_id))
+    if not call.exempt and charge_fetch_quota(call, FetchResponse(responses=responses)):
+        call.respond(FetchResponse(session_id=fetch.session_id))
         return
     _sessions(call).answered(fetch, chosen, call.cluster.now)
     nodes: tuple[NodeEndpoint, ...] = ()
     if call.version >= _FIRST_WITH_LEADERS:
         leaders = [data.current_leader.leader_id for _, data in chosen if data.error_code in _MOVED]
         nodes = tuple(NodeEndpoint(**each) for each in endpoints(call, leaders))
-    call.answer(FetchResponse(session_id=fetch.session_id, responses=responses, node_endpoints=nodes))
+    call.respond(FetchResponse(session_id=fetch.session_id, responses=responses, node_endpoints=nodes))
 
 
-def is_throttled(call: Call[Any], response: Response) -> bool:
+def charge_fetch_quota(call: ServerCall[Any], response: Response) -> bool:
     """Count what a consumer used. If it was too much, the consumer gets nothing this time, and pays nothing for it."""
     call.charge_time()
     meter = call.meters.fetch
@@ -307,9 +315,9 @@ def is_throttled(call: Call[Any], response: Response) -> bool:
     return call.throttle_time_ms > 0
 
 
-def _by_topic(chosen: Iterable[tuple[Asked, PartitionData]]) -> Iterator[FetchableTopicResponse]:
+def _by_topic(chosen: Iterable[tuple[CachedPartition, PartitionData]]) -> Iterator[FetchableTopicResponse]:
     for (name, topic_id), group in groupby(chosen, key=lambda each: (each[0].topic, each[0].topic_id)):
         yield FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=tuple(data for _, data in group))
 
 
-HANDLERS: Final = (Handler(FetchRequest, _fetch),)
+HANDLERS: Final = (ApiHandler(FetchRequest, _fetch),)

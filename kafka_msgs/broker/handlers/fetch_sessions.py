@@ -14,11 +14,11 @@ from uuid import UUID
 from attrs import Factory, define
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
 from kafka_msgs.messages.fetch_response import PartitionData
 
-__all__ = ["FIRST_WITH_IDS", "Asked", "Fetch", "FetchSessions", "Results", "is_urgent"]
+__all__ = ["FIRST_WITH_IDS", "CachedPartition", "FetchContext", "FetchSessionCache", "Results", "is_urgent"]
 
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
@@ -32,7 +32,7 @@ Key: TypeAlias = tuple[str, UUID, int]
 
 
 @define
-class Asked:
+class CachedPartition:
     """A partition that a client fetches. ``high_watermark`` and ``log_start_offset`` are what it was last answered."""
 
     topic: str
@@ -66,7 +66,7 @@ def is_urgent(data: PartitionData) -> bool:
     return bool(data.error_code) or data.diverging_epoch.epoch >= 0 or data.preferred_read_replica >= 0
 
 
-Results: TypeAlias = list[tuple[Asked, PartitionData]]
+Results: TypeAlias = list[tuple[CachedPartition, PartitionData]]
 """What partitions have that were asked for."""
 
 
@@ -76,7 +76,7 @@ class _Session:
     uses_ids: bool
     used_at: int
     epoch: int = _FIRST_EPOCH + 1
-    partitions: dict[Key, Asked] = Factory(dict)
+    partitions: dict[Key, CachedPartition] = Factory(dict)
 
     def update(self, request: FetchRequest) -> None:
         for asked in _asked(request):
@@ -91,12 +91,12 @@ class _Session:
 
 
 @define
-class Fetch:
-    """What one request fetches, in order. ``begins`` is True if its answer begins a session."""
+class FetchContext:
+    """What one request fetches, in order. ``starts_session`` is True if its answer begins a session."""
 
-    partitions: list[Asked]
+    partitions: list[CachedPartition]
     session: _Session | None = None
-    begins: bool = False
+    starts_session: bool = False
     uses_ids: bool = False
 
     @property
@@ -109,7 +109,7 @@ class Fetch:
         return results if self.session is None else [each for each in results if each[0].has_news(each[1])]
 
 
-class FetchSessions:
+class FetchSessionCache:
     """The fetch sessions of one broker, at most ``slots``."""
 
     def __init__(self, slots: int, random: Random) -> None:
@@ -120,31 +120,33 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, request: FetchRequest, version: int, now: int) -> Fetch:
+    def begin(self, request: FetchRequest, version: int, now: int) -> FetchContext:
         """Return what a request fetches.
 
-        Raises ``RefusedError`` with FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
+        Raises ``RequestRefusedError`` with FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
         FETCH_SESSION_TOPIC_ID_ERROR.
         """
         uses_ids = version >= FIRST_WITH_IDS
         if request.session_epoch in (_FIRST_EPOCH, _LAST_EPOCH):
             self._sessions.pop(request.session_id, None)
-            return Fetch(_distinct(request), begins=request.session_epoch == _FIRST_EPOCH, uses_ids=uses_ids)
+            return FetchContext(
+                _distinct(request), starts_session=request.session_epoch == _FIRST_EPOCH, uses_ids=uses_ids
+            )
         session = self._find(request, uses_ids)
         session.used_at = now
         session.epoch = session.epoch + 1 if session.epoch < _MAX_EPOCH else 1
         session.update(request)
         if not session.partitions:
             del self._sessions[session.id]
-            return Fetch(_distinct(request))
-        return Fetch(list(session.partitions.values()), session)
+            return FetchContext(_distinct(request))
+        return FetchContext(list(session.partitions.values()), session)
 
-    def answered(self, fetch: Fetch, chosen: Results, now: int) -> None:
+    def answered(self, fetch: FetchContext, chosen: Results, now: int) -> None:
         """Note what a client is answered. Its session begins now, if it is to have one and there is place.
 
         Partitions with records go to the end of the session, so that others have their turn first next time.
         """
-        if fetch.begins:
+        if fetch.starts_session:
             fetch.session = self._create(fetch.partitions, fetch.uses_ids, now)
         for asked, data in chosen:
             asked.remember(data)
@@ -154,14 +156,14 @@ class FetchSessions:
     def _find(self, request: FetchRequest, uses_ids: bool) -> _Session:
         session = self._sessions.get(request.session_id)
         if session is None:
-            raise RefusedError(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            raise RequestRefusedError(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request.session_epoch:
-            raise RefusedError(error=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+            raise RequestRefusedError(error=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_ids != uses_ids:
-            raise RefusedError(error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            raise RequestRefusedError(error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         return session
 
-    def _create(self, partitions: list[Asked], uses_ids: bool, now: int) -> _Session | None:
+    def _create(self, partitions: list[CachedPartition], uses_ids: bool, now: int) -> _Session | None:
         """Return a new session, or None if there is no place: all are in use."""
         if len(self._sessions) >= self._slots:
             oldest = min(self._sessions.values(), key=lambda each: each.used_at, default=None)
@@ -179,12 +181,12 @@ class FetchSessions:
         return number
 
 
-def _distinct(request: FetchRequest) -> list[Asked]:
+def _distinct(request: FetchRequest) -> list[CachedPartition]:
     """Return what a request asks for. Of a partition that is repeated, the last one counts."""
     return list({each.key: each for each in _asked(request)}.values())
 
 
-def _asked(request: FetchRequest) -> Iterator[Asked]:
+def _asked(request: FetchRequest) -> Iterator[CachedPartition]:
     for topic in request.topics:
         for partition in topic.partitions:
-            yield Asked(topic.topic, topic.topic_id, partition)
+            yield CachedPartition(topic.topic, topic.topic_id, partition)

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from kafka_msgs.broker.controller.topics import auto_create
+from kafka_msgs.broker.controller.topics import auto_create_topic
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.broker.hosting.leading import leader_of
-from kafka_msgs.broker.share import ShareKey
-from kafka_msgs.broker.state_partition import state_partition
+from kafka_msgs.broker.share import SharePartitionKey
+from kafka_msgs.broker.state_partition import partition_for_key
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
 from kafka_msgs.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 
@@ -29,27 +29,27 @@ _SHARE_SINCE: Final = 6
 """A request has several keys, and may ask for share partitions, since these versions."""
 
 
-def _may_see(kind: ResourceType, error: ErrorCode) -> Callable[[Call[Any], str], None]:
-    def check(call: Call[Any], key: str) -> None:
+def _may_see(kind: ResourceType, error: ErrorCode) -> Callable[[ServerCall[Any], str], None]:
+    def check(call: ServerCall[Any], key: str) -> None:
         if not call.allows(AclOperation.DESCRIBE, kind, key):
-            raise RefusedError(error=error)
+            raise RequestRefusedError(error=error)
 
     return check
 
 
-def _check_share(call: Call[Any], key: str) -> None:
+def _check_share(call: ServerCall[Any], key: str) -> None:
     if call.version < _SHARE_SINCE:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
     call.require_cluster(AclOperation.CLUSTER_ACTION)
-    if ShareKey.parse(key) is None:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+    if SharePartitionKey.parse(key) is None:
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
 
 
 class _Kind(NamedTuple):
     """What a type of key means: the internal topic, and who may ask."""
 
     topic: str
-    check: Callable[[Call[Any], str], None]
+    check: Callable[[ServerCall[Any], str], None]
 
 
 _KINDS: Final[Mapping[int, _Kind]] = {
@@ -63,13 +63,13 @@ _KINDS: Final[Mapping[int, _Kind]] = {
 """The types of keys, by Kafka's numbers (``CoordinatorType``)."""
 
 
-def _find(call: Call[FindCoordinatorRequest]) -> None:
+def _find(call: ServerCall[FindCoordinatorRequest]) -> None:
     request = call.request
     if request.key_type not in _KINDS:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
     if call.version < _SEVERAL_SINCE:
         found = _found(call, request.key)
-        call.answer(
+        call.respond(
             FindCoordinatorResponse(
                 error_code=found.error_code,
                 error_message=ERROR_TEXTS.get(ErrorCode(found.error_code)) if found.error_code else "NONE",
@@ -79,31 +79,31 @@ def _find(call: Call[FindCoordinatorRequest]) -> None:
             )
         )
         return
-    call.answer(FindCoordinatorResponse(coordinators=tuple(_found(call, key) for key in request.coordinator_keys)))
+    call.respond(FindCoordinatorResponse(coordinators=tuple(_found(call, key) for key in request.coordinator_keys)))
 
 
-def _found(call: Call[FindCoordinatorRequest], key: str) -> Coordinator:
+def _found(call: ServerCall[FindCoordinatorRequest], key: str) -> Coordinator:
     try:
         leader = _leader(call, key)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error.error)
     endpoint = call.cluster.image.brokers[leader].endpoints[call.session.listener.name]
     return Coordinator(key=key, node_id=leader, host=endpoint.host, port=endpoint.port, error_message="")
 
 
-def _leader(call: Call[FindCoordinatorRequest], key: str) -> int:
+def _leader(call: ServerCall[FindCoordinatorRequest], key: str) -> int:
     kind = _KINDS[call.request.key_type]
     kind.check(call, key)
     image = call.cluster.image
     if kind.topic not in image.topics:
-        auto_create(call.cluster, kind.topic)
+        auto_create_topic(call.cluster, kind.topic)
     topic = image.topics.get(kind.topic)
     leader = None
     if topic is not None:
-        leader = leader_of(call.cluster, kind.topic, state_partition(key, len(topic.partitions)))
+        leader = leader_of(call.cluster, kind.topic, partition_for_key(key, len(topic.partitions)))
     if leader is None or call.session.listener.name not in image.brokers[leader].endpoints:
-        raise RefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return leader
 
 
-HANDLERS: Final = (Handler(FindCoordinatorRequest, _find),)
+HANDLERS: Final = (ApiHandler(FindCoordinatorRequest, _find),)

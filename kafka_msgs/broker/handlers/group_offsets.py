@@ -13,16 +13,16 @@ from typing import Any, Final, NamedTuple
 
 from attrs import evolve
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
 from kafka_msgs.broker.handlers.groups import require_group
-from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
 from kafka_msgs.broker.hosting.leading import find_log
 from kafka_msgs.broker.hosting.transactions import join_transaction
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
-from kafka_msgs.groups.api import Producer
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.groups.api import ProducerIdAndEpoch
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest
 from kafka_msgs.messages.offset_delete_response import (
@@ -61,7 +61,7 @@ _LOADING_SINCE: Final = 2
 """TxnOffsetCommit knows COORDINATOR_LOAD_IN_PROGRESS since this version."""
 
 
-class _Sorted(NamedTuple):
+class _CheckedTopics(NamedTuple):
     """The topics of a request: those for the coordinator, and those that are answered here with an error each."""
 
     good: tuple[Any, ...]
@@ -69,7 +69,7 @@ class _Sorted(NamedTuple):
     by_id: bool = False
 
 
-def _sort(call: Call[Any], topics: Iterable[Any], *, by_id: bool = False) -> _Sorted:
+def _sort(call: ServerCall[Any], topics: Iterable[Any], *, by_id: bool = False) -> _CheckedTopics:
     """Sort out topics that are unknown or that the client may not read, and partitions that do not exist."""
     image = call.cluster.image
     good: list[Any] = []
@@ -89,7 +89,7 @@ def _sort(call: Call[Any], topics: Iterable[Any], *, by_id: bool = False) -> _So
             if known:
                 ids = {"topic_id": found.id} if hasattr(topic, "topic_id") else {}
                 good.append(evolve(topic, name=found.name, partitions=known, **ids))
-    return _Sorted(tuple(good), bad, by_id)
+    return _CheckedTopics(tuple(good), bad, by_id)
 
 
 def _exists(count: int, partition: Any) -> bool:
@@ -106,12 +106,12 @@ def _divide(items: Iterable[Any], belongs: Callable[[Any], bool]) -> tuple[tuple
     return tuple(good), tuple(bad)
 
 
-def _ask(call: Call[Any], topics: _Sorted, ask: Callable[[Any, Callable[[Any], None]], None]) -> None:
+def _ask(call: ServerCall[Any], topics: _CheckedTopics, ask: Callable[[Any, Callable[[Any], None]], None]) -> None:
     """Let the coordinator answer the good topics, and add the bad ones to its answer."""
     request = call.request
 
     def complete(response: Any) -> None:
-        call.answer(evolve(response, topics=_merged(request, response.topics, topics, call.version)))
+        call.respond(evolve(response, topics=_merged(request, response.topics, topics, call.version)))
 
     if topics.good:
         ask(evolve(request, topics=topics.good), complete)
@@ -119,7 +119,7 @@ def _ask(call: Call[Any], topics: _Sorted, ask: Callable[[Any, Callable[[Any], N
         complete(request.response_class()())
 
 
-def _merged(request: Any, answered: Iterable[Any], topics: _Sorted, version: int) -> tuple[Any, ...]:
+def _merged(request: Any, answered: Iterable[Any], topics: _CheckedTopics, version: int) -> tuple[Any, ...]:
     """The topics of a response, with the bad ones first. A topic with good and bad partitions is one, as in Kafka."""
     if not topics.bad:
         return tuple(answered)
@@ -156,31 +156,31 @@ def _joined_parts(parts: list[Any]) -> Any:
     return evolve(parts[0], partitions=tuple(chain.from_iterable(each.partitions for each in parts)))
 
 
-def _commit(call: Call[OffsetCommitRequest]) -> None:
+def _commit(call: ServerCall[OffsetCommitRequest]) -> None:
     require_group(call, call.request.group_id)
     topics = _sort(call, call.request.topics, by_id=call.version >= _TOPIC_IDS_SINCE)
-    host = GroupHost.on(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
     _ask(call, topics, lambda request, reply: host.handle(call, request, reply))
 
 
-def _delete(call: Call[OffsetDeleteRequest]) -> None:
+def _delete(call: ServerCall[OffsetDeleteRequest]) -> None:
     require_group(call, call.request.group_id, AclOperation.DELETE)
     topics = _sort(call, call.request.topics)
-    host = GroupHost.on(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
     request = evolve(call.request, topics=topics.good)
 
     def complete(response: OffsetDeleteResponse) -> None:
         if not response.error_code:
             response = evolve(response, topics=_merged(call.request, response.topics, topics, call.version))
-        call.answer(response)
+        call.respond(response)
 
     host.handle(call, request, complete)
 
 
-def _commit_in_transaction(call: Call[TxnOffsetCommitRequest]) -> None:
+def _commit_in_transaction(call: ServerCall[TxnOffsetCommitRequest]) -> None:
     request = call.request
     if not call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
-        raise RefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     require_group(call, request.group_id)
 
     def ask(part: TxnOffsetCommitRequest, reply: Callable[[Any], None]) -> None:
@@ -189,12 +189,14 @@ def _commit_in_transaction(call: Call[TxnOffsetCommitRequest]) -> None:
     _ask(call, _sort(call, request.topics, by_id=call.version >= _TRANSACTIONAL_TOPIC_IDS_SINCE), ask)
 
 
-def _joined(call: Call[TxnOffsetCommitRequest], request: TxnOffsetCommitRequest, reply: Callable[[Any], None]) -> None:
+def _joined(
+    call: ServerCall[TxnOffsetCommitRequest], request: TxnOffsetCommitRequest, reply: Callable[[Any], None]
+) -> None:
     """Let the partition of the group join the transaction, then let the coordinator answer."""
-    host = GroupHost.on(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
     partition = host.coordinator.partition_for(request.group_id)
     log = find_log(call.cluster, CONSUMER_OFFSETS, partition)
-    producer = Producer(request.producer_id, request.producer_epoch)
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     guard = None
     if log is not None and request.group_id and host.leads(partition):
         try:
@@ -207,7 +209,7 @@ def _joined(call: Call[TxnOffsetCommitRequest], request: TxnOffsetCommitRequest,
                 adds=call.version >= _ADDS_SINCE,
                 abortable=call.version >= _ABORTABLE_SINCE,
             )
-        except RefusedError as error:
+        except RequestRefusedError as error:
             reply(error_response(request, error.error, call.version))
             return
     host.handle_in_transaction(call, request, reply, producer, guard)
@@ -233,7 +235,7 @@ def _known_errors(response: TxnOffsetCommitResponse, version: int) -> TxnOffsetC
     )
 
 
-def _fetch(call: Call[OffsetFetchRequest]) -> None:
+def _fetch(call: ServerCall[OffsetFetchRequest]) -> None:
     if call.version < _GROUPS_SINCE:
         _fetch_one(call)
         return
@@ -243,15 +245,15 @@ def _fetch(call: Call[OffsetFetchRequest]) -> None:
     def answered(index: int, group: OffsetFetchResponseGroup) -> None:
         answers[index] = group
         if len(answers) == len(request.groups):
-            call.answer(OffsetFetchResponse(groups=tuple(answers[each] for each in range(len(answers)))))
+            call.respond(OffsetFetchResponse(groups=tuple(answers[each] for each in range(len(answers)))))
 
     if not request.groups:
-        call.answer(OffsetFetchResponse())
+        call.respond(OffsetFetchResponse())
     for index, group in enumerate(request.groups):
         _fetch_group(call, group, partial(answered, index))
 
 
-def _fetch_one(call: Call[OffsetFetchRequest]) -> None:
+def _fetch_one(call: ServerCall[OffsetFetchRequest]) -> None:
     """A request for one group. Topics that the client may not see have an error, or are left out if it asks for all."""
     request = call.request
     require_group(call, request.group_id, AclOperation.DESCRIBE)
@@ -265,17 +267,21 @@ def _fetch_one(call: Call[OffsetFetchRequest]) -> None:
             # Version 1 has no error of the group, so each topic repeats it.
             failed = error_response(part, ErrorCode.TOPIC_AUTHORIZATION_FAILED, 1)
             topics += failed.topics
-        call.answer(evolve(response, topics=topics))
+        call.respond(evolve(response, topics=topics))
 
-    GroupHost.on(call.cluster, call.session.broker_id).handle(call, evolve(request, topics=visible), complete)
+    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).handle(
+        call, evolve(request, topics=visible), complete
+    )
 
 
-def _sees(call: Call[Any], topic: str) -> bool:
+def _sees(call: ServerCall[Any], topic: str) -> bool:
     return call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
 
 
 def _fetch_group(
-    call: Call[OffsetFetchRequest], group: OffsetFetchRequestGroup, reply: Callable[[OffsetFetchResponseGroup], None]
+    call: ServerCall[OffsetFetchRequest],
+    group: OffsetFetchRequestGroup,
+    reply: Callable[[OffsetFetchResponseGroup], None],
 ) -> None:
     if not call.allows(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
         reply(OffsetFetchResponseGroup(group_id=group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED))
@@ -293,17 +299,17 @@ def _fetch_group(
         reply(found)
 
     part = evolve(call.request, groups=(evolve(group, topics=good),))
-    GroupHost.on(call.cluster, call.session.broker_id).handle(call, part, complete)
+    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).handle(call, part, complete)
 
 
-def _id(call: Call[Any], topic: Any) -> Any:
+def _id(call: ServerCall[Any], topic: Any) -> Any:
     """The id of a topic of a response. An offset knows it, or the topic that has the name now."""
     found = call.cluster.image.topics.get(topic.name)
     return topic.topic_id if topic.topic_id != ZERO_UUID or found is None else found.id
 
 
 def _fetchable(
-    call: Call[Any], group: OffsetFetchRequestGroup, by_id: bool
+    call: ServerCall[Any], group: OffsetFetchRequestGroup, by_id: bool
 ) -> tuple[tuple[Any, ...] | None, list[Any]]:
     """The topics for the coordinator, and the elements of the response for all others. None asks for all topics."""
     if group.topics is None:
@@ -334,8 +340,8 @@ def _failed(topic: Any, error: ErrorCode) -> Any:
 
 
 HANDLERS: Final = (
-    Handler(OffsetCommitRequest, _commit),
-    Handler(TxnOffsetCommitRequest, _commit_in_transaction),
-    Handler(OffsetFetchRequest, _fetch),
-    Handler(OffsetDeleteRequest, _delete),
+    ApiHandler(OffsetCommitRequest, _commit),
+    ApiHandler(TxnOffsetCommitRequest, _commit_in_transaction),
+    ApiHandler(OffsetFetchRequest, _fetch),
+    ApiHandler(OffsetDeleteRequest, _delete),
 )

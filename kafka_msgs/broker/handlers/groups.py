@@ -11,11 +11,11 @@ from typing import Any, Final, TypeVar
 
 from attrs import evolve, frozen
 
-from kafka_msgs.broker.call import Call, Handler
-from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.call import ApiHandler, ServerCall
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.message import Request
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.consumer_group_describe_response import DescribedGroup as ConsumerGroup
@@ -34,7 +34,15 @@ from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbea
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.wire import error_response
 
-__all__ = ["HANDLERS", "Described", "attach", "check_share_member", "describe", "require_group", "require_topics"]
+__all__ = [
+    "HANDLERS",
+    "DescribeGroupsApi",
+    "attach",
+    "check_share_member",
+    "describe",
+    "require_group",
+    "require_topics",
+]
 
 R = TypeVar("R", bound=Request[Any])
 
@@ -45,79 +53,83 @@ _LONGEST_MEMBER_ID: Final = 36
 _NO_NAMES_SINCE: Final = 7
 """JoinGroup answers null instead of an empty name of the protocol since this version."""
 
-attach = GroupHost.attach
+attach = GroupCoordinatorService.attach
 
 
-def require_group(call: Call[Any], group_id: str, operation: AclOperation = AclOperation.READ) -> None:
-    """Raise ``RefusedError`` with GROUP_AUTHORIZATION_FAILED unless the client may do this to the group."""
+def require_group(call: ServerCall[Any], group_id: str, operation: AclOperation = AclOperation.READ) -> None:
+    """Raise ``RequestRefusedError`` with GROUP_AUTHORIZATION_FAILED unless the client may do this to the group."""
     if not call.allows(operation, ResourceType.GROUP, group_id):
-        raise RefusedError(error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
 
 def require_topics(
-    call: Call[Any], names: Sequence[str] | None, operation: AclOperation = AclOperation.DESCRIBE
+    call: ServerCall[Any], names: Sequence[str] | None, operation: AclOperation = AclOperation.DESCRIBE
 ) -> None:
-    """Raise ``RefusedError`` with TOPIC_AUTHORIZATION_FAILED unless the client may do this to all of the topics."""
+    """Raise ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED unless the client may do this to all of
+    the topics.
+    """
     if not all(call.allows(operation, ResourceType.TOPIC, name) for name in names or ()):
-        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def _host(call: Call[Any]) -> GroupHost:
-    return GroupHost.on(call.cluster, call.session.broker_id)
+def _host(call: ServerCall[Any]) -> GroupCoordinatorService:
+    return GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
 
 
-def _member(call: Call[Any]) -> None:
+def _member(call: ServerCall[Any]) -> None:
     require_group(call, call.request.group_id)
     _host(call).handle(call)
 
 
-def _join(call: Call[JoinGroupRequest]) -> None:
+def _join(call: ServerCall[JoinGroupRequest]) -> None:
     require_group(call, call.request.group_id)
 
     def named(response: JoinGroupResponse) -> None:
         name = response.protocol_name or None
-        call.answer(evolve(response, protocol_name=name if call.version >= _NO_NAMES_SINCE else name or ""))
+        call.respond(evolve(response, protocol_name=name if call.version >= _NO_NAMES_SINCE else name or ""))
 
     _host(call).handle(call, reply=named)
 
 
-def _sync(call: Call[SyncGroupRequest]) -> None:
+def _sync(call: ServerCall[SyncGroupRequest]) -> None:
     if call.version >= _NAMES_SINCE and None in (call.request.protocol_type, call.request.protocol_name):
-        raise RefusedError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        raise RequestRefusedError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     _member(call)
 
 
 def check_share_member(member_id: str | None) -> None:
-    """Raise ``RefusedError`` for an id that a member of a share group cannot have: none, or one longer than a UUID."""
+    """Raise ``RequestRefusedError`` for an id that a member of a share group cannot have: none, or one longer than a
+    UUID.
+    """
     if not member_id or len(member_id) > _LONGEST_MEMBER_ID:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
 
 
-def _heartbeat(call: Call[Any]) -> None:
+def _heartbeat(call: ServerCall[Any]) -> None:
     require_group(call, call.request.group_id)
     require_topics(call, call.request.subscribed_topic_names)
     _host(call).handle(call)
 
 
-def _share_heartbeat(call: Call[ShareGroupHeartbeatRequest]) -> None:
+def _share_heartbeat(call: ServerCall[ShareGroupHeartbeatRequest]) -> None:
     require_group(call, call.request.group_id)
     check_share_member(call.request.member_id)
     _heartbeat(call)
 
 
-def _list(call: Call[ListGroupsRequest]) -> None:
+def _list(call: ServerCall[ListGroupsRequest]) -> None:
     def visible(response: ListGroupsResponse) -> None:
         if not call.allows_cluster(AclOperation.DESCRIBE):
             groups = response.groups
             seen = (each for each in groups if call.allows(AclOperation.DESCRIBE, ResourceType.GROUP, each.group_id))
             response = evolve(response, groups=tuple(seen))
-        call.answer(response)
+        call.respond(response)
 
     _host(call).handle(call, reply=visible)
 
 
 @frozen(kw_only=True)
-class Described:
+class DescribeGroupsApi:
     """An api about several groups: the fields of the request and of the response that list them.
 
     ``operation`` is what the client must be allowed to do, and ``stricter`` that with a profile of
@@ -133,10 +145,10 @@ class Described:
     hidden: str = "The group has described topic(s) that the client is not authorized to describe."
 
 
-def describe(api: Described) -> Callable[[Call[Any]], None]:
+def describe(api: DescribeGroupsApi) -> Callable[[ServerCall[Any]], None]:
     """Return a handler of an api about several groups."""
 
-    def run(call: Call[Any]) -> None:
+    def run(call: ServerCall[Any]) -> None:
         request = call.request
         names: tuple[str, ...] = getattr(request, api.groups)
         strict = call.cluster.config.profile.streams.stricter_permissions
@@ -152,21 +164,21 @@ def describe(api: Described) -> Callable[[Call[Any]], None]:
 
         def shown(response: Any) -> None:
             elements = [_with_operations(call, _visible(call, api, each)) for each in getattr(response, api.results)]
-            call.answer(evolve(response, **{api.results: (*forbidden, *elements)}))
+            call.respond(evolve(response, **{api.results: (*forbidden, *elements)}))
 
         _host(call).handle(call, evolve(request, **{api.groups: allowed}), shown)
 
     return run
 
 
-def _with_operations(call: Call[Any], element: Any) -> Any:
+def _with_operations(call: ServerCall[Any], element: Any) -> Any:
     asked = getattr(call.request, "include_authorized_operations", False)
     if not asked or element.error_code:
         return element
     return evolve(element, authorized_operations=call.operations(ResourceType.GROUP, element.group_id))
 
 
-def _visible(call: Call[Any], api: Described, element: Any) -> Any:
+def _visible(call: ServerCall[Any], api: DescribeGroupsApi, element: Any) -> Any:
     if api.topics is None or call.cluster.authorizer is None:
         return element
     if all(call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in set(api.topics(element))):
@@ -188,21 +200,24 @@ def _share_topics(group: ShareGroup) -> Iterator[str]:
 
 
 HANDLERS: Final = (
-    Handler(JoinGroupRequest, _join),
-    Handler(SyncGroupRequest, _sync),
-    Handler(HeartbeatRequest, _member),
-    Handler(LeaveGroupRequest, _member),
-    Handler(ConsumerGroupHeartbeatRequest, _heartbeat),
-    Handler(ShareGroupHeartbeatRequest, _share_heartbeat),
-    Handler(ListGroupsRequest, _list),
-    Handler(DescribeGroupsRequest, describe(Described(groups="groups", results="groups"))),
-    Handler(
+    ApiHandler(JoinGroupRequest, _join),
+    ApiHandler(SyncGroupRequest, _sync),
+    ApiHandler(HeartbeatRequest, _member),
+    ApiHandler(LeaveGroupRequest, _member),
+    ApiHandler(ConsumerGroupHeartbeatRequest, _heartbeat),
+    ApiHandler(ShareGroupHeartbeatRequest, _share_heartbeat),
+    ApiHandler(ListGroupsRequest, _list),
+    ApiHandler(DescribeGroupsRequest, describe(DescribeGroupsApi(groups="groups", results="groups"))),
+    ApiHandler(
         ConsumerGroupDescribeRequest,
-        describe(Described(groups="group_ids", results="groups", topics=_consumer_topics)),
+        describe(DescribeGroupsApi(groups="group_ids", results="groups", topics=_consumer_topics)),
     ),
-    Handler(ShareGroupDescribeRequest, describe(Described(groups="group_ids", results="groups", topics=_share_topics))),
-    Handler(
+    ApiHandler(
+        ShareGroupDescribeRequest,
+        describe(DescribeGroupsApi(groups="group_ids", results="groups", topics=_share_topics)),
+    ),
+    ApiHandler(
         DeleteGroupsRequest,
-        describe(Described(groups="groups_names", results="results", operation=AclOperation.DELETE)),
+        describe(DescribeGroupsApi(groups="groups_names", results="results", operation=AclOperation.DELETE)),
     ),
 )

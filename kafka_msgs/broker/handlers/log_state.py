@@ -7,13 +7,13 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Final
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.topics import check_topic_name
-from kafka_msgs.broker.handlers.leading import ERROR_TEXTS, find_topic, led_partition
-from kafka_msgs.broker.partitions import ProducerState as WriterState
+from kafka_msgs.broker.handlers.leading import ERROR_TEXTS, find_topic, get_leader_partition
+from kafka_msgs.broker.partitions import ProducerStateEntry as WriterState
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
 from kafka_msgs.messages.alter_replica_log_dirs_response import (
     AlterReplicaLogDirPartitionResult,
@@ -42,23 +42,23 @@ _FUTURE_SUFFIX: Final = ".-future" + "0" * 32
 """What the name of a directory has in addition while a replica moves there: an id of 32 digits among it."""
 
 
-def _log_dir(call: Call[Any]) -> str:
+def _log_dir(call: ServerCall[Any]) -> str:
     """Return the directory of the broker. Without files it has a name only."""
-    directory = call.cluster.directory
+    directory = call.cluster.storage
     if directory is None:
-        return call.cluster.settings.text("log.dir") or ""
+        return call.cluster.configs.text("log.dir") or ""
     return str(directory.path_of(call.session.broker_id).absolute())
 
 
-def _describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> None:
+def _describe_log_dirs(call: ServerCall[DescribeLogDirsRequest]) -> None:
     if not call.allows_cluster(AclOperation.DESCRIBE):
-        call.answer(DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        call.respond(DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
         return
     asked = None
     if call.request.topics is not None:
         asked = {(topic.topic, partition) for topic in call.request.topics for partition in topic.partitions}
     topics: dict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
-    for log in call.cluster.partitions:
+    for log in call.cluster.log_manager:
         state = call.cluster.image.partition(log.topic_id, log.partition)
         here = state is not None and call.session.broker_id in state.replicas
         if here and (asked is None or (log.topic, log.partition) in asked):
@@ -71,10 +71,10 @@ def _describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> None:
         usable_bytes=volume.free,
         topics=tuple(DescribeLogDirsTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()),
     )
-    call.answer(DescribeLogDirsResponse(results=(result,)))
+    call.respond(DescribeLogDirsResponse(results=(result,)))
 
 
-def _alter_replica_log_dirs(call: Call[AlterReplicaLogDirsRequest]) -> None:
+def _alter_replica_log_dirs(call: ServerCall[AlterReplicaLogDirsRequest]) -> None:
     """Move replicas: a broker has one directory, so those that may move there are in it."""
     call.require_cluster(AclOperation.ALTER)
     paths = {
@@ -90,10 +90,10 @@ def _alter_replica_log_dirs(call: Call[AlterReplicaLogDirsRequest]) -> None:
     results = (
         AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(parts)) for name, parts in topics.items()
     )
-    call.answer(AlterReplicaLogDirsResponse(results=tuple(results)))
+    call.respond(AlterReplicaLogDirsResponse(results=tuple(results)))
 
 
-def _move_error(call: Call[AlterReplicaLogDirsRequest], topic: str, partition: int, path: str) -> ErrorCode:
+def _move_error(call: ServerCall[AlterReplicaLogDirsRequest], topic: str, partition: int, path: str) -> ErrorCode:
     """Return why a replica of this broker cannot be in a directory, as Kafka's ``ReplicaManager`` decides it."""
     if len(f"{topic}-{partition}{_FUTURE_SUFFIX}") > _LONGEST_NAME:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -111,8 +111,8 @@ def _existing(path: Path) -> Path:
     return next(each for each in (path, *path.parents) if each.exists())
 
 
-def _describe_producers(call: Call[DescribeProducersRequest]) -> None:
-    call.answer(
+def _describe_producers(call: ServerCall[DescribeProducersRequest]) -> None:
+    call.respond(
         DescribeProducersResponse(
             topics=tuple(
                 TopicResponse(
@@ -125,12 +125,12 @@ def _describe_producers(call: Call[DescribeProducersRequest]) -> None:
     )
 
 
-def _producers(call: Call[DescribeProducersRequest], topic: str, partition: int) -> PartitionResponse:
+def _producers(call: ServerCall[DescribeProducersRequest], topic: str, partition: int) -> PartitionResponse:
     try:
         check_topic_name(topic)
         found = find_topic(call, topic, None, AclOperation.READ)
-        log = led_partition(call, found, partition, or_followed=True).log
-    except RefusedError as error:
+        log = get_leader_partition(call, found, partition, or_followed=True).log
+    except RequestRefusedError as error:
         return PartitionResponse(
             partition_index=partition,
             error_code=error.error,
@@ -141,7 +141,7 @@ def _producers(call: Call[DescribeProducersRequest], topic: str, partition: int)
     )
 
 
-def _text(call: Call[DescribeProducersRequest], topic: str, error: ErrorCode) -> str | None:
+def _text(call: ServerCall[DescribeProducersRequest], topic: str, error: ErrorCode) -> str | None:
     """Return Kafka's text for an error. There is none for a partition that a topic does not have."""
     if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic in call.cluster.image.topics:
         return None
@@ -160,7 +160,7 @@ def _described(state: WriterState) -> ProducerState:
 
 
 HANDLERS: Final = (
-    Handler(AlterReplicaLogDirsRequest, _alter_replica_log_dirs),
-    Handler(DescribeLogDirsRequest, _describe_log_dirs),
-    Handler(DescribeProducersRequest, _describe_producers),
+    ApiHandler(AlterReplicaLogDirsRequest, _alter_replica_log_dirs),
+    ApiHandler(DescribeLogDirsRequest, _describe_log_dirs),
+    ApiHandler(DescribeProducersRequest, _describe_producers),
 )

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from kafka_msgs.broker.call import Call, Handler
-from kafka_msgs.broker.controller.image import NO_LEADER, PartitionState, TopicState
+from kafka_msgs.broker.call import ApiHandler, ServerCall
+from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
 from kafka_msgs.broker.controller.internal_topics import is_internal
-from kafka_msgs.broker.controller.topics import automatic_topic, why_missing
+from kafka_msgs.broker.controller.topics import automatic_topic, missing_topic_error
 from kafka_msgs.broker.handlers.topic_creation import create_forwarded
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafka_msgs.messages.metadata_response import (
     MetadataResponse,
@@ -32,14 +32,14 @@ _SHOWN: Final = (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_REPLICATIO
 """The errors of an auto-creation that a client gets to see."""
 
 
-def _metadata(call: Call[MetadataRequest]) -> None:
+def _metadata(call: ServerCall[MetadataRequest]) -> None:
     request, cluster = call.request, call.cluster
     if call.version < _FIRST_WITH_IDS:
         _check_names(request)
     operations: dict[str, Any] = {}
     if request.include_cluster_authorized_operations:
         operations["cluster_authorized_operations"] = call.operations(ResourceType.CLUSTER)
-    call.answer(
+    call.respond(
         MetadataResponse(
             brokers=tuple(_brokers(call)),
             cluster_id=cluster.cluster_id,
@@ -51,20 +51,22 @@ def _metadata(call: Call[MetadataRequest]) -> None:
 
 
 def _check_names(request: MetadataRequest) -> None:
-    """Raise ``RefusedError`` for a topic without a name, or with an id: versions 10 and 11 cannot look for ids."""
+    """Raise ``RequestRefusedError`` for a topic without a name, or with an id: versions 10 and 11 cannot look
+    for ids.
+    """
     for topic in request.topics or ():
         if topic.name is None or topic.topic_id != ZERO_UUID:
-            raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
 
 
-def _brokers(call: Call[MetadataRequest]) -> Iterator[MetadataResponseBroker]:
+def _brokers(call: ServerCall[MetadataRequest]) -> Iterator[MetadataResponseBroker]:
     for broker in call.cluster.image.alive():
         endpoint = broker.endpoints.get(call.session.listener.name)
         if endpoint is not None:
             yield MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
 
 
-def _topics(call: Call[MetadataRequest]) -> Iterator[MetadataResponseTopic]:
+def _topics(call: ServerCall[MetadataRequest]) -> Iterator[MetadataResponseTopic]:
     wanted = call.request.topics
     if wanted is None or (not wanted and call.version < _FIRST_WITH_EMPTY_MEANING_NONE):
         for topic in list(call.cluster.image.topics.values()):
@@ -75,21 +77,21 @@ def _topics(call: Call[MetadataRequest]) -> Iterator[MetadataResponseTopic]:
     if by_id:
         yield from (_by_id(call, each) for each in by_id.values())
     elif any(each.name is None for each in wanted):
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     else:
         names = dict.fromkeys(each.name or "" for each in wanted)
         created = _auto_create(call, names)
         yield from (_by_name(call, name, created.get(name)) for name in names)
 
 
-def _auto_create(call: Call[MetadataRequest], names: Iterable[str]) -> dict[str, ErrorCode]:
+def _auto_create(call: ServerCall[MetadataRequest], names: Iterable[str]) -> dict[str, ErrorCode]:
     """Create the topics that are missing, in one request to the controller. Return the error of each for this time.
 
     Kafka creates them in the background and answers UNKNOWN_TOPIC_OR_PARTITION or, for a name that is not allowed,
     INVALID_TOPIC_EXCEPTION. The client asks again.
     """
     cluster = call.cluster
-    if not (call.request.allow_auto_topic_creation and cluster.settings.flag("auto.create.topics.enable")):
+    if not (call.request.allow_auto_topic_creation and cluster.configs.flag("auto.create.topics.enable")):
         return {}
     missing = [name for name in names if name not in cluster.image.topics and _may_create(call, name)]
     errors = create_forwarded(call, [automatic_topic(cluster, name) for name in missing])
@@ -97,13 +99,13 @@ def _auto_create(call: Call[MetadataRequest], names: Iterable[str]) -> dict[str,
     return dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | shown
 
 
-def _may_create(call: Call[MetadataRequest], name: str) -> bool:
+def _may_create(call: ServerCall[MetadataRequest], name: str) -> bool:
     return call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) and (
         call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)
     )
 
 
-def _by_id(call: Call[MetadataRequest], wanted: MetadataRequestTopic) -> MetadataResponseTopic:
+def _by_id(call: ServerCall[MetadataRequest], wanted: MetadataRequestTopic) -> MetadataResponseTopic:
     topic = call.cluster.image.topics_by_id.get(wanted.topic_id)
     if topic is None:
         return _missing(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted)
@@ -112,7 +114,7 @@ def _by_id(call: Call[MetadataRequest], wanted: MetadataRequestTopic) -> Metadat
     return _found(call, topic)
 
 
-def _by_name(call: Call[MetadataRequest], name: str, creation: ErrorCode | None) -> MetadataResponseTopic:
+def _by_name(call: ServerCall[MetadataRequest], name: str, creation: ErrorCode | None) -> MetadataResponseTopic:
     """Return a topic. ``creation`` is the answer of the auto-creation, or None if the topic was not created now."""
     topic = call.cluster.image.topics.get(name)
     if creation is not None:
@@ -121,16 +123,16 @@ def _by_name(call: Call[MetadataRequest], name: str, creation: ErrorCode | None)
         return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
     if topic is not None:
         return _found(call, topic)
-    if not (call.request.allow_auto_topic_creation and call.cluster.settings.flag("auto.create.topics.enable")):
-        return _unknown(call, why_missing(name), name)
+    if not (call.request.allow_auto_topic_creation and call.cluster.configs.flag("auto.create.topics.enable")):
+        return _unknown(call, missing_topic_error(name), name)
     return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
 
 
-def _unknown(call: Call[MetadataRequest], error: ErrorCode, name: str) -> MetadataResponseTopic:
+def _unknown(call: ServerCall[MetadataRequest], error: ErrorCode, name: str) -> MetadataResponseTopic:
     return evolve(_missing(error, name), **_operations(call, name))
 
 
-def _operations(call: Call[MetadataRequest], name: str) -> dict[str, Any]:
+def _operations(call: ServerCall[MetadataRequest], name: str) -> dict[str, Any]:
     if not call.request.include_topic_authorized_operations:
         return {}
     return {"topic_authorized_operations": call.operations(ResourceType.TOPIC, name)}
@@ -145,7 +147,7 @@ def _missing(error: ErrorCode, name: str | None, wanted: MetadataRequestTopic | 
     )
 
 
-def _found(call: Call[MetadataRequest], topic: TopicState) -> MetadataResponseTopic:
+def _found(call: ServerCall[MetadataRequest], topic: TopicImage) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
@@ -155,7 +157,7 @@ def _found(call: Call[MetadataRequest], topic: TopicState) -> MetadataResponseTo
     )
 
 
-def _partition(call: Call[MetadataRequest], state: PartitionState) -> MetadataResponsePartition:
+def _partition(call: ServerCall[MetadataRequest], state: PartitionRegistration) -> MetadataResponsePartition:
     image, listener = call.cluster.image, call.session.listener.name
     error = ErrorCode.NONE
     if state.leader == NO_LEADER or not image.is_alive(state.leader):
@@ -173,4 +175,4 @@ def _partition(call: Call[MetadataRequest], state: PartitionState) -> MetadataRe
     )
 
 
-HANDLERS: Final = (Handler(MetadataRequest, _metadata),)
+HANDLERS: Final = (ApiHandler(MetadataRequest, _metadata),)

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
-from kafka_msgs.broker.call import Call, Handler
-from kafka_msgs.broker.handlers.leading import find_topic, led_partition
+from kafka_msgs.broker.call import ApiHandler, ServerCall
+from kafka_msgs.broker.handlers.leading import find_topic, get_leader_partition
 from kafka_msgs.broker.partitions import PartitionLog
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
-from kafka_msgs.log import Isolation
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.log import IsolationLevel
 from kafka_msgs.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsRequest
 from kafka_msgs.messages.delete_records_response import (
     DeleteRecordsPartitionResult,
@@ -38,13 +38,13 @@ T = TypeVar("T")
 P = TypeVar("P", ListOffsetsPartition, DeleteRecordsPartition)
 
 _CONSUMER: Final = -1
-_ISOLATIONS: Final[tuple[Isolation, Isolation]] = ("read_uncommitted", "read_committed")
+_ISOLATIONS: Final[tuple[IsolationLevel, IsolationLevel]] = ("read_uncommitted", "read_committed")
 _NEWER_TIMESTAMPS: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
 """Timestamps that mean something special, and the version from which on they do. Of -1 and -2 it is each version."""
 
 
 def _on_led(
-    call: Call[Any],
+    call: ServerCall[Any],
     topic: str,
     partition: int,
     epoch: int,
@@ -54,8 +54,8 @@ def _on_led(
     """Return what ``use`` gives for the log of a partition that this broker leads, or the error."""
     try:
         found = find_topic(call, topic, None, operation)
-        return use(led_partition(call, found, partition, epoch).log)
-    except RefusedError as error:
+        return use(get_leader_partition(call, found, partition, epoch).log)
+    except RequestRefusedError as error:
         return ErrorCode(error.error)
 
 
@@ -68,10 +68,10 @@ def _by_topic(topics: Iterable[tuple[str, Iterable[P]]]) -> dict[str, dict[int, 
     return found
 
 
-def _list_offsets(call: Call[ListOffsetsRequest]) -> None:
+def _list_offsets(call: ServerCall[ListOffsetsRequest]) -> None:
     request = call.request
     if request.topics and request.isolation_level not in range(len(_ISOLATIONS)):
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     counts = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
     asked = _by_topic((topic.name, topic.partitions) for topic in request.topics)
     topics = (
@@ -80,11 +80,11 @@ def _list_offsets(call: Call[ListOffsetsRequest]) -> None:
         )
         for name, parts in asked.items()
     )
-    call.answer(ListOffsetsResponse(topics=tuple(topics)))
+    call.respond(ListOffsetsResponse(topics=tuple(topics)))
 
 
 def _listed(
-    call: Call[ListOffsetsRequest], topic: str, asked: ListOffsetsPartition, times: int
+    call: ServerCall[ListOffsetsRequest], topic: str, asked: ListOffsetsPartition, times: int
 ) -> ListOffsetsPartitionResponse:
     if times > 1:
         return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST)
@@ -117,8 +117,8 @@ def _listed(
 _FIRST_WITH_EPOCHS: Final = 4
 
 
-def _offset_for_leader_epoch(call: Call[OffsetForLeaderEpochRequest]) -> None:
-    call.answer(
+def _offset_for_leader_epoch(call: ServerCall[OffsetForLeaderEpochRequest]) -> None:
+    call.respond(
         OffsetForLeaderEpochResponse(
             topics=tuple(
                 OffsetForLeaderTopicResult(
@@ -131,7 +131,9 @@ def _offset_for_leader_epoch(call: Call[OffsetForLeaderEpochRequest]) -> None:
     )
 
 
-def _epoch_end(call: Call[OffsetForLeaderEpochRequest], topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _epoch_end(
+    call: ServerCall[OffsetForLeaderEpochRequest], topic: str, asked: OffsetForLeaderPartition
+) -> EpochEndOffset:
     end = _on_led(
         call,
         topic,
@@ -146,21 +148,21 @@ def _epoch_end(call: Call[OffsetForLeaderEpochRequest], topic: str, asked: Offse
     return EpochEndOffset(partition=asked.partition, leader_epoch=end.epoch, end_offset=end.start_offset)
 
 
-def _delete_records(call: Call[DeleteRecordsRequest]) -> None:
+def _delete_records(call: ServerCall[DeleteRecordsRequest]) -> None:
     asked = _by_topic((topic.name, topic.partitions) for topic in call.request.topics)
     topics = (
         DeleteRecordsTopicResult(name=name, partitions=tuple(_deleted(call, name, each) for each in parts.values()))
         for name, parts in asked.items()
     )
-    call.answer(DeleteRecordsResponse(topics=tuple(topics)))
+    call.respond(DeleteRecordsResponse(topics=tuple(topics)))
 
 
 def _deleted(
-    call: Call[DeleteRecordsRequest], topic: str, asked: DeleteRecordsPartition
+    call: ServerCall[DeleteRecordsRequest], topic: str, asked: DeleteRecordsPartition
 ) -> DeleteRecordsPartitionResult:
     def delete(log: PartitionLog) -> int:
         if not (log.config.deletes or not log.config.cleanup_policy):
-            raise RefusedError(error=ErrorCode.POLICY_VIOLATION)
+            raise RequestRefusedError(error=ErrorCode.POLICY_VIOLATION)
         return log.delete_records(asked.offset)
 
     low = _on_led(call, topic, asked.partition_index, -1, AclOperation.DELETE, delete)
@@ -170,7 +172,7 @@ def _deleted(
 
 
 HANDLERS: Final = (
-    Handler(ListOffsetsRequest, _list_offsets),
-    Handler(OffsetForLeaderEpochRequest, _offset_for_leader_epoch),
-    Handler(DeleteRecordsRequest, _delete_records),
+    ApiHandler(ListOffsetsRequest, _list_offsets),
+    ApiHandler(OffsetForLeaderEpochRequest, _offset_for_leader_epoch),
+    ApiHandler(DeleteRecordsRequest, _delete_records),
 )

@@ -13,17 +13,17 @@ from uuid import UUID
 
 from attrs import Factory, define, evolve
 
-from kafka_msgs.broker.call import Call, Handler
-from kafka_msgs.broker.controller.image import PartitionState, TopicState
+from kafka_msgs.broker.call import ApiHandler, ServerCall
+from kafka_msgs.broker.controller.image import PartitionRegistration, TopicImage
 from kafka_msgs.broker.controller.internal_topics import is_internal
-from kafka_msgs.broker.handlers.leading import Led, endpoints, find_topic, led_partition
-from kafka_msgs.broker.partitions import Appended, Guard, PartitionLog
+from kafka_msgs.broker.handlers.leading import LeaderPartition, endpoints, find_topic, get_leader_partition
+from kafka_msgs.broker.partitions import AppendResult, PartitionLog, VerificationGuard
 from kafka_msgs.broker.partitions.headers import header_at
-from kafka_msgs.broker.partitions.incoming import check_produced, is_transactional, read_incoming
+from kafka_msgs.broker.partitions.incoming import is_transactional, split_batches, validate_produced
 from kafka_msgs.codec import Buffer
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError, RefusedRecordsError
+from kafka_msgs.errors import RefusedRecordsError, RequestRefusedError
 from kafka_msgs.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka_msgs.messages.produce_response import (
     BatchIndexAndErrorMessage,
@@ -59,7 +59,7 @@ _WITHOUT_START: Final = frozenset(
 
 
 @define
-class _Part:
+class _PartitionResult:
     """One partition of a request: what came of it, and up to where it must be replicated (None: nowhere)."""
 
     response: PartitionProduceResponse
@@ -68,22 +68,22 @@ class _Part:
 
 
 @define
-class _Batches:
+class _PartitionBatches:
     """What a request has for one partition: the batches that are sound, and answers to those that are not.
 
     Of repeats the last one that is sound is appended, and the last one that is not sound is answered.
     """
 
     index: int
-    sound: list[tuple[TopicState, PartitionState, Buffer]] = Factory(list)
+    sound: list[tuple[TopicImage, PartitionRegistration, Buffer]] = Factory(list)
     refused: list[PartitionProduceResponse] = Factory(list)
 
 
-def _produce(call: Call[ProduceRequest]) -> None:
+def _produce(call: ServerCall[ProduceRequest]) -> None:
     request = call.request
     try:
         _check_transaction(call)
-    except RefusedError:
+    except RequestRefusedError:
         call.request = _without_repeats(request)
         raise
     topics = [(topic, [_appended(call, each) for each in parts]) for topic, parts in _checked(call)]
@@ -93,19 +93,21 @@ def _produce(call: Call[ProduceRequest]) -> None:
         return
     waiting = [part for _, parts in topics for part in parts if not _replicated(part)]
     if request.acks == _ALL and waiting and request.timeout_ms > 0:
-        _Replication(call, topics, waiting).begin()
+        _DelayedProduce(call, topics, waiting).begin()
     else:
         _answer(call, topics)
 
 
-def _check_transaction(call: Call[ProduceRequest]) -> None:
-    """Raise ``RefusedError`` if a batch of a transaction is there, and the client may not use its transactional id."""
+def _check_transaction(call: ServerCall[ProduceRequest]) -> None:
+    """Raise ``RequestRefusedError`` if a batch of a transaction is there, and the client may not use its transactional
+    id.
+    """
     data = (part.records for topic in call.request.topic_data for part in topic.partition_data)
     if not any(is_transactional(records) for records in data if records is not None):
         return
     name = call.request.transactional_id
     if name is None or not call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
-        raise RefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
 def _by_topic(request: ProduceRequest) -> list[tuple[TopicProduceData, dict[int, list[PartitionProduceData]]]]:
@@ -126,38 +128,38 @@ def _without_repeats(request: ProduceRequest) -> ProduceRequest:
     return evolve(request, topic_data=tuple(topics))
 
 
-def _checked(call: Call[ProduceRequest]) -> Iterator[tuple[TopicProduceData, list[_Batches]]]:
+def _checked(call: ServerCall[ProduceRequest]) -> Iterator[tuple[TopicProduceData, list[_PartitionBatches]]]:
     """Yield what is there for each topic, after the checks that come before any append."""
     for topic, parts in _by_topic(call.request):
-        found = {index: _Batches(index) for index in parts}
+        found = {index: _PartitionBatches(index) for index in parts}
         for part in (each for repeats in parts.values() for each in repeats):
             try:
                 found[part.index].sound.append(_sound(call, topic, part))
-            except RefusedError as error:
+            except RequestRefusedError as error:
                 refused = _failed(call, part.index, error, message=_TEXTS.get(error.error))
                 found[part.index].refused.append(refused)
         yield topic, list(found.values())
 
 
-_Topics = list[tuple[TopicProduceData, list[_Part]]]
+_Topics = list[tuple[TopicProduceData, list[_PartitionResult]]]
 
 
-def _replicated(part: _Part) -> bool:
+def _replicated(part: _PartitionResult) -> bool:
     return part.log is None or part.wanted is None or part.log.high_watermark >= part.wanted
 
 
-class _Replication:
+class _DelayedProduce:
     """The wait of a request with ``acks=-1`` for partitions whose high watermark is held back."""
 
-    def __init__(self, call: Call[ProduceRequest], topics: _Topics, waiting: list[_Part]) -> None:
+    def __init__(self, call: ServerCall[ProduceRequest], topics: _Topics, waiting: list[_PartitionResult]) -> None:
         self._call, self._topics, self._waiting = call, topics, waiting
 
     def begin(self) -> None:
         """Watch the partitions, until the timeout of the request."""
         cluster = self._call.cluster
         keys = [(part.log.topic_id, part.log.partition) for part in self._waiting if part.log is not None]
-        self._watch = cluster.partitions.watch(keys, self._look)
-        self._timer = cluster.after(self._call.request.timeout_ms, self._expire)
+        self._watch = cluster.log_manager.watch(keys, self._look)
+        self._timer = cluster.call_later(self._call.request.timeout_ms, self._expire)
 
     def _look(self) -> None:
         if all(map(_replicated, self._waiting)):
@@ -167,7 +169,7 @@ class _Replication:
         for part in self._waiting:
             if not _replicated(part):
                 index = part.response.index
-                part.response = _failed(self._call, index, RefusedError(error=ErrorCode.REQUEST_TIMED_OUT))
+                part.response = _failed(self._call, index, RequestRefusedError(error=ErrorCode.REQUEST_TIMED_OUT))
         self._end()
 
     def _end(self) -> None:
@@ -177,74 +179,78 @@ class _Replication:
 
 
 def _sound(
-    call: Call[ProduceRequest], topic: TopicProduceData, data: PartitionProduceData
-) -> tuple[TopicState, PartitionState, Buffer]:
-    """Return the partition that records are for, and the records. Raises ``RefusedError``."""
+    call: ServerCall[ProduceRequest], topic: TopicProduceData, data: PartitionProduceData
+) -> tuple[TopicImage, PartitionRegistration, Buffer]:
+    """Return the partition that records are for, and the records. Raises ``RequestRefusedError``."""
     topic_id = topic.topic_id if call.version >= _FIRST_WITH_IDS else None
     found = find_topic(call, topic.name, topic_id, AclOperation.WRITE)
     state = call.cluster.image.partition(found.id, data.index)
     if state is None:
-        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     records = data.records if data.records is not None else b""
-    check_produced(read_incoming(records), call.version)
+    validate_produced(split_batches(records), call.version)
     return found, state, records
 
 
-def _appended(call: Call[ProduceRequest], batches: _Batches) -> _Part:
+def _appended(call: ServerCall[ProduceRequest], batches: _PartitionBatches) -> _PartitionResult:
     outcomes = [_append(call, batches.index, *each) for each in batches.sound[-1:]]
-    return [*outcomes, *map(_Part, batches.refused)][-1]
+    return [*outcomes, *map(_PartitionResult, batches.refused)][-1]
 
 
-def _append(call: Call[ProduceRequest], index: int, topic: TopicState, state: PartitionState, records: Buffer) -> _Part:
+def _append(
+    call: ServerCall[ProduceRequest], index: int, topic: TopicImage, state: PartitionRegistration, records: Buffer
+) -> _PartitionResult:
     try:
         led = _writable(call, topic, index, records)
         guard = _guard(call, led.log, records)
-    except RefusedError as error:
-        return _Part(_failed(call, index, error, state, message=_TEXTS.get(error.error)))
+    except RequestRefusedError as error:
+        return _PartitionResult(_failed(call, index, error, state, message=_TEXTS.get(error.error)))
     try:
         appended = _write(call, led, records, guard)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         start = -1 if error.error in _WITHOUT_START else led.log.log_start_offset
-        return _Part(_failed(call, index, error, state, log_start_offset=start))
+        return _PartitionResult(_failed(call, index, error, state, log_start_offset=start))
     response = PartitionProduceResponse(
         index=index,
         base_offset=appended.base_offset,
         log_append_time_ms=appended.log_append_time,
         log_start_offset=appended.log_start_offset,
     )
-    return _Part(response, led.log, appended.last_offset + 1)
+    return _PartitionResult(response, led.log, appended.last_offset + 1)
 
 
-def _writable(call: Call[ProduceRequest], topic: TopicState, index: int, records: Buffer) -> Led:
-    """Return the partition that records are for, as its leader. Raises ``RefusedError``."""
+def _writable(call: ServerCall[ProduceRequest], topic: TopicImage, index: int, records: Buffer) -> LeaderPartition:
+    """Return the partition that records are for, as its leader. Raises ``RequestRefusedError``."""
     if call.request.acks not in (_ALL, _NONE, 1):
-        raise RefusedError(error=ErrorCode.INVALID_REQUIRED_ACKS)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUIRED_ACKS)
     if call.request.transactional_id is not None and is_transactional(records):
-        led_partition(call, topic, index)
+        get_leader_partition(call, topic, index)
     if is_internal(topic.name) and call.client_id != _INTERNAL_ALLOWED:
-        raise RefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
-    return led_partition(call, topic, index)
+        raise RequestRefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
+    return get_leader_partition(call, topic, index)
 
 
-def _write(call: Call[ProduceRequest], led: Led, records: Buffer, guard: Guard | None) -> Appended:
+def _write(
+    call: ServerCall[ProduceRequest], led: LeaderPartition, records: Buffer, guard: VerificationGuard | None
+) -> AppendResult:
     if call.request.acks == _ALL:
         _check_in_sync(call, led)
     return led.log.append(records, leader_epoch=led.state.leader_epoch, now=call.cluster.now, guard=guard)
 
 
-def _check_in_sync(call: Call[ProduceRequest], led: Led) -> None:
-    needed = min(call.cluster.partitions.number(led.log.topic, "min.insync.replicas"), len(led.state.replicas))
+def _check_in_sync(call: ServerCall[ProduceRequest], led: LeaderPartition) -> None:
+    needed = min(call.cluster.log_manager.config_number(led.log.topic, "min.insync.replicas"), len(led.state.replicas))
     if len(led.state.isr) < needed:
         message = (
             f"The size of the current ISR {len(led.state.isr)} is insufficient to satisfy the min.isr requirement of "
-            f"{needed} for partition {led.log.place}"
+            f"{needed} for partition {led.log.name}"
         )
-        raise RefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS, message=message)
+        raise RequestRefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS, message=message)
 
 
-def _guard(call: Call[ProduceRequest], log: PartitionLog, records: Buffer) -> Guard | None:
-    """Return what lets the first batch of a transaction pass (KIP-890). Raises ``RefusedError``."""
-    join, transactional_id = call.cluster.join_transaction, call.request.transactional_id
+def _guard(call: ServerCall[ProduceRequest], log: PartitionLog, records: Buffer) -> VerificationGuard | None:
+    """Return what lets the first batch of a transaction pass (KIP-890). Raises ``RequestRefusedError``."""
+    join, transactional_id = call.cluster.transaction_joiner, call.request.transactional_id
     if join is None or transactional_id is None:
         return None
     header = header_at(records, 0, 0, len(records))
@@ -260,18 +266,18 @@ def _guard(call: Call[ProduceRequest], log: PartitionLog, records: Buffer) -> Gu
             adds=call.version >= _FIRST_THAT_ADDS_PARTITIONS,
             abortable=call.version >= _FIRST_WITH_ABORTABLE_ERRORS,
         )
-    except RefusedError as error:
+    except RequestRefusedError as error:
         if error.error not in _COORDINATOR_ERRORS:
             raise
         reason = "Unable to verify the partition has been added to the transaction. Underlying error: "
-        raise RefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS, message=reason + error.error.name) from None
+        raise RequestRefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS, message=reason + error.error.name) from None
 
 
 def _failed(
-    call: Call[ProduceRequest],
+    call: ServerCall[ProduceRequest],
     index: int,
-    error: RefusedError,
-    state: PartitionState | None = None,
+    error: RequestRefusedError,
+    state: PartitionRegistration | None = None,
     *,
     message: str | None = None,
     log_start_offset: int = -1,
@@ -294,16 +300,16 @@ def _failed(
     return response
 
 
-def _end_without_answer(call: Call[ProduceRequest], topics: _Topics) -> None:
+def _end_without_answer(call: ServerCall[ProduceRequest], topics: _Topics) -> None:
     """End a request with ``acks=0``. A failure ends the connection: there is no other way to tell the client."""
     call.charge(call.meters.produce, call.size)
     if any(part.response.error_code for _, parts in topics for part in parts):
         call.disconnect()
     else:
-        call.answer(None)
+        call.respond(None)
 
 
-def _answer(call: Call[ProduceRequest], topics: _Topics) -> None:
+def _answer(call: ServerCall[ProduceRequest], topics: _Topics) -> None:
     responses = tuple(
         TopicProduceResponse(
             name=topic.name, topic_id=topic.topic_id, partition_responses=tuple(part.response for part in parts)
@@ -320,7 +326,7 @@ def _answer(call: Call[ProduceRequest], topics: _Topics) -> None:
     if call.version >= _FIRST_WITH_LEADERS:
         nodes = tuple(NodeEndpoint(**each) for each in endpoints(call, leaders))
     call.charge(call.meters.produce, call.size)
-    call.answer(ProduceResponse(responses=responses, node_endpoints=nodes))
+    call.respond(ProduceResponse(responses=responses, node_endpoints=nodes))
 
 
-HANDLERS: Final = (Handler(ProduceRequest, _produce),)
+HANDLERS: Final = (ApiHandler(ProduceRequest, _produce),)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.broker.call import Call
-from kafka_msgs.broker.handlers.leading import Led
+from kafka_msgs.broker.call import ServerCall
+from kafka_msgs.broker.handlers.leading import LeaderPartition
 from kafka_msgs.messages.fetch_request import FetchRequest
 
 __all__ = ["FIRST_WITH_RACKS", "preferred_replica"]
@@ -19,7 +19,7 @@ FIRST_WITH_RACKS: Final = 11
 _SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
-def preferred_replica(call: Call[FetchRequest], led: Led, offset: int) -> int | None:
+def preferred_replica(call: ServerCall[FetchRequest], led: LeaderPartition, offset: int) -> int | None:
     """Return the broker that the consumer should fetch a partition from, or None for this one.
 
     Only the leader says so. Replicas in sync have the same records here, so of several the last one is taken, as in
@@ -28,7 +28,7 @@ def preferred_replica(call: Call[FetchRequest], led: Led, offset: int) -> int | 
     state, rack, image = led.state, call.request.rack_id, call.cluster.image
     if call.version < FIRST_WITH_RACKS or not rack or state.leader != call.session.broker_id:
         return None
-    if call.cluster.settings.text("replica.selector.class") != _SELECTOR:
+    if call.cluster.configs.text("replica.selector.class") != _SELECTOR:
         return None
     listener = call.session.listener.name
     brokers = (image.brokers[each] for each in state.isr if image.is_alive(each))

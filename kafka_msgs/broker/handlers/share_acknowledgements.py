@@ -7,15 +7,15 @@ from typing import Any, Final, NamedTuple
 
 from attrs import define, field
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.image import NO_LEADER
 from kafka_msgs.broker.handlers.groups import check_share_member, require_group
 from kafka_msgs.broker.handlers.leading import endpoints
-from kafka_msgs.broker.hosting.share import ShareHost
-from kafka_msgs.broker.share import FINAL_EPOCH, INITIAL_EPOCH, Acknowledgement, MemberKey, Place
+from kafka_msgs.broker.hosting.share import SharePartitionManager
+from kafka_msgs.broker.share import FINAL_EPOCH, INITIAL_EPOCH, AcknowledgementBatch, MemberKey, TopicIdPartition
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kafka_msgs.messages.share_acknowledge_response import (
     LeaderIdAndEpoch,
@@ -28,18 +28,18 @@ from kafka_msgs.messages.share_acknowledge_response import (
 __all__ = [
     "HANDLERS",
     "MOVED",
+    "AcknowledgeResult",
     "Acknowledgements",
-    "Outcome",
     "attach",
     "by_topic",
-    "check_place",
+    "check_partition",
     "host_of",
+    "leader_endpoints",
     "leader_of",
     "member_of",
-    "nodes_of",
 ]
 
-attach = ShareHost.attach
+attach = SharePartitionManager.attach
 
 _RENEW: Final = 4
 _RENEW_SINCE: Final = 2
@@ -49,40 +49,40 @@ MOVED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEA
 """Errors beside which an answer says who leads the partition."""
 
 
-class Outcome(NamedTuple):
+class AcknowledgeResult(NamedTuple):
     """What came of the acknowledgements of a partition."""
 
     error: int = ErrorCode.NONE
     message: str | None = None
 
 
-def host_of(call: Call[Any]) -> ShareHost:
+def host_of(call: ServerCall[Any]) -> SharePartitionManager:
     """Return the share partitions of the broker that was asked."""
-    return ShareHost.on(call.cluster, call.session.broker_id)
+    return SharePartitionManager.on(call.cluster, call.session.broker_id)
 
 
-def member_of(call: Call[Any]) -> MemberKey:
-    """Return the member who asks. Raises ``RefusedError`` with INVALID_REQUEST or GROUP_AUTHORIZATION_FAILED."""
+def member_of(call: ServerCall[Any]) -> MemberKey:
+    """Return the member who asks. Raises ``RequestRefusedError`` with INVALID_REQUEST or GROUP_AUTHORIZATION_FAILED."""
     group_id, member_id = call.request.group_id, call.request.member_id
     if group_id is None:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
     require_group(call, group_id)
     check_share_member(member_id)
     return MemberKey(group_id, member_id)
 
 
-def check_place(call: Call[Any], place: Place) -> None:
-    """Raise ``RefusedError`` for a partition that does not exist or that the client may not read.
+def check_partition(call: ServerCall[Any], place: TopicIdPartition) -> None:
+    """Raise ``RequestRefusedError`` for a partition that does not exist or that the client may not read.
 
     The errors are UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED and UNKNOWN_TOPIC_OR_PARTITION.
     """
     topic = call.cluster.image.topics_by_id.get(place[0])
     if topic is None:
-        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID)
     if not call.allows(AclOperation.READ, ResourceType.TOPIC, topic.name):
-        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if not 0 <= place[1] < len(topic.partitions):
-        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 @define(eq=False)
@@ -92,38 +92,40 @@ class Acknowledgements:
     ``silent`` are partitions that the request names and says nothing about.
     """
 
-    outcomes: dict[Place, Outcome] = field(factory=dict)
-    begun: dict[Place, Callable[[], None]] = field(factory=dict)
-    silent: list[Place] = field(factory=list)
+    outcomes: dict[TopicIdPartition, AcknowledgeResult] = field(factory=dict)
+    begun: dict[TopicIdPartition, Callable[[], None]] = field(factory=dict)
+    silent: list[TopicIdPartition] = field(factory=list)
 
     @classmethod
-    def begin(cls, call: Call[Any], member: MemberKey) -> Acknowledgements:
+    def begin(cls, call: ServerCall[Any], member: MemberKey) -> Acknowledgements:
         """Check all acknowledgements of a request."""
         made = cls()
         for topic in call.request.topics:
             for partition in topic.partitions:
                 place = topic.topic_id, partition.partition_index
                 said = tuple(
-                    Acknowledgement(each.first_offset, each.last_offset, each.acknowledge_types)
+                    AcknowledgementBatch(each.first_offset, each.last_offset, each.acknowledge_types)
                     for each in partition.acknowledgement_batches
                 )
                 try:
                     made._begin(call, member, place, said)
-                except RefusedError as error:
-                    made.outcomes[place] = Outcome(error.error, error.message)
+                except RequestRefusedError as error:
+                    made.outcomes[place] = AcknowledgeResult(error.error, error.message)
         return made
 
-    def _begin(self, call: Call[Any], member: MemberKey, place: Place, said: Sequence[Acknowledgement]) -> None:
+    def _begin(
+        self, call: ServerCall[Any], member: MemberKey, place: TopicIdPartition, said: Sequence[AcknowledgementBatch]
+    ) -> None:
         renews = call.version >= _RENEW_SINCE
         if place[0] in call.cluster.image.topics_by_id:
             _check(said, renews=renews, only_renews=renews and call.request.is_renew_ack)
-        check_place(call, place)
+        check_partition(call, place)
         if said:
             self.begun[place] = host_of(call).begin(member, place, said)
         else:
             self.silent.append(place)
 
-    def finish(self) -> Mapping[Place, Outcome]:
+    def finish(self) -> Mapping[TopicIdPartition, AcknowledgeResult]:
         """Let the acknowledgements count, and return what came of all.
 
         Kafka answers for partitions that a request says nothing about only if it says something about others.
@@ -132,28 +134,28 @@ class Acknowledgements:
         for place, finish in self.begun.items():
             try:
                 finish()
-            except RefusedError as error:
-                self.outcomes[place] = Outcome(error.error, error.message)
+            except RequestRefusedError as error:
+                self.outcomes[place] = AcknowledgeResult(error.error, error.message)
             else:
-                self.outcomes[place] = Outcome()
-        return {**self.outcomes, **dict.fromkeys(self.silent, Outcome())} if spoken else self.outcomes
+                self.outcomes[place] = AcknowledgeResult()
+        return {**self.outcomes, **dict.fromkeys(self.silent, AcknowledgeResult())} if spoken else self.outcomes
 
 
-def _check(batches: Iterable[Acknowledgement], *, renews: bool, only_renews: bool) -> None:
-    """Raise ``RefusedError`` with INVALID_REQUEST for acknowledgements that are wrong by themselves."""
+def _check(batches: Iterable[AcknowledgementBatch], *, renews: bool, only_renews: bool) -> None:
+    """Raise ``RequestRefusedError`` with INVALID_REQUEST for acknowledgements that are wrong by themselves."""
     previous = -1
     most = _RENEW if renews else _RENEW - 1
     for first, last, types in batches:
         count = len(types)
         wrong_count = count > 1 and last - first != count - 1
         if not previous <= first <= last or not count or wrong_count or min(types) < 0 or max(types) > most:
-            raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
         if _RENEW in types and not only_renews:
-            raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
         previous = last
 
 
-def by_topic(parts: Iterable[tuple[Place, Any]]) -> dict[Any, list[Any]]:
+def by_topic(parts: Iterable[tuple[TopicIdPartition, Any]]) -> dict[Any, list[Any]]:
     """Return the parts of an answer by the id of their topic."""
     found: dict[Any, list[Any]] = {}
     for (topic_id, _), part in parts:
@@ -161,7 +163,7 @@ def by_topic(parts: Iterable[tuple[Place, Any]]) -> dict[Any, list[Any]]:
     return found
 
 
-def leader_of(call: Call[Any], place: Place) -> dict[str, Any]:
+def leader_of(call: ServerCall[Any], place: TopicIdPartition) -> dict[str, Any]:
     """Return who leads a partition now, as the fields of a ``LeaderIdAndEpoch``."""
     state = call.cluster.image.partition(*place)
     if state is None:
@@ -169,26 +171,28 @@ def leader_of(call: Call[Any], place: Place) -> dict[str, Any]:
     return {"leader_id": state.leader, "leader_epoch": state.leader_epoch}
 
 
-def nodes_of(call: Call[Any], moved: Iterable[Place]) -> Iterable[dict[str, Any]]:
+def leader_endpoints(call: ServerCall[Any], moved: Iterable[TopicIdPartition]) -> Iterable[dict[str, Any]]:
     """Yield the addresses of those who lead partitions now, as the fields of a ``NodeEndpoint``."""
     return endpoints(call, (leader_of(call, place)["leader_id"] for place in moved))
 
 
-def _acknowledge(call: Call[ShareAcknowledgeRequest]) -> None:
+def _acknowledge(call: ServerCall[ShareAcknowledgeRequest]) -> None:
     member = member_of(call)
     host, epoch = host_of(call), call.request.share_session_epoch
     if epoch == INITIAL_EPOCH:
-        raise RefusedError(error=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        raise RequestRefusedError(error=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     session = host.sessions.get(member)
     if epoch != FINAL_EPOCH:
         session.advance(epoch)
     outcomes = Acknowledgements.begin(call, member).finish()
     if epoch == FINAL_EPOCH:
         host.end_session(member)
-    call.answer(_response(call, outcomes))
+    call.respond(_response(call, outcomes))
 
 
-def _response(call: Call[ShareAcknowledgeRequest], outcomes: Mapping[Place, Outcome]) -> ShareAcknowledgeResponse:
+def _response(
+    call: ServerCall[ShareAcknowledgeRequest], outcomes: Mapping[TopicIdPartition, AcknowledgeResult]
+) -> ShareAcknowledgeResponse:
     parts = [(place, _part(call, place, outcome)) for place, outcome in outcomes.items()]
     moved = [place for place, outcome in outcomes.items() if outcome.error in MOVED]
     return ShareAcknowledgeResponse(
@@ -197,11 +201,13 @@ def _response(call: Call[ShareAcknowledgeRequest], outcomes: Mapping[Place, Outc
             ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
             for topic_id, partitions in by_topic(parts).items()
         ),
-        node_endpoints=tuple(NodeEndpoint(**each) for each in nodes_of(call, moved)),
+        node_endpoints=tuple(NodeEndpoint(**each) for each in leader_endpoints(call, moved)),
     )
 
 
-def _part(call: Call[ShareAcknowledgeRequest], place: Place, outcome: Outcome) -> PartitionData:
+def _part(
+    call: ServerCall[ShareAcknowledgeRequest], place: TopicIdPartition, outcome: AcknowledgeResult
+) -> PartitionData:
     leader = LeaderIdAndEpoch(**leader_of(call, place)) if outcome.error in MOVED else LeaderIdAndEpoch()
     return PartitionData(
         partition_index=place[1],
@@ -211,4 +217,4 @@ def _part(call: Call[ShareAcknowledgeRequest], place: Place, outcome: Outcome) -
     )
 
 
-HANDLERS: Final = (Handler(ShareAcknowledgeRequest, _acknowledge),)
+HANDLERS: Final = (ApiHandler(ShareAcknowledgeRequest, _acknowledge),)

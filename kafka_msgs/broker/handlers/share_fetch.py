@@ -11,39 +11,41 @@ from typing import Any, Final
 
 from attrs import define, evolve, field
 
-from kafka_msgs.broker.call import Call, Handler
-from kafka_msgs.broker.handlers.fetch import is_throttled, join_data
+from kafka_msgs.broker.call import ApiHandler, ServerCall
+from kafka_msgs.broker.handlers.fetch import charge_fetch_quota, concat_records
 from kafka_msgs.broker.handlers.share_acknowledgements import (
     MOVED,
     Acknowledgements,
-    Outcome,
+    AcknowledgeResult,
     by_topic,
-    check_place,
+    check_partition,
     host_of,
+    leader_endpoints,
     leader_of,
     member_of,
-    nodes_of,
 )
 from kafka_msgs.broker.partitions import PartitionLog
-from kafka_msgs.broker.partitions.headers import Header, header_at
+from kafka_msgs.broker.partitions.headers import PositionedHeader, header_at
 from kafka_msgs.broker.share import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
-    Acquired,
     AcquireMode,
     MemberKey,
-    Place,
-    ShareKey,
     SharePartition,
+    SharePartitionKey,
     ShareSession,
+    TopicIdPartition,
     acquire,
     archive_aborted,
     rotated,
 )
+from kafka_msgs.broker.share import (
+    AcquiredRecords as Acquired,
+)
 from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
-from kafka_msgs.log import Isolation
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.log import IsolationLevel
 from kafka_msgs.messages.share_fetch_request import ShareFetchRequest
 from kafka_msgs.messages.share_fetch_response import (
     AcquiredRecords,
@@ -69,26 +71,26 @@ class _Fetch:
     ``said`` are the acknowledgements that came with it, and ``outcomes`` is what came of them, when they count.
     """
 
-    call: Call[ShareFetchRequest]
+    call: ServerCall[ShareFetchRequest]
     member: MemberKey
     session: ShareSession | None
     said: Acknowledgements
-    parts: dict[Place, PartitionData] = field(factory=dict)
-    outcomes: Mapping[Place, Outcome] | None = None
+    parts: dict[TopicIdPartition, PartitionData] = field(factory=dict)
+    outcomes: Mapping[TopicIdPartition, AcknowledgeResult] | None = None
 
     @property
     def request(self) -> ShareFetchRequest:
         """The request."""
         return self.call.request
 
-    def fail(self, place: Place, error: RefusedError) -> None:
+    def fail(self, place: TopicIdPartition, error: RequestRefusedError) -> None:
         """Answer an error for a partition."""
         self.parts[place] = PartitionData(
             partition_index=place[1], error_code=error.error, error_message=error.message, records=b""
         )
 
 
-def _fetch(call: Call[ShareFetchRequest]) -> None:
+def _fetch(call: ServerCall[ShareFetchRequest]) -> None:
     member, request = member_of(call), call.request
     acknowledges = any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions)
     renews = call.version >= _RENEW_SINCE and request.is_renew_ack
@@ -96,7 +98,7 @@ def _fetch(call: Call[ShareFetchRequest]) -> None:
         _check_renewal(request)
     try:
         session = _session(call, member, acknowledges=acknowledges)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         if error.error != ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             raise
         _fail_later(call, error.error)
@@ -110,13 +112,13 @@ def _fetch(call: Call[ShareFetchRequest]) -> None:
 
 
 def _check_renewal(request: ShareFetchRequest) -> None:
-    """Raise ``RefusedError`` with INVALID_REQUEST if a fetch that renews locks asks for records."""
+    """Raise ``RequestRefusedError`` with INVALID_REQUEST if a fetch that renews locks asks for records."""
     if request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
 
 
-def _session(call: Call[ShareFetchRequest], member: MemberKey, *, acknowledges: bool) -> ShareSession | None:
-    """Return the session of a fetch; None if the fetch ends it. Raises ``RefusedError``."""
+def _session(call: ServerCall[ShareFetchRequest], member: MemberKey, *, acknowledges: bool) -> ShareSession | None:
+    """Return the session of a fetch; None if the fetch ends it. Raises ``RequestRefusedError``."""
     host, request, epoch = host_of(call), call.request, call.request.share_session_epoch
     places = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
     if epoch == FINAL_EPOCH:
@@ -124,60 +126,60 @@ def _session(call: Call[ShareFetchRequest], member: MemberKey, *, acknowledges: 
         return None
     if epoch == INITIAL_EPOCH:
         if acknowledges:
-            raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
         return host.begin_session(member, places, call.session)
     forgotten = [(topic.topic_id, each) for topic in request.forgotten_topics_data for each in topic.partitions]
     return host.sessions.update(member, epoch, places, forgotten)
 
 
-def _fail_later(call: Call[ShareFetchRequest], error: int) -> None:
+def _fail_later(call: ServerCall[ShareFetchRequest], error: int) -> None:
     """Refuse a session when the time of the fetch is over, so that the client does not ask again at once."""
 
     def fail() -> None:
         stay()
         call.fail(ErrorCode(error))
 
-    timer = call.cluster.after(max(0, call.request.max_wait_ms), fail)
+    timer = call.cluster.call_later(max(0, call.request.max_wait_ms), fail)
     stay = call.session.on_close(timer.cancel)
 
 
 def _begin(fetch: _Fetch, session: ShareSession) -> None:
     """Open the share partitions, and read now or later."""
     call, request = fetch.call, fetch.request
-    wanted: list[Place] = []
-    for place in session.places:
+    wanted: list[TopicIdPartition] = []
+    for place in session.partitions:
         try:
-            check_place(call, place)
-        except RefusedError as error:
+            check_partition(call, place)
+        except RequestRefusedError as error:
             fetch.fail(place, error)
         else:
             wanted.append(place)
     most = min(
         request.max_bytes,
-        call.cluster.settings.number("fetch.max.bytes"),
+        call.cluster.configs.number("fetch.max.bytes"),
         call.meters.fetch.most_in_window(call.session.principal.name, call.client_id),
     )
     if not wanted or not request.max_records or most <= 0:
         _answer(fetch)
         return
     if request.share_acquire_mode not in tuple(AcquireMode):
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-    shares: dict[Place, SharePartition] = {}
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    shares: dict[TopicIdPartition, SharePartition] = {}
     for place in rotated(wanted, request.share_session_epoch):
         try:
-            shares[place] = host_of(call).open(ShareKey(fetch.member.group_id, *place))
-        except RefusedError as error:
+            shares[place] = host_of(call).open(SharePartitionKey(fetch.member.group_id, *place))
+        except RequestRefusedError as error:
             fetch.fail(place, error)
     if shares:
-        _Waiting(fetch, shares, most).begin()
+        _DelayedShareFetch(fetch, shares, most).begin()
     else:
         _answer(fetch)
 
 
-class _Waiting:
+class _DelayedShareFetch:
     """A fetch that is answered when records are available, or when its time is over."""
 
-    def __init__(self, fetch: _Fetch, shares: dict[Place, SharePartition], max_bytes: int) -> None:
+    def __init__(self, fetch: _Fetch, shares: dict[TopicIdPartition, SharePartition], max_bytes: int) -> None:
         self._fetch, self._shares, self._max_bytes = fetch, shares, max_bytes
         self._ends: list[Any] = []
         self._done = False
@@ -191,10 +193,10 @@ class _Waiting:
         if call.request.max_wait_ms <= 0:
             self._end(self._read())
             return
-        keys = [ShareKey(self._fetch.member.group_id, *place) for place in self._shares]
+        keys = [SharePartitionKey(self._fetch.member.group_id, *place) for place in self._shares]
         self._ends = [
-            call.cluster.partitions.watch(self._shares, self._look).cancel,
-            call.cluster.after(call.request.max_wait_ms, lambda: self._end(self._read())).cancel,
+            call.cluster.log_manager.watch(self._shares, self._look).cancel,
+            call.cluster.call_later(call.request.max_wait_ms, lambda: self._end(self._read())).cancel,
             host_of(call).watch(keys, self._look),
             call.session.on_close(self._stop),
         ]
@@ -208,23 +210,23 @@ class _Waiting:
             if reads and (any(each.urgent for each in reads.values()) or sum(map(_size, reads.values())) >= least):
                 self._end(reads)
 
-    def _read(self) -> dict[Place, _Read]:
+    def _read(self) -> dict[TopicIdPartition, _Read]:
         """Read the log behind each share partition that has room, within the bytes that the client allows."""
         call, host = self._fetch.call, host_of(self._fetch.call)
         open_shares = {
             place: share
             for place, share in self._shares.items()
-            if host.find(ShareKey(self._fetch.member.group_id, *place)) is share and share.can_acquire()
+            if host.find(SharePartitionKey(self._fetch.member.group_id, *place)) is share and share.can_acquire()
         }
-        isolation: Isolation = (
+        isolation: IsolationLevel = (
             "read_committed"
             if host.config(self._fetch.member.group_id).share_isolation_level == "read_committed"
             else "read_uncommitted"
         )
-        reads: dict[Place, _Read] = {}
+        reads: dict[TopicIdPartition, _Read] = {}
         left = self._max_bytes
         for place, share in open_shares.items():
-            log = call.cluster.partitions.get(place)
+            log = call.cluster.log_manager.get(place)
             if log is None:
                 continue
             max_bytes = min(left, max(1, self._max_bytes // len(open_shares)))
@@ -232,7 +234,7 @@ class _Waiting:
             left -= min(left, _size(read))
         return reads
 
-    def _end(self, reads: dict[Place, _Read]) -> None:
+    def _end(self, reads: dict[TopicIdPartition, _Read]) -> None:
         self._stop()
         fetch, count = self._fetch, 0
         for place, read in reads.items():
@@ -268,20 +270,22 @@ def _size(read: _Read) -> int:
     return 0 if read.data is None else len(read.data)
 
 
-def _read(log: PartitionLog, share: SharePartition, max_bytes: int, isolation: Isolation, *, min_one: bool) -> _Read:
+def _read(
+    log: PartitionLog, share: SharePartition, max_bytes: int, isolation: IsolationLevel, *, min_one: bool
+) -> _Read:
     offset = share.next_fetch_offset()
     try:
-        found = log.read(offset, max_bytes, isolation=isolation, min_one=min_one)
-    except RefusedError:
+        found = log.read(offset, max_bytes, isolation=isolation, min_one_batch=min_one)
+    except RequestRefusedError:
         return _Read(log, offset, None, urgent=True)
     limit = log.last_stable_offset if isolation == "read_committed" else log.high_watermark
     more = found.size > 0 and found.next_offset < limit
-    return _Read(log, offset, join_data(found.data), found.aborted or (), urgent=more)
+    return _Read(log, offset, concat_records(found.data), found.aborted or (), urgent=more)
 
 
-def _headers(data: Buffer, last: int) -> list[Header]:
+def _headers(data: Buffer, last: int) -> list[PositionedHeader]:
     """Return the headers of the batches up to the one with an offset."""
-    headers: list[Header] = []
+    headers: list[PositionedHeader] = []
     at = 0
     while (header := header_at(data, at, at, len(data) - at)) is not None:
         headers.append(header)
@@ -291,10 +295,12 @@ def _headers(data: Buffer, last: int) -> list[Header]:
     return headers
 
 
-def _acquired(fetch: _Fetch, place: Place, share: SharePartition, read: _Read, max_records: int) -> PartitionData:
+def _acquired(
+    fetch: _Fetch, place: TopicIdPartition, share: SharePartition, read: _Read, max_records: int
+) -> PartitionData:
     """Acquire records of what was read, and return the batches with them."""
     if read.data is None:
-        share.log_starts_at(read.log.log_start_offset)
+        share.on_log_start_offset(read.log.log_start_offset)
         gone = read.offset < read.log.log_start_offset
         return PartitionData(partition_index=place[1], error_message=_NONE if gone else None, records=b"")
     request, data = fetch.request, read.data
@@ -323,7 +329,7 @@ def _acquired(fetch: _Fetch, place: Place, share: SharePartition, read: _Read, m
     )
 
 
-def _ends_aborted(data: Buffer, header: Header) -> bool:
+def _ends_aborted(data: Buffer, header: PositionedHeader) -> bool:
     """Return whether a control batch ends a transaction by abort."""
     piece = memoryview(data)[header.position : header.end]
     return any(
@@ -334,7 +340,7 @@ def _ends_aborted(data: Buffer, header: Header) -> bool:
     )
 
 
-def _slice(data: Buffer, headers: list[Header], acquired: list[Acquired]) -> memoryview:
+def _slice(data: Buffer, headers: list[PositionedHeader], acquired: list[Acquired]) -> memoryview:
     """Return the batches from the one with the first acquired record to the one with the last."""
     first = max((each for each in headers if each.base_offset <= acquired[0].first), default=headers[0])
     last = max((each for each in headers if each.base_offset <= acquired[-1].last), default=headers[-1])
@@ -347,7 +353,7 @@ def _slice(data: Buffer, headers: list[Header], acquired: list[Acquired]) -> mem
 def _answer(fetch: _Fetch) -> None:
     call, session = fetch.call, fetch.session
     parts = dict(fetch.parts)
-    if is_throttled(call, ShareFetchResponse(responses=tuple(_topics(parts)))):
+    if charge_fetch_quota(call, ShareFetchResponse(responses=tuple(_topics(parts)))):
         parts = {}
     elif session is not None and fetch.request.share_session_epoch != INITIAL_EPOCH:
         parts = {place: part for place, part in parts.items() if _has_news(session, place, part)}
@@ -360,22 +366,22 @@ def _answer(fetch: _Fetch) -> None:
         parts[place] = evolve(part, acknowledge_error_code=outcome.error, acknowledge_error_message=outcome.message)
     if session is None:
         host_of(call).end_session(fetch.member)
-    call.answer(
+    call.respond(
         ShareFetchResponse(
             acquisition_lock_timeout_ms=host_of(call).config(fetch.member.group_id).share_record_lock_duration_ms,
             responses=tuple(_topics(parts)),
-            node_endpoints=tuple(NodeEndpoint(**each) for each in nodes_of(call, moved)),
+            node_endpoints=tuple(NodeEndpoint(**each) for each in leader_endpoints(call, moved)),
         )
     )
 
 
-def _has_news(session: ShareSession, place: Place, part: PartitionData) -> bool:
-    return session.answers(place, has_records=bool(part.records), failed=bool(part.error_code))
+def _has_news(session: ShareSession, place: TopicIdPartition, part: PartitionData) -> bool:
+    return session.update_responded(place, has_records=bool(part.records), failed=bool(part.error_code))
 
 
-def _topics(parts: Mapping[Place, PartitionData]) -> Iterable[ShareFetchableTopicResponse]:
+def _topics(parts: Mapping[TopicIdPartition, PartitionData]) -> Iterable[ShareFetchableTopicResponse]:
     for topic_id, partitions in by_topic(parts.items()).items():
         yield ShareFetchableTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
 
 
-HANDLERS: Final = (Handler(ShareFetchRequest, _fetch),)
+HANDLERS: Final = (ApiHandler(ShareFetchRequest, _fetch),)

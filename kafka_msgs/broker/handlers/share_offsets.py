@@ -12,15 +12,15 @@ from uuid import UUID
 
 from attrs import evolve
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
-from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
 from kafka_msgs.broker.hosting.share_state import share_coordinator
-from kafka_msgs.broker.share import UNSET, ShareKey
+from kafka_msgs.broker.share import UNSET, SharePartitionKey
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError, RefusedError
+from kafka_msgs.errors import GroupError, RequestRefusedError
 from kafka_msgs.messages import alter_share_group_offsets_response as altered
 from kafka_msgs.messages import delete_share_group_offsets_response as deleted
 from kafka_msgs.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
@@ -43,22 +43,22 @@ _FORBIDDEN: Final = "Topic authorization failed."
 _UNKNOWN: Final = "This server does not host this topic-partition."
 
 
-def _may(call: Call[Any], operation: AclOperation, name: str) -> bool:
+def _may(call: ServerCall[Any], operation: AclOperation, name: str) -> bool:
     return call.allows(operation, ResourceType.TOPIC, name)
 
 
-def _describe(call: Call[DescribeShareGroupOffsetsRequest]) -> None:
+def _describe(call: ServerCall[DescribeShareGroupOffsetsRequest]) -> None:
     groups = tuple(_described(call, group) for group in call.request.groups)
-    call.answer(DescribeShareGroupOffsetsResponse(groups=groups))
+    call.respond(DescribeShareGroupOffsetsResponse(groups=groups))
 
 
 def _described(
-    call: Call[DescribeShareGroupOffsetsRequest], group: DescribeShareGroupOffsetsRequestGroup
+    call: ServerCall[DescribeShareGroupOffsetsRequest], group: DescribeShareGroupOffsetsRequestGroup
 ) -> DescribeShareGroupOffsetsResponseGroup:
     try:
         require_group(call, group.group_id, AclOperation.DESCRIBE)
         topics = tuple(_all_topics(call, group.group_id) if group.topics is None else _topics(call, group))
-    except (GroupError, RefusedError) as error:
+    except (GroupError, RequestRefusedError) as error:
         message = ERROR_TEXTS.get(ErrorCode(error.error), error.message)
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=group.group_id, error_code=error.error, error_message=message
@@ -66,9 +66,9 @@ def _described(
     return DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=topics)
 
 
-def _all_topics(call: Call[Any], group_id: str) -> Iterable[DescribeShareGroupOffsetsResponseTopic]:
+def _all_topics(call: ServerCall[Any], group_id: str) -> Iterable[DescribeShareGroupOffsetsResponseTopic]:
     """Yield all topics of a group that the client may see. Raises ``GroupError``."""
-    host = GroupHost.on(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
     for topic_id, partitions in host.share_partitions(group_id).items():
         topic = call.cluster.image.topics_by_id.get(topic_id)
         if topic is not None and _may(call, AclOperation.DESCRIBE, topic.name):
@@ -76,7 +76,7 @@ def _all_topics(call: Call[Any], group_id: str) -> Iterable[DescribeShareGroupOf
 
 
 def _topics(
-    call: Call[Any], group: DescribeShareGroupOffsetsRequestGroup
+    call: ServerCall[Any], group: DescribeShareGroupOffsetsRequestGroup
 ) -> Iterable[DescribeShareGroupOffsetsResponseTopic]:
     """Yield the topics that are asked for: those with state, then unknown ones, then those that may not be seen.
 
@@ -109,25 +109,25 @@ def _same(asked: Any, part: DescribeShareGroupOffsetsResponsePartition) -> Descr
 
 
 def _topic(
-    call: Call[Any], group_id: str, name: str, topic_id: UUID, partitions: Iterable[int]
+    call: ServerCall[Any], group_id: str, name: str, topic_id: UUID, partitions: Iterable[int]
 ) -> DescribeShareGroupOffsetsResponseTopic:
     return DescribeShareGroupOffsetsResponseTopic(
         topic_name=name,
         topic_id=topic_id,
-        partitions=tuple(_partition(call, ShareKey(group_id, topic_id, each)) for each in partitions),
+        partitions=tuple(_partition(call, SharePartitionKey(group_id, topic_id, each)) for each in partitions),
     )
 
 
-def _partition(call: Call[Any], key: ShareKey) -> DescribeShareGroupOffsetsResponsePartition:
+def _partition(call: ServerCall[Any], key: SharePartitionKey) -> DescribeShareGroupOffsetsResponsePartition:
     """Return where a group is in a partition. Kafka shows no errors of the share coordinator here."""
     cluster = call.cluster
     try:
         state = share_coordinator(cluster, key).summary(key)
-    except RefusedError:
+    except RequestRefusedError:
         state = None
     if state is None:
         return DescribeShareGroupOffsetsResponsePartition(partition_index=key.partition, start_offset=UNSET)
-    log = cluster.partitions.get((key.topic_id, key.partition))
+    log = cluster.log_manager.get((key.topic_id, key.partition))
     known = log is not None and UNSET not in (state.start_offset, state.delivery_complete_count)
     lag = log.high_watermark - state.start_offset - state.delivery_complete_count if log and known else -1
     return DescribeShareGroupOffsetsResponsePartition(
@@ -135,7 +135,7 @@ def _partition(call: Call[Any], key: ShareKey) -> DescribeShareGroupOffsetsRespo
     )
 
 
-def _alter(call: Call[AlterShareGroupOffsetsRequest]) -> None:
+def _alter(call: ServerCall[AlterShareGroupOffsetsRequest]) -> None:
     request = call.request
     require_group(call, request.group_id)
     refused: list[altered.AlterShareGroupOffsetsResponseTopic] = []
@@ -151,9 +151,9 @@ def _alter(call: Call[AlterShareGroupOffsetsRequest]) -> None:
 
     def complete(response: altered.AlterShareGroupOffsetsResponse) -> None:
         more = () if response.error_code else refused
-        call.answer(evolve(response, responses=(*more, *response.responses)))
+        call.respond(evolve(response, responses=(*more, *response.responses)))
 
-    host = GroupHost.on(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
     host.handle(call, evolve(request, topics=tuple(good)), complete)
 
 
@@ -170,7 +170,7 @@ def _unaltered(asked: Any, found: Any, error: ErrorCode, message: str) -> altere
     )
 
 
-def _delete(call: Call[DeleteShareGroupOffsetsRequest]) -> None:
+def _delete(call: ServerCall[DeleteShareGroupOffsetsRequest]) -> None:
     request = call.request
     require_group(call, request.group_id, AclOperation.DELETE)
     good = tuple(topic for topic in request.topics if _may(call, AclOperation.READ, topic.topic_name))
@@ -186,13 +186,15 @@ def _delete(call: Call[DeleteShareGroupOffsetsRequest]) -> None:
 
     def complete(response: deleted.DeleteShareGroupOffsetsResponse) -> None:
         more = () if response.error_code else refused
-        call.answer(evolve(response, responses=(*more, *response.responses)))
+        call.respond(evolve(response, responses=(*more, *response.responses)))
 
-    GroupHost.on(call.cluster, call.session.broker_id).handle(call, evolve(request, topics=good), complete)
+    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).handle(
+        call, evolve(request, topics=good), complete
+    )
 
 
 HANDLERS: Final = (
-    Handler(DescribeShareGroupOffsetsRequest, _describe),
-    Handler(AlterShareGroupOffsetsRequest, _alter),
-    Handler(DeleteShareGroupOffsetsRequest, _delete),
+    ApiHandler(DescribeShareGroupOffsetsRequest, _describe),
+    ApiHandler(AlterShareGroupOffsetsRequest, _alter),
+    ApiHandler(DeleteShareGroupOffsetsRequest, _delete),
 )

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from kafka_msgs.broker.call import Call, Handler
-from kafka_msgs.broker.hosting.share_state import ShareStateHost
-from kafka_msgs.broker.share import UNSET, ShareCoordinator, ShareKey
+from kafka_msgs.broker.call import ApiHandler, ServerCall
+from kafka_msgs.broker.hosting.share_state import ShareCoordinatorService
+from kafka_msgs.broker.share import UNSET, ShareCoordinator, SharePartitionKey
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.message import Request
 from kafka_msgs.messages import (
     delete_share_group_state_response as deleted,
@@ -42,20 +42,20 @@ from kafka_msgs.messages.write_share_group_state_request import WriteShareGroupS
 
 __all__ = ["HANDLERS", "attach"]
 
-attach = ShareStateHost.attach
+attach = ShareCoordinatorService.attach
 
-Ask = Callable[[ShareCoordinator, ShareKey, Any, int], Mapping[str, Any]]
+Ask = Callable[[ShareCoordinator, SharePartitionKey, Any, int], Mapping[str, Any]]
 """Asks a coordinator about a share partition, with its part of the request and the time in ms; gives fields of the
 answer.
 """
 
 
-def _initialize(coordinator: ShareCoordinator, key: ShareKey, part: Any, now: int) -> Mapping[str, Any]:
+def _initialize(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
     coordinator.initialize(key, state_epoch=part.state_epoch, start_offset=part.start_offset, now=now)
     return {}
 
 
-def _read(coordinator: ShareCoordinator, key: ShareKey, part: Any, now: int) -> Mapping[str, Any]:
+def _read(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
     state = coordinator.read(key, leader_epoch=part.leader_epoch, now=now)
     batches = (
         read.StateBatch(
@@ -73,7 +73,7 @@ def _read(coordinator: ShareCoordinator, key: ShareKey, part: Any, now: int) -> 
     }
 
 
-def _write(coordinator: ShareCoordinator, key: ShareKey, part: Any, now: int) -> Mapping[str, Any]:
+def _write(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
     coordinator.write(
         key,
         [
@@ -94,12 +94,12 @@ def _write(coordinator: ShareCoordinator, key: ShareKey, part: Any, now: int) ->
     return {}
 
 
-def _delete(coordinator: ShareCoordinator, key: ShareKey, part: Any, now: int) -> Mapping[str, Any]:
+def _delete(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
     coordinator.delete(key)
     return {}
 
 
-def _summarize(coordinator: ShareCoordinator, key: ShareKey, part: Any, now: int) -> Mapping[str, Any]:
+def _summarize(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
     state = coordinator.summary(key)
     if state is None:
         return {"start_offset": UNSET, "delivery_complete_count": UNSET}
@@ -129,12 +129,12 @@ class _Api:
     topic: type
     response: type
 
-    def run(self, call: Call[Any]) -> None:
+    def run(self, call: ServerCall[Any]) -> None:
         """Answer a request."""
         call.require_cluster(AclOperation.CLUSTER_ACTION)
         request = call.request
         if not request.group_id:
-            call.answer(self.response())
+            call.respond(self.response())
             return
         results = tuple(
             self.topic(
@@ -143,14 +143,14 @@ class _Api:
             )
             for topic in request.topics
         )
-        call.answer(self.response(results=results))
+        call.respond(self.response(results=results))
 
-    def _result(self, call: Call[Any], topic_id: Any, part: Any) -> Any:
-        host = ShareStateHost.on(call.cluster, call.session.broker_id)
-        key = ShareKey(call.request.group_id, topic_id, part.partition)
+    def _result(self, call: ServerCall[Any], topic_id: Any, part: Any) -> Any:
+        host = ShareCoordinatorService.on(call.cluster, call.session.broker_id)
+        key = SharePartitionKey(call.request.group_id, topic_id, part.partition)
         try:
             fields = self.ask(host.coordinator, key, part, call.cluster.now)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             gone = _COORDINATOR_GONE.get(error.error)
             message = error.message if gone is None else f"Unable to {self.verb}: {gone}"
             return self.part(partition=part.partition, error_code=error.error, error_message=message)
@@ -200,4 +200,4 @@ _APIS: Final = (
     ),
 )
 
-HANDLERS: Final = tuple(Handler(api.request, api.run) for api in _APIS)
+HANDLERS: Final = tuple(ApiHandler(api.request, api.run) for api in _APIS)

@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.internal_topics import is_internal
 from kafka_msgs.broker.controller.topics import check_topic_name
-from kafka_msgs.broker.handlers.groups import Described, describe, require_group, require_topics
+from kafka_msgs.broker.handlers.groups import DescribeGroupsApi, describe, require_group, require_topics
 from kafka_msgs.broker.handlers.topic_creation import create_forwarded, requested_topic
-from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
-from kafka_msgs.groups.outcome import Answer
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.groups.outcome import Reply
 from kafka_msgs.groups.streams.internal_topics import StatusCode
 from kafka_msgs.message import Response
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
@@ -33,7 +33,7 @@ _MOST_SHOWN: Final = 3
 """How many topics that could not be created the status of a group names."""
 
 
-def _heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> None:
+def _heartbeat(call: ServerCall[StreamsGroupHeartbeatRequest]) -> None:
     request = call.request
     require_group(call, request.group_id)
     if request.topology is not None:
@@ -44,16 +44,16 @@ def _heartbeat(call: Call[StreamsGroupHeartbeatRequest]) -> None:
             _refuse(f"Topic names {','.join(invalid)} are not valid topic names.")
         strict = call.cluster.config.profile.streams.stricter_permissions
         require_topics(call, names, AclOperation.DESCRIBE_CONFIGS if strict else AclOperation.DESCRIBE)
-    host = GroupHost.on(call.cluster, call.session.broker_id)
-    host.ask(call, request, lambda answer: call.answer(_with_topics(call, answer)))
+    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
+    host.handle_then(call, request, lambda answer: call.respond(_with_topics(call, answer)))
 
 
-def _with_topics(call: Call[Any], answer: Answer) -> Response:
+def _with_topics(call: ServerCall[Any], answer: Reply) -> Response:
     """Create the internal topics that an answer asks for. Return the response; its status says what went wrong.
 
     Kafka creates them in the background, and the next response says what went wrong.
     """
-    names = [each.name for each in answer.creates]
+    names = [each.name for each in answer.topics_to_create]
     if not names:
         return answer.response
     if not call.allows_cluster(AclOperation.CREATE):
@@ -62,12 +62,14 @@ def _with_topics(call: Call[Any], answer: Answer) -> Response:
             return _with_detail(answer.response, f"Unauthorized to CREATE on topics {', '.join(refused)}.")
     failures = [
         f"{name} ({error.message})"
-        for name, error in create_forwarded(call, [requested_topic(each) for each in answer.creates]).items()
+        for name, error in create_forwarded(call, [requested_topic(each) for each in answer.topics_to_create]).items()
         if error.error is not ErrorCode.TOPIC_ALREADY_EXISTS
     ]
     if not failures:
         return answer.response
-    GroupHost.on(call.cluster, call.session.broker_id).creation_failed(call.request.group_id, ", ".join(failures))
+    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).creation_failed(
+        call.request.group_id, ", ".join(failures)
+    )
     shown = ", ".join(failures[:_MOST_SHOWN])
     more = f" and {len(failures) - _MOST_SHOWN} more" if len(failures) > _MOST_SHOWN else ""
     return _with_detail(answer.response, f"Creation failed: {shown}{more}.")
@@ -88,13 +90,13 @@ def _with_detail(response: Any, detail: str) -> Response:
 
 
 def _refuse(message: str) -> None:
-    raise RefusedError(error=ErrorCode.STREAMS_INVALID_TOPOLOGY, message=message)
+    raise RequestRefusedError(error=ErrorCode.STREAMS_INVALID_TOPOLOGY, message=message)
 
 
 def _is_topic_name(name: str) -> bool:
     try:
         check_topic_name(name)
-    except RefusedError:
+    except RequestRefusedError:
         return False
     return True
 
@@ -112,17 +114,17 @@ def _described_topics(group: DescribedGroup) -> Iterator[str]:
     return iter(()) if group.topology is None else _topics(group.topology.subtopologies or ())
 
 
-def _update_description(call: Call[StreamsGroupTopologyDescriptionUpdateRequest]) -> None:
+def _update_description(call: ServerCall[StreamsGroupTopologyDescriptionUpdateRequest]) -> None:
     require_group(call, call.request.group_id)
-    GroupHost.on(call.cluster, call.session.broker_id).handle(call)
+    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).handle(call)
 
 
 HANDLERS: Final = (
-    Handler(StreamsGroupHeartbeatRequest, _heartbeat),
-    Handler(
+    ApiHandler(StreamsGroupHeartbeatRequest, _heartbeat),
+    ApiHandler(
         StreamsGroupDescribeRequest,
         describe(
-            Described(
+            DescribeGroupsApi(
                 groups="group_ids",
                 results="groups",
                 stricter=AclOperation.READ,
@@ -131,5 +133,5 @@ HANDLERS: Final = (
             )
         ),
     ),
-    Handler(StreamsGroupTopologyDescriptionUpdateRequest, _update_description),
+    ApiHandler(StreamsGroupTopologyDescriptionUpdateRequest, _update_description),
 )

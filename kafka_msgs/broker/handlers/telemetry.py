@@ -14,9 +14,9 @@ from uuid import UUID
 from attrs import define
 from crc32c import crc32c
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.get_telemetry_subscriptions_request import GetTelemetrySubscriptionsRequest
 from kafka_msgs.messages.get_telemetry_subscriptions_response import GetTelemetrySubscriptionsResponse
 from kafka_msgs.messages.push_telemetry_request import PushTelemetryRequest
@@ -67,13 +67,13 @@ class _Instance:
         return False
 
 
-class _Instances:
+class _ClientInstances:
     """The clients of one broker: the last ones, until they are silent for long or close their connections."""
 
     def __init__(self) -> None:
         self._found: dict[UUID, _Instance] = {}
 
-    def of(self, call: Call[Any], instance_id: UUID) -> _Instance:
+    def of(self, call: ServerCall[Any], instance_id: UUID) -> _Instance:
         """Return a client, which is used now."""
         now = call.cluster.now
         found = self._found.pop(instance_id, None)
@@ -90,17 +90,17 @@ class _Instances:
         self._found.pop(instance_id, None)
 
 
-def _instance(call: Call[Any], instance_id: UUID) -> _Instance:
-    return call.node.part(_Instances, _Instances).of(call, instance_id)
+def _instance(call: ServerCall[Any], instance_id: UUID) -> _Instance:
+    return call.broker.component(_ClientInstances, _ClientInstances).of(call, instance_id)
 
 
-def _get(call: Call[GetTelemetrySubscriptionsRequest]) -> None:
+def _get(call: ServerCall[GetTelemetrySubscriptionsRequest]) -> None:
     asked = call.request.client_instance_id
     instance = _instance(call, asked if asked.int else call.cluster.new_id())
     if not instance.may_get(call.cluster.now):
-        raise RefusedError(error=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        raise RequestRefusedError(error=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
     instance.error = ErrorCode.NONE
-    call.answer(
+    call.respond(
         GetTelemetrySubscriptionsResponse(
             client_instance_id=instance.id,
             subscription_id=instance.subscription_id,
@@ -112,19 +112,19 @@ def _get(call: Call[GetTelemetrySubscriptionsRequest]) -> None:
     )
 
 
-def _push(call: Call[PushTelemetryRequest]) -> None:
+def _push(call: ServerCall[PushTelemetryRequest]) -> None:
     request = call.request
     if request.client_instance_id in _NO_IDS:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
     instance = _instance(call, request.client_instance_id)
     instance.error = _check(call, instance)
     instance.terminating = request.terminating
     if instance.error:
-        raise RefusedError(error=instance.error)
-    call.answer(PushTelemetryResponse())
+        raise RequestRefusedError(error=instance.error)
+    call.respond(PushTelemetryResponse())
 
 
-def _check(call: Call[PushTelemetryRequest], instance: _Instance) -> ErrorCode:
+def _check(call: ServerCall[PushTelemetryRequest], instance: _Instance) -> ErrorCode:
     """Return what is wrong with a push."""
     request = call.request
     if instance.terminating:
@@ -140,11 +140,11 @@ def _check(call: Call[PushTelemetryRequest], instance: _Instance) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _max_bytes(call: Call[Any]) -> int:
-    return call.cluster.settings.number("telemetry.max.bytes")
+def _max_bytes(call: ServerCall[Any]) -> int:
+    return call.cluster.configs.number("telemetry.max.bytes")
 
 
 HANDLERS: Final = (
-    Handler(GetTelemetrySubscriptionsRequest, _get, listed=False),
-    Handler(PushTelemetryRequest, _push, listed=False),
+    ApiHandler(GetTelemetrySubscriptionsRequest, _get, advertised=False),
+    ApiHandler(PushTelemetryRequest, _push, advertised=False),
 )

@@ -12,17 +12,17 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from kafka_msgs.broker.call import Call
+from kafka_msgs.broker.call import ServerCall
 from kafka_msgs.broker.controller.topics import (
     MAX_PARTITIONS,
-    NewTopic,
+    TopicToCreate,
     check_new_name,
     check_not_reserved,
     topic_records,
 )
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.create_topics_request import CreatableTopic
 from kafka_msgs.messages.partition_record import PartitionRecord
@@ -37,14 +37,14 @@ _STRICT_VERSION: Final = 6
 class TopicCreation:
     """The outcome of one topic: its metadata records, or the error."""
 
-    topic: NewTopic
+    topic: TopicToCreate
     records: Sequence[MetadataRecord] = ()
-    error: RefusedError | None = None
+    error: RequestRefusedError | None = None
 
 
-def requested_topic(topic: CreatableTopic) -> NewTopic:
+def requested_topic(topic: CreatableTopic) -> TopicToCreate:
     """Return a topic of a CreateTopics request as the controller takes it."""
-    return NewTopic(
+    return TopicToCreate(
         name=topic.name,
         num_partitions=topic.num_partitions,
         replication_factor=topic.replication_factor,
@@ -54,8 +54,8 @@ def requested_topic(topic: CreatableTopic) -> NewTopic:
 
 
 def create_topics(
-    call: Call[Any],
-    topics: Sequence[NewTopic],
+    call: ServerCall[Any],
+    topics: Sequence[TopicToCreate],
     *,
     version: int,
     validate_only: bool = False,
@@ -64,14 +64,15 @@ def create_topics(
     """Create topics for a client, as CreateTopics of a version does. Return the outcome of each distinct name.
 
     ``forwarded`` is True for a broker that sends the request on behalf of a client: the time that the client would have
-    to wait for its quota is not in the answer. Raises ``RefusedError`` with POLICY_VIOLATION for too many partitions.
+    to wait for its quota is not in the answer. Raises ``RequestRefusedError`` with POLICY_VIOLATION for too many
+    partitions.
     """
     counts = Counter(each.name for each in topics)
     unique = {each.name: each for each in topics}
     errors = {name: _forbidden(call, name, counts[name]) for name in unique}
     if sum(_partitions(call, each) for each in unique.values() if errors[each.name] is None) > MAX_PARTITIONS:
         message = "Excessively large number of partitions per request."
-        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+        raise RequestRefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
     # As in Kafka, the names are checked before any topic is created.
     errors = {name: error or _wrong_name(call, name) for name, error in errors.items()}
     creations = []
@@ -83,17 +84,17 @@ def create_topics(
     return creations
 
 
-def create_forwarded(call: Call[Any], topics: Sequence[NewTopic]) -> dict[str, RefusedError]:
+def create_forwarded(call: ServerCall[Any], topics: Sequence[TopicToCreate]) -> dict[str, RequestRefusedError]:
     """Create topics that a client needs. Return the errors by name."""
     try:
         creations = create_topics(call, topics, version=_STRICT_VERSION, forwarded=True)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return {each.name: error for each in topics}
     return {each.topic.name: each.error for each in creations if each.error is not None}
 
 
 def _records(
-    call: Call[Any], topic: NewTopic, error: RefusedError | None, *, strict: bool, forwarded: bool
+    call: ServerCall[Any], topic: TopicToCreate, error: RequestRefusedError | None, *, strict: bool, forwarded: bool
 ) -> TopicCreation:
     if error is not None:
         return TopicCreation(topic, error=error)
@@ -101,36 +102,36 @@ def _records(
         records = topic_records(call.cluster, topic)
         partitions = sum(isinstance(each, PartitionRecord) for each in records)
         call.charge_mutations(partitions, strict=strict, forwarded=forwarded)
-    except RefusedError as refused:
+    except RequestRefusedError as refused:
         return TopicCreation(topic, error=refused)
     return TopicCreation(topic, records)
 
 
-def _partitions(call: Call[Any], topic: NewTopic) -> int:
+def _partitions(call: ServerCall[Any], topic: TopicToCreate) -> int:
     """Return how many partitions a new topic would have."""
     if topic.assignments:
         return len(topic.assignments)
-    default = call.cluster.settings.number("num.partitions")
+    default = call.cluster.configs.number("num.partitions")
     return default if topic.num_partitions == -1 else max(0, topic.num_partitions)
 
 
-def _forbidden(call: Call[Any], name: str, times: int) -> RefusedError | None:
+def _forbidden(call: ServerCall[Any], name: str, times: int) -> RequestRefusedError | None:
     """Return why the client may not create a topic that the request has so many ``times``, or None."""
     if times > 1:
-        return RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
+        return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
     try:
         check_not_reserved(name)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return error
     if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
-        return RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return None
 
 
-def _wrong_name(call: Call[Any], name: str) -> RefusedError | None:
+def _wrong_name(call: ServerCall[Any], name: str) -> RequestRefusedError | None:
     """Return why no topic can be created with a name, or None."""
     try:
         check_new_name(call.cluster.image, name)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return error
     return None

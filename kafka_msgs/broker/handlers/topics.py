@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import filterfalse
 from typing import Any, Final
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.configs import topic_entries
-from kafka_msgs.broker.controller.image import TopicState
+from kafka_msgs.broker.controller.image import TopicImage
 from kafka_msgs.broker.controller.topics import (
     MAX_PARTITIONS,
-    NewTopic,
+    TopicToCreate,
     add_partitions,
     delete_topic,
 )
@@ -20,7 +20,7 @@ from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
 from kafka_msgs.broker.handlers.topic_creation import TopicCreation, create_topics, requested_topic
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from kafka_msgs.messages.create_partitions_response import CreatePartitionsResponse, CreatePartitionsTopicResult
@@ -42,14 +42,14 @@ _FIRST_STRICT: Final = {DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
 """The first version of each api that is refused if the client has used up its ``controller_mutation_rate``."""
 
 
-def _create_topics(call: Call[CreateTopicsRequest]) -> None:
+def _create_topics(call: ServerCall[CreateTopicsRequest]) -> None:
     request = call.request
     topics = [requested_topic(each) for each in request.topics]
     creations = create_topics(call, topics, version=call.version, validate_only=request.validate_only)
-    call.answer(CreateTopicsResponse(topics=tuple(_created(call, each) for each in creations)))
+    call.respond(CreateTopicsResponse(topics=tuple(_created(call, each) for each in creations)))
 
 
-def _created(call: Call[CreateTopicsRequest], creation: TopicCreation) -> CreatableTopicResult:
+def _created(call: ServerCall[CreateTopicsRequest], creation: TopicCreation) -> CreatableTopicResult:
     if creation.error is None:
         return _success(call, creation.topic, creation.records)
     return CreatableTopicResult(
@@ -60,11 +60,13 @@ def _created(call: Call[CreateTopicsRequest], creation: TopicCreation) -> Creata
     )
 
 
-def _charge(call: Call[Any], partitions: int) -> None:
+def _charge(call: ServerCall[Any], partitions: int) -> None:
     call.charge_mutations(partitions, strict=call.version >= _FIRST_STRICT[type(call.request)])
 
 
-def _success(call: Call[CreateTopicsRequest], new: NewTopic, records: Sequence[MetadataRecord]) -> CreatableTopicResult:
+def _success(
+    call: ServerCall[CreateTopicsRequest], new: TopicToCreate, records: Sequence[MetadataRecord]
+) -> CreatableTopicResult:
     topic = next(each for each in records if isinstance(each, TopicRecord))
     facts: dict[str, Any] = {"name": topic.name, "topic_id": topic.topic_id, "error_message": None}
     if not call.allows(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
@@ -87,18 +89,18 @@ def _success(call: Call[CreateTopicsRequest], new: NewTopic, records: Sequence[M
     )
 
 
-def _delete_topics(call: Call[DeleteTopicsRequest]) -> None:
+def _delete_topics(call: ServerCall[DeleteTopicsRequest]) -> None:
     request = call.request
     wanted = request.topics or tuple(DeleteTopicState(name=name) for name in request.topic_names)
-    if not call.cluster.settings.flag("delete.topic.enable"):
+    if not call.cluster.configs.flag("delete.topic.enable"):
         error = ErrorCode.TOPIC_DELETION_DISABLED if call.version >= 3 else ErrorCode.INVALID_REQUEST
-        raise RefusedError(
+        raise RequestRefusedError(
             error=error, message="This version does not support topic deletion." if call.version < 3 else None
         )
     keys = Counter((each.name, each.topic_id) for each in wanted)
     # A topic that is named twice is answered once; what names no topic is answered each time.
     answered = [*filterfalse(_names_one, wanted), *dict.fromkeys(filter(_names_one, wanted))]
-    call.answer(DeleteTopicsResponse(responses=tuple(_deleted(call, each, keys) for each in answered)))
+    call.respond(DeleteTopicsResponse(responses=tuple(_deleted(call, each, keys) for each in answered)))
 
 
 def _names_one(wanted: DeleteTopicState) -> bool:
@@ -107,7 +109,7 @@ def _names_one(wanted: DeleteTopicState) -> bool:
 
 
 def _deleted(
-    call: Call[DeleteTopicsRequest], wanted: DeleteTopicState, keys: Counter[tuple[str | None, Any]]
+    call: ServerCall[DeleteTopicsRequest], wanted: DeleteTopicState, keys: Counter[tuple[str | None, Any]]
 ) -> DeletableTopicResult:
     name, topic_id = wanted.name, wanted.topic_id
     try:
@@ -115,13 +117,13 @@ def _deleted(
         topic = _topic_to_delete(call, wanted, keys)
         name, topic_id = topic.name, topic.id
         _charge(call, len(topic.partitions))
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.error, error_message=error.message)
     call.cluster.commit(delete_topic(topic))
     return DeletableTopicResult(name=name, topic_id=topic_id)
 
 
-def _shown_name(call: Call[DeleteTopicsRequest], wanted: DeleteTopicState) -> str | None:
+def _shown_name(call: ServerCall[DeleteTopicsRequest], wanted: DeleteTopicState) -> str | None:
     """Return the name in an answer: that of the request, or that of an id if the client may know it."""
     topic = call.cluster.image.topics_by_id.get(wanted.topic_id)
     if wanted.name is not None or topic is None or not _may_delete(call, AclOperation.DESCRIBE, topic.name):
@@ -129,45 +131,49 @@ def _shown_name(call: Call[DeleteTopicsRequest], wanted: DeleteTopicState) -> st
     return topic.name
 
 
-def _may_delete(call: Call[DeleteTopicsRequest], operation: AclOperation, name: str) -> bool:
+def _may_delete(call: ServerCall[DeleteTopicsRequest], operation: AclOperation, name: str) -> bool:
     """Whether the client may do this to a topic, or may delete all that the cluster has."""
     return call.allows_cluster(AclOperation.DELETE) or call.allows(operation, ResourceType.TOPIC, name)
 
 
 def _topic_to_delete(
-    call: Call[DeleteTopicsRequest], wanted: DeleteTopicState, keys: Counter[tuple[str | None, Any]]
-) -> TopicState:
+    call: ServerCall[DeleteTopicsRequest], wanted: DeleteTopicState, keys: Counter[tuple[str | None, Any]]
+) -> TopicImage:
     image, by_id = call.cluster.image, wanted.topic_id != ZERO_UUID
     if by_id and wanted.name is not None:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message="You may not specify both topic name and topic id.")
+        raise RequestRefusedError(
+            error=ErrorCode.INVALID_REQUEST, message="You may not specify both topic name and topic id."
+        )
     if not by_id and wanted.name is None:
         message = "Neither topic name nor id were specified."
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
     if keys[wanted.name, wanted.topic_id] > 1:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message=f"Duplicate topic {'id' if by_id else 'name'}.")
+        raise RequestRefusedError(
+            error=ErrorCode.INVALID_REQUEST, message=f"Duplicate topic {'id' if by_id else 'name'}."
+        )
     topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics.get(wanted.name or "")
     name = topic.name if topic else wanted.name
     if name is not None and not _may_delete(call, AclOperation.DESCRIBE, name):
-        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is not None and not _may_delete(call, AclOperation.DELETE, topic.name):
-        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        raise RefusedError(error=error, message=ERROR_TEXTS[error])
+        raise RequestRefusedError(error=error, message=ERROR_TEXTS[error])
     return topic
 
 
-def _create_partitions(call: Call[CreatePartitionsRequest]) -> None:
+def _create_partitions(call: ServerCall[CreatePartitionsRequest]) -> None:
     counts = Counter(each.name for each in call.request.topics)
     unique = {each.name: each for each in call.request.topics}
     added = sum(_added(call, each) for each in unique.values() if counts[each.name] == 1)
     if added > MAX_PARTITIONS:
         message = "Excessively large number of additional partitions per request."
-        raise RefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
-    call.answer(CreatePartitionsResponse(results=tuple(_grown(call, unique.values(), counts))))
+        raise RequestRefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+    call.respond(CreatePartitionsResponse(results=tuple(_grown(call, unique.values(), counts))))
 
 
-def _added(call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic) -> int:
+def _added(call: ServerCall[CreatePartitionsRequest], asked: CreatePartitionsTopic) -> int:
     """Return how many partitions a topic is to get; 0 if the client may not change it."""
     topic = call.cluster.image.topics.get(asked.name)
     if topic is None or not call.allows(AclOperation.ALTER, ResourceType.TOPIC, asked.name):
@@ -176,13 +182,13 @@ def _added(call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic) ->
 
 
 def _grown(
-    call: Call[CreatePartitionsRequest], asked: Any, counts: Counter[str]
+    call: ServerCall[CreatePartitionsRequest], asked: Any, counts: Counter[str]
 ) -> Iterator[CreatePartitionsTopicResult]:
     for each in asked:
         try:
             records = _new_partitions(call, each, counts[each.name])
             _charge(call, len(records))
-        except RefusedError as error:
+        except RequestRefusedError as error:
             yield CreatePartitionsTopicResult(name=each.name, error_code=error.error, error_message=error.message)
             continue
         if not call.request.validate_only:
@@ -191,21 +197,21 @@ def _grown(
 
 
 def _new_partitions(
-    call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic, times: int
+    call: ServerCall[CreatePartitionsRequest], asked: CreatePartitionsTopic, times: int
 ) -> list[MetadataRecord]:
     if times > 1:
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
     if not call.allows(AclOperation.ALTER, ResourceType.TOPIC, asked.name):
-        raise RefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     topic = call.cluster.image.topics.get(asked.name)
     if topic is None:
-        raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = None if asked.assignments is None else [each.broker_ids for each in asked.assignments]
     return add_partitions(call.cluster, topic, asked.count, assignments)
 
 
 HANDLERS: Final = (
-    Handler(CreateTopicsRequest, _create_topics),
-    Handler(DeleteTopicsRequest, _delete_topics),
-    Handler(CreatePartitionsRequest, _create_partitions),
+    ApiHandler(CreateTopicsRequest, _create_topics),
+    ApiHandler(DeleteTopicsRequest, _delete_topics),
+    ApiHandler(CreatePartitionsRequest, _create_partitions),
 )

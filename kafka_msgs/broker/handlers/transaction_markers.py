@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import starmap
 from typing import Any, Final
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
-from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
 from kafka_msgs.broker.hosting.leading import check_in_sync, find_log, leader_of
-from kafka_msgs.broker.transactions import Producer, TopicPartition
+from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RecordWriteError, RefusedError
+from kafka_msgs.errors import RecordWriteError, RequestRefusedError
 from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
 from kafka_msgs.messages.write_txn_markers_response import (
     WritableTxnMarkerPartitionResult,
@@ -24,17 +24,17 @@ from kafka_msgs.messages.write_txn_markers_response import (
 __all__ = ["HANDLERS"]
 
 
-def _write_markers(call: Call[WriteTxnMarkersRequest]) -> None:
+def _write_markers(call: ServerCall[WriteTxnMarkersRequest]) -> None:
     try:
         results = _written(call)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         failed = ErrorCode(error.error)
         results = {each.producer_id: dict.fromkeys(_places(each), failed) for each in call.request.markers}
-    call.answer(WriteTxnMarkersResponse(markers=tuple(starmap(_marked, results.items()))))
+    call.respond(WriteTxnMarkersResponse(markers=tuple(starmap(_marked, results.items()))))
 
 
-def _written(call: Call[WriteTxnMarkersRequest]) -> dict[int, dict[TopicPartition, ErrorCode]]:
-    """Write the markers, and return what became of them, by producer. Raises ``RefusedError``."""
+def _written(call: ServerCall[WriteTxnMarkersRequest]) -> dict[int, dict[TopicPartition, ErrorCode]]:
+    """Write the markers, and return what became of them, by producer. Raises ``RequestRefusedError``."""
     if not call.allows_cluster(AclOperation.ALTER):
         call.require_cluster(AclOperation.CLUSTER_ACTION)
     results: dict[int, dict[TopicPartition, ErrorCode]] = {}
@@ -71,7 +71,7 @@ def _marked(producer_id: int, errors: dict[TopicPartition, ErrorCode]) -> Writab
     )
 
 
-def _write(call: Call[Any], marker: WritableTxnMarker, place: TopicPartition) -> ErrorCode:
+def _write(call: ServerCall[Any], marker: WritableTxnMarker, place: TopicPartition) -> ErrorCode:
     cluster, node = call.cluster, call.session.broker_id
     log = find_log(cluster, *place)
     state = cluster.image.partition(log.topic_id, log.partition) if log is not None else None
@@ -79,9 +79,9 @@ def _write(call: Call[Any], marker: WritableTxnMarker, place: TopicPartition) ->
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if leader_of(cluster, *place) != node:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    producer = Producer(marker.producer_id, marker.producer_epoch)
+    producer = ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch)
     if place.topic == CONSUMER_OFFSETS:
-        return GroupHost.on(cluster, node).end_transaction(
+        return GroupCoordinatorService.of_broker(cluster, node).end_transaction(
             place.partition,
             producer,
             committed=marker.transaction_result,
@@ -97,11 +97,11 @@ def _write(call: Call[Any], marker: WritableTxnMarker, place: TopicPartition) ->
             now=cluster.now,
             transaction_version=marker.transaction_version,
         )
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return ErrorCode(error.error)
     except RecordWriteError:  # no log can hold this marker: as in Kafka, the whole request fails
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
     return ErrorCode.NONE
 
 
-HANDLERS: Final = (Handler(WriteTxnMarkersRequest, _write_markers, exempt=True),)
+HANDLERS: Final = (ApiHandler(WriteTxnMarkersRequest, _write_markers, exempt=True),)

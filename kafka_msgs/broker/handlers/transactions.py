@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from kafka_msgs.broker.call import Call, Handler
+from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
 from kafka_msgs.broker.handlers.groups import require_group
-from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
 from kafka_msgs.broker.hosting.leading import find_log
-from kafka_msgs.broker.hosting.transactions import TransactionHost
-from kafka_msgs.broker.transactions import Producer, TopicPartition, Transaction, TransactionStatus
+from kafka_msgs.broker.hosting.transactions import TransactionCoordinatorService
+from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
+from kafka_msgs.broker.transactions import TransactionState as TransactionStatus
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafka_msgs.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
@@ -59,43 +60,43 @@ _BROKERS_SINCE: Final = 4
 _BUMPS_SINCE: Final = 5
 """EndTxn gives a new epoch since this version (KIP-890)."""
 
-attach = TransactionHost.attach
+attach = TransactionCoordinatorService.attach
 
 
-def _host(call: Call[Any]) -> TransactionHost:
-    return TransactionHost.on(call.cluster, call.session.broker_id)
+def _host(call: ServerCall[Any]) -> TransactionCoordinatorService:
+    return TransactionCoordinatorService.on(call.cluster, call.session.broker_id)
 
 
-def _may_write(call: Call[Any], transactional_id: str) -> bool:
+def _may_write(call: ServerCall[Any], transactional_id: str) -> bool:
     return call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
 
-def _require(call: Call[Any], transactional_id: str) -> None:
+def _require(call: ServerCall[Any], transactional_id: str) -> None:
     if not _may_write(call, transactional_id):
-        raise RefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
-def _may_write_a_topic(call: Call[Any]) -> bool:
+def _may_write_a_topic(call: ServerCall[Any]) -> bool:
     """Whether there is a topic that the client may write to."""
     return any(call.allows(AclOperation.WRITE, ResourceType.TOPIC, name) for name in call.cluster.image.topics)
 
 
-def _known(error: RefusedError, version: int, since: int) -> ErrorCode:
+def _known(error: RequestRefusedError, version: int, since: int) -> ErrorCode:
     """The error as a version has it."""
     if version < since and error.error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return ErrorCode(error.error)
 
 
-def _init(call: Call[InitProducerIdRequest]) -> None:
+def _init(call: ServerCall[InitProducerIdRequest]) -> None:
     request = call.request
     if request.transactional_id is not None:
         _require(call, request.transactional_id)
     elif not (call.allows_cluster(AclOperation.IDEMPOTENT_WRITE) or _may_write_a_topic(call)):
-        raise RefusedError(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    expected = Producer(request.producer_id, request.producer_epoch)
+        raise RequestRefusedError(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     if (expected.id == -1) != (expected.epoch == -1):
-        raise RefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
     host = _host(call)
     try:
         given = host.coordinator.init_producer_id(
@@ -104,22 +105,22 @@ def _init(call: Call[InitProducerIdRequest]) -> None:
             None if expected.id == -1 else expected,
             now=call.cluster.now,
         )
-    except RefusedError as error:
+    except RequestRefusedError as error:
         answer = InitProducerIdResponse(
             error_code=_known(error, call.version, _FENCED_SINCE_IN_INIT), producer_id=-1, producer_epoch=-1
         )
     else:
         answer = InitProducerIdResponse(producer_id=given.id, producer_epoch=given.epoch)
     host.settle()
-    call.answer(answer)
+    call.respond(answer)
 
 
-def _add_partitions(call: Call[AddPartitionsToTxnRequest]) -> None:
+def _add_partitions(call: ServerCall[AddPartitionsToTxnRequest]) -> None:
     request = call.request
     if call.version >= _BROKERS_SINCE:
         call.require_cluster(AclOperation.CLUSTER_ACTION)
         results = tuple(_added(call, each) for each in request.transactions)
-        call.answer(AddPartitionsToTxnResponse(results_by_transaction=results))
+        call.respond(AddPartitionsToTxnResponse(results_by_transaction=results))
         return
     transaction = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
@@ -128,10 +129,12 @@ def _add_partitions(call: Call[AddPartitionsToTxnRequest]) -> None:
         topics=request.v3_and_below_topics,
     )
     result = _added(call, transaction)
-    call.answer(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results))
+    call.respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results))
 
 
-def _added(call: Call[AddPartitionsToTxnRequest], asked: AddPartitionsToTxnTransaction) -> AddPartitionsToTxnResult:
+def _added(
+    call: ServerCall[AddPartitionsToTxnRequest], asked: AddPartitionsToTxnTransaction
+) -> AddPartitionsToTxnResult:
     """Add the partitions of one transaction, or check that they are in it.
 
     An answer with one error for all partitions repeats the lists of the request, empty and double ones too.
@@ -146,7 +149,7 @@ def _added(call: Call[AddPartitionsToTxnRequest], asked: AddPartitionsToTxnTrans
     if not errors:
         try:
             errors = _ask(call, asked, places)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             code = _known(error, call.version, _FENCED_SINCE[AddPartitionsToTxnRequest])
             errors = dict.fromkeys(places, code)
     return _shown(asked, listed if repeats else _by_topic(dict.fromkeys(places)), errors)
@@ -173,7 +176,7 @@ def _shown(
     return AddPartitionsToTxnResult(transactional_id=asked.transactional_id, topic_results=tuple(topics))
 
 
-def _errors_before(call: Call[Any], places: list[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+def _errors_before(call: ServerCall[Any], places: list[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
     """The errors of partitions that the client may not use, or that do not exist. Then no partition is added."""
     from_client = call.version < _BROKERS_SINCE
     errors: dict[TopicPartition, ErrorCode] = {}
@@ -188,10 +191,10 @@ def _errors_before(call: Call[Any], places: list[TopicPartition]) -> dict[TopicP
 
 
 def _ask(
-    call: Call[Any], asked: AddPartitionsToTxnTransaction, places: list[TopicPartition]
+    call: ServerCall[Any], asked: AddPartitionsToTxnTransaction, places: list[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode]:
     coordinator = _host(call).coordinator
-    producer = Producer(asked.producer_id, asked.producer_epoch)
+    producer = ProducerIdAndEpoch(asked.producer_id, asked.producer_epoch)
     if asked.verify_only:
         return coordinator.verify_partitions(asked.transactional_id, producer, places)
     version = 2 if call.version >= _BROKERS_SINCE else 0
@@ -199,57 +202,59 @@ def _ask(
     return {}
 
 
-def _add_offsets(call: Call[AddOffsetsToTxnRequest]) -> None:
+def _add_offsets(call: ServerCall[AddOffsetsToTxnRequest]) -> None:
     request = call.request
     _require(call, request.transactional_id)
     require_group(call, request.group_id)
-    partition = GroupHost.on(call.cluster, call.session.broker_id).coordinator.partition_for(request.group_id)
+    partition = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).coordinator.partition_for(
+        request.group_id
+    )
     error = ErrorCode.NONE
     try:
         _host(call).coordinator.add_partitions(
             request.transactional_id,
-            Producer(request.producer_id, request.producer_epoch),
+            ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
             [TopicPartition(CONSUMER_OFFSETS, partition)],
             client_version=0,
             now=call.cluster.now,
         )
-    except RefusedError as refused:
+    except RequestRefusedError as refused:
         error = _known(refused, call.version, _FENCED_SINCE[AddOffsetsToTxnRequest])
-    call.answer(AddOffsetsToTxnResponse(error_code=error))
+    call.respond(AddOffsetsToTxnResponse(error_code=error))
 
 
-def _end(call: Call[EndTxnRequest]) -> None:
+def _end(call: ServerCall[EndTxnRequest]) -> None:
     request = call.request
     _require(call, request.transactional_id)
     host = _host(call)
     try:
         following = host.coordinator.end(
             request.transactional_id,
-            Producer(request.producer_id, request.producer_epoch),
+            ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
             committed=request.committed,
             client_version=2 if call.version >= _BUMPS_SINCE else 0,
             now=call.cluster.now,
         )
-    except RefusedError as error:
+    except RequestRefusedError as error:
         answer = EndTxnResponse(error_code=_known(error, call.version, _FENCED_SINCE[EndTxnRequest]))
     else:
         answer = EndTxnResponse(producer_id=following.id, producer_epoch=following.epoch)
     host.settle()
-    call.answer(answer)
+    call.respond(answer)
 
 
-def _describe(call: Call[DescribeTransactionsRequest]) -> None:
+def _describe(call: ServerCall[DescribeTransactionsRequest]) -> None:
     states = tuple(_described(call, each) for each in call.request.transactional_ids)
-    call.answer(DescribeTransactionsResponse(transaction_states=states))
+    call.respond(DescribeTransactionsResponse(transaction_states=states))
 
 
-def _described(call: Call[Any], transactional_id: str) -> TransactionState:
+def _described(call: ServerCall[Any], transactional_id: str) -> TransactionState:
     if not call.allows(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return TransactionState(error_code=error, transactional_id=transactional_id)
     try:
         found = _host(call).coordinator.describe(transactional_id)
-    except RefusedError as refused:
+    except RequestRefusedError as refused:
         return TransactionState(error_code=refused.error, transactional_id=transactional_id)
     seen = (each for each in found.partitions if call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, each.topic))
     return TransactionState(
@@ -268,14 +273,14 @@ def _by_topic(places: Iterable[TopicPartition]) -> Iterator[tuple[str, tuple[int
         yield topic, tuple(each.partition for each in group)
 
 
-def _list(call: Call[ListTransactionsRequest]) -> None:
+def _list(call: ServerCall[ListTransactionsRequest]) -> None:
     request = call.request
     matches = _pattern(request.transactional_id_pattern)
     labels = {status.label: status for status in TransactionStatus}
     states = {labels[name] for name in request.state_filters if name in labels}
     now = call.cluster.now
 
-    def chosen(each: Transaction) -> bool:
+    def chosen(each: TransactionMetadata) -> bool:
         return (
             (not request.producer_id_filters or each.producer_id in request.producer_id_filters)
             and (not request.state_filters or each.status in states)
@@ -284,7 +289,7 @@ def _list(call: Call[ListTransactionsRequest]) -> None:
             and call.allows(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id)
         )
 
-    call.answer(
+    call.respond(
         ListTransactionsResponse(
             unknown_state_filters=tuple(name for name in dict.fromkeys(request.state_filters) if name not in labels),
             transaction_states=tuple(
@@ -307,17 +312,17 @@ def _pattern(text: str | None) -> Callable[[str], bool]:
     try:
         return compile_regex(text)
     except InvalidRegexError as error:
-        raise RefusedError(
+        raise RequestRefusedError(
             error=ErrorCode.INVALID_REGULAR_EXPRESSION,
             message=f"Transaction ID pattern `{text}` is not a valid regular expression: {error}.",
         ) from None
 
 
 HANDLERS: Final = (
-    Handler(InitProducerIdRequest, _init),
-    Handler(AddPartitionsToTxnRequest, _add_partitions),
-    Handler(AddOffsetsToTxnRequest, _add_offsets),
-    Handler(EndTxnRequest, _end),
-    Handler(DescribeTransactionsRequest, _describe),
-    Handler(ListTransactionsRequest, _list),
+    ApiHandler(InitProducerIdRequest, _init),
+    ApiHandler(AddPartitionsToTxnRequest, _add_partitions),
+    ApiHandler(AddOffsetsToTxnRequest, _add_offsets),
+    ApiHandler(EndTxnRequest, _end),
+    ApiHandler(DescribeTransactionsRequest, _describe),
+    ApiHandler(ListTransactionsRequest, _list),
 )

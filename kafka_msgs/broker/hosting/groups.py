@@ -9,45 +9,46 @@ from uuid import UUID
 
 from attrs import fields_dict
 
-from kafka_msgs.broker.controller.image import Delta, TopicState
+from kafka_msgs.broker.controller.image import MetadataDelta, TopicImage
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
-from kafka_msgs.broker.controller.settings import BROKER, settings_of
-from kafka_msgs.broker.hosting.leading import check_in_sync, follow_leaders, read_state
-from kafka_msgs.broker.hosting.share_state import HostedShareStates
-from kafka_msgs.broker.partitions import Guard, Origin, PartitionLog
+from kafka_msgs.broker.controller.settings import BROKER, config_keys
+from kafka_msgs.broker.hosting.leading import check_in_sync, follow_leaders, iter_records
+from kafka_msgs.broker.hosting.share_state import ClusterSharePersister
+from kafka_msgs.broker.partitions import AppendOrigin, PartitionLog, VerificationGuard
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError, RecordWriteError, RefusedError
-from kafka_msgs.groups.api import Producer
+from kafka_msgs.errors import GroupError, RecordWriteError, RequestRefusedError
+from kafka_msgs.groups.api import ProducerIdAndEpoch
 from kafka_msgs.groups.batches import encode_batch
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import Topic
-from kafka_msgs.groups.outcome import Answer, Batch, Marker, Outcome
+from kafka_msgs.groups.image import CoordinatorTopicImage
+from kafka_msgs.groups.outcome import CoordinatorOutput, MarkerAppend, RecordAppend
+from kafka_msgs.groups.outcome import Reply as Answer
 from kafka_msgs.groups.share.group import ShareGroup
-from kafka_msgs.groups.share.initialization import assignable
+from kafka_msgs.groups.share.initialization import initialized_partitions
 from kafka_msgs.groups.streams.plugin import InMemoryDescriptions
 from kafka_msgs.message import Request
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker.call import Call
+    from kafka_msgs.broker.call import ServerCall
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.timers import TimerHandle
 
-__all__ = ["GroupHost", "Reply"]
+__all__ = ["GroupCoordinatorService", "Reply"]
 
 Reply = Callable[[Any], None]
 """Takes the response of a group coordinator."""
 
 
-class GroupHost:
+class GroupCoordinatorService:
     """The group coordinator of one broker."""
 
     def __init__(self, cluster: Cluster, broker_id: int) -> None:
         self._cluster = cluster
         self._logs: dict[int, tuple[PartitionLog, int]] = {}
-        self._guards: dict[Producer, Guard] = {}
+        self._guards: dict[ProducerIdAndEpoch, VerificationGuard] = {}
         self._changed_topics: set[str] = set()
         self._coordinator_epoch = 0
         self._timer: TimerHandle | None = None
@@ -57,7 +58,7 @@ class GroupHost:
             profile=cluster.config.profile,
             new_id=lambda: str(cluster.new_id()),
             plugin=InMemoryDescriptions(),
-            share_states=HostedShareStates(cluster),
+            share_states=ClusterSharePersister(cluster),
         )
         self._show_topics(list(cluster.image.topics.values()), [])
         for resource, name in cluster.image.configs:
@@ -66,14 +67,16 @@ class GroupHost:
     @staticmethod
     def attach(cluster: Cluster) -> None:
         """Let the group coordinators of a cluster follow the leaders of their topic, and the topics of the cluster."""
-        cluster.listeners.append(partial(_changed, cluster))
-        cluster.jumps.append(partial(_jump, cluster))
-        follow_leaders(cluster, CONSUMER_OFFSETS, partial(GroupHost.on, cluster))
+        cluster.image_listeners.append(partial(_changed, cluster))
+        cluster.clock_jump_listeners.append(partial(_jump, cluster))
+        follow_leaders(cluster, CONSUMER_OFFSETS, partial(GroupCoordinatorService.of_broker, cluster))
 
     @staticmethod
-    def on(cluster: Cluster, broker_id: int) -> GroupHost:
+    def of_broker(cluster: Cluster, broker_id: int) -> GroupCoordinatorService:
         """Return the group coordinator of a broker."""
-        return cluster.brokers[broker_id].part(GroupHost, lambda: GroupHost(cluster, broker_id))
+        return cluster.brokers[broker_id].component(
+            GroupCoordinatorService, lambda: GroupCoordinatorService(cluster, broker_id)
+        )
 
     # Leadership
 
@@ -85,7 +88,7 @@ class GroupHost:
 
     def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
         """Load a partition, a record at a time. It ends when another broker leads the partition."""
-        for record in read_state(log):
+        for record in iter_records(log):
             if self._logs.get(partition) != (log, epoch):
                 return
             self.coordinator.load(partition, (record,))
@@ -100,12 +103,12 @@ class GroupHost:
 
     # Requests
 
-    def handle(self, call: Call[Any], request: Request[Any] | None = None, reply: Reply | None = None) -> None:
+    def handle(self, call: ServerCall[Any], request: Request[Any] | None = None, reply: Reply | None = None) -> None:
         """Let the coordinator handle a call. ``request`` stands for that of the call, and ``reply`` for its answer."""
-        send = reply or call.answer
-        self.ask(call, call.request if request is None else request, lambda answer: send(answer.response))
+        send = reply or call.respond
+        self.handle_then(call, call.request if request is None else request, lambda answer: send(answer.response))
 
-    def ask(self, call: Call[Any], request: Request[Any], take: Callable[[Answer], None]) -> None:
+    def handle_then(self, call: ServerCall[Any], request: Request[Any], take: Callable[[Answer], None]) -> None:
         """Let the coordinator handle a request of a call. ``take`` gets its answer, now or later."""
         context = RequestContext(
             version=call.version,
@@ -113,10 +116,15 @@ class GroupHost:
             client_host=call.session.client_host,
             principal=str(call.session.principal),
         )
-        self._settle(self.coordinator.handle(request, context, now=self._cluster.now, token=take))
+        self._settle(self.coordinator.handle(request, context, now=self._cluster.now, opaque=take))
 
     def handle_in_transaction(
-        self, call: Call[Any], request: Request[Any], reply: Reply, producer: Producer, guard: Guard | None
+        self,
+        call: ServerCall[Any],
+        request: Request[Any],
+        reply: Reply,
+        producer: ProducerIdAndEpoch,
+        guard: VerificationGuard | None,
     ) -> None:
         """As ``handle``, for a request whose records are in a transaction. ``guard`` is for the append."""
         if guard is not None:
@@ -135,7 +143,7 @@ class GroupHost:
         answers: list[Answer] = []
         self._settle(
             self.coordinator.end_transaction(
-                partition, Producer(*producer), committed, now=self._cluster.now, token=answers.append
+                partition, ProducerIdAndEpoch(*producer), committed, now=self._cluster.now, opaque=answers.append
             )
         )
         error: Any = answers[0].response
@@ -152,41 +160,41 @@ class GroupHost:
             raise GroupError(error=ErrorCode.NOT_COORDINATOR)
         shard.require_active()
         group = shard.state.groups.get(group_id)
-        return assignable(group) if isinstance(group, ShareGroup) else {}
+        return initialized_partitions(group) if isinstance(group, ShareGroup) else {}
 
     # What the coordinator needs
 
-    def _append(self, batch: Batch | Marker) -> int:
+    def _append(self, batch: RecordAppend | MarkerAppend) -> int:
         log, epoch = self._logs[batch.partition]
         now = self._cluster.now
         try:
             check_in_sync(self._cluster, log)
-            guard = self._guards.get(Producer(batch.producer_id, batch.producer_epoch))
+            guard = self._guards.get(ProducerIdAndEpoch(batch.producer_id, batch.producer_epoch))
             data = encode_batch(batch, timestamp=now, coordinator_epoch=self._coordinator_epoch)
-            log.append(data, leader_epoch=epoch, now=now, origin=Origin.COORDINATOR, guard=guard)
-        except RefusedError as error:
+            log.append(data, leader_epoch=epoch, now=now, origin=AppendOrigin.COORDINATOR, guard=guard)
+        except RequestRefusedError as error:
             raise GroupError(error=error.error, message=error.message) from error
         except RecordWriteError as error:  # a marker whose producer id or epoch no log can hold
             raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=str(error)) from error
         self.coordinator.committed(batch.partition, log.high_watermark)
         return log.log_end_offset
 
-    def take_over(self, delta: Delta) -> None:
+    def apply_delta(self, delta: MetadataDelta) -> None:
         """Take over what changed in the cluster: topics at the end of the present step, and the settings of groups."""
         changed = {change.topic for change in delta.partitions.values()}
         if changed and not self._changed_topics:
-            self._cluster.soon(self._show_changed)
+            self._cluster.call_soon(self._publish_changed_topics)
         self._changed_topics |= changed
         for resource, name in delta.configs:
             self._configure(resource, name)
 
-    def _show_changed(self) -> None:
+    def _publish_changed_topics(self) -> None:
         """Show all topics that changed in a step at once: an image is made anew for each change of it."""
         changed, self._changed_topics = self._changed_topics, set()
         topics = self._cluster.image.topics
         self._show_topics([topics[name] for name in changed if name in topics], list(changed - topics.keys()))
 
-    def _show_topics(self, put: list[TopicState], deleted: list[str]) -> None:
+    def _show_topics(self, put: list[TopicImage], deleted: list[str]) -> None:
         image = self.coordinator.image.changed(put=map(self._topic, put), delete=deleted)
         names = (*deleted, *(topic.name for topic in put))
         self._settle(self.coordinator.set_image(image, now=self._cluster.now, names=names))
@@ -195,13 +203,13 @@ class GroupHost:
         """Tell the coordinator that topics which a group needs could not be created."""
         self._settle(self.coordinator.creation_failed(group_id, reason, now=self._cluster.now))
 
-    def _topic(self, topic: TopicState) -> Topic:
+    def _topic(self, topic: TopicImage) -> CoordinatorTopicImage:
         brokers = self._cluster.image.brokers
         racks = (
             tuple(rack for each in state.replicas if each in brokers and (rack := brokers[each].rack) is not None)
             for state in topic.partitions
         )
-        return Topic(name=topic.name, id=topic.id, racks=tuple(racks))
+        return CoordinatorTopicImage(name=topic.name, id=topic.id, racks=tuple(racks))
 
     def _configure(self, resource: int, name: str) -> None:
         if resource == ConfigResourceType.GROUP:
@@ -209,11 +217,11 @@ class GroupHost:
 
     # What came of it
 
-    def _settle(self, outcome: Outcome) -> None:
+    def _settle(self, outcome: CoordinatorOutput) -> None:
         """Give the answers, do the work beside the requests, and plan the next timer."""
         while True:
             for answer in outcome.answers:
-                answer.token(answer)
+                answer.opaque(answer)
             if not outcome.background:
                 break
             outcome = self._work(outcome)
@@ -223,16 +231,16 @@ class GroupHost:
         if due is not None and (self._timer is None or not self._timer.waiting):
             self._timer = self._cluster.timers.schedule(due, self._tick)
 
-    def _work(self, outcome: Outcome) -> Outcome:
+    def _work(self, outcome: CoordinatorOutput) -> CoordinatorOutput:
         """Do all work of an outcome. Return what came of it."""
-        merged = Outcome()
+        merged = CoordinatorOutput()
         for work in outcome.background:
             value, error = None, None
             try:
                 value = work.run()
             except Exception as failure:
                 error = failure
-            after = self.coordinator.finish(work, value, error, now=self._cluster.now)
+            after = self.coordinator.complete_background_task(work, value, error, now=self._cluster.now)
             merged.answers += after.answers
             merged.background += after.background
         return merged
@@ -241,21 +249,21 @@ class GroupHost:
         self._settle(self.coordinator.tick(self._cluster.now))
 
 
-def _changed(cluster: Cluster, delta: Delta) -> None:
+def _changed(cluster: Cluster, delta: MetadataDelta) -> None:
     for broker in cluster.brokers.values():
-        host = broker.parts.get(GroupHost)
+        host = broker.components.get(GroupCoordinatorService)
         if host is not None:
-            host.take_over(delta)
+            host.apply_delta(delta)
 
 
 def _jump(cluster: Cluster, ms: int) -> None:
     for broker in cluster.brokers.values():
-        host = broker.parts.get(GroupHost)
+        host = broker.components.get(GroupCoordinatorService)
         if host is not None:
-            host.coordinator.jump(ms)
+            host.coordinator.shift_timers(ms)
 
 
 def _config(cluster: Cluster) -> CoordinatorConfig:
     names = (name.replace("_", ".") for name in fields_dict(CoordinatorConfig))
-    texts = {name: cluster.settings.text(name) for name in names if name in settings_of(BROKER)}
+    texts = {name: cluster.configs.text(name) for name in names if name in config_keys(BROKER)}
     return CoordinatorConfig.parse({name: text for name, text in texts.items() if text is not None})

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_msgs.broker.controller.image import NO_LEADER, Delta, LeaderChange, PartitionState
+from kafka_msgs.broker.controller.image import NO_LEADER, LeaderChange, MetadataDelta, PartitionRegistration
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.records import Batch, read_batches
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.records import InternalRecord
@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.partitions import PartitionLog
 
-__all__ = ["Led", "check_in_sync", "find_log", "follow_leaders", "leader_of", "read_all", "read_state"]
+__all__ = [
+    "HostedCoordinator",
+    "check_in_sync",
+    "find_log",
+    "follow_leaders",
+    "iter_batches",
+    "iter_records",
+    "leader_of",
+]
 
 _READ_BYTES = 2**20
 
 
-class Led(Protocol):
+class HostedCoordinator(Protocol):
     """A coordinator that lives where the partitions of its topic are led."""
 
     def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
@@ -36,18 +44,18 @@ class Led(Protocol):
         """Give up a partition whose leadership moved at an epoch. None means that the partition is gone."""
 
 
-def follow_leaders(cluster: Cluster, topic: str, host: Callable[[int], Led]) -> None:
+def follow_leaders(cluster: Cluster, topic: str, host: Callable[[int], HostedCoordinator]) -> None:
     """Let the coordinators of a topic follow its leaders. ``host`` gives the coordinator of a broker by its id."""
 
-    def changed(delta: Delta) -> None:
+    def changed(delta: MetadataDelta) -> None:
         for change in delta.leader_changes():
             if change.topic == topic:
                 _move(cluster, change, host)
 
-    cluster.listeners.append(changed)
+    cluster.image_listeners.append(changed)
 
 
-def _move(cluster: Cluster, change: LeaderChange, host: Callable[[int], Led]) -> None:
+def _move(cluster: Cluster, change: LeaderChange, host: Callable[[int], HostedCoordinator]) -> None:
     before, after = change.before, change.after
     if before is not None and before.leader != NO_LEADER:
         host(before.leader).resign(before.partition, None if after is None else after.leader_epoch)
@@ -60,16 +68,18 @@ def _move(cluster: Cluster, change: LeaderChange, host: Callable[[int], Led]) ->
 def find_log(cluster: Cluster, topic: str, partition: int) -> PartitionLog | None:
     """Return the log of a partition by the name of its topic, or None if there is no such partition."""
     found = cluster.image.topics.get(topic)
-    return None if found is None else cluster.partitions.get((found.id, partition))
+    return None if found is None else cluster.log_manager.get((found.id, partition))
 
 
-def check_in_sync(cluster: Cluster, log: PartitionLog) -> PartitionState:
-    """Return the state of a partition. Raise ``RefusedError`` if it has no leader, or too few replicas in sync."""
+def check_in_sync(cluster: Cluster, log: PartitionLog) -> PartitionRegistration:
+    """Return the state of a partition. Raise ``RequestRefusedError`` if it has no leader, or too few replicas
+    in sync.
+    """
     state = cluster.image.partition(log.topic_id, log.partition)
     if state is None or state.leader == NO_LEADER:
-        raise RefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    if len(state.isr) < cluster.partitions.number(log.topic, "min.insync.replicas"):
-        raise RefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
+        raise RequestRefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if len(state.isr) < cluster.log_manager.config_number(log.topic, "min.insync.replicas"):
+        raise RequestRefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
     return state
 
 
@@ -82,16 +92,16 @@ def leader_of(cluster: Cluster, topic: str, partition: int) -> int | None:
     return None if leader == NO_LEADER else leader
 
 
-def read_all(log: PartitionLog) -> Iterator[Batch]:
+def iter_batches(log: PartitionLog) -> Iterator[Batch]:
     """Give all batches of a partition."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        found = log.read(offset, _READ_BYTES, upto=log.log_end_offset)
+        found = log.read(offset, _READ_BYTES, max_offset=log.log_end_offset)
         for data in found.data:
             yield from read_batches(data)
         offset = found.next_offset
 
 
-def read_state(log: PartitionLog) -> Iterator[InternalRecord | TransactionEnd]:
+def iter_records(log: PartitionLog) -> Iterator[InternalRecord | TransactionEnd]:
     """Give all records of a partition of an internal topic, with the ends of transactions."""
-    return decode_batches(log.topic, read_all(log))
+    return decode_batches(log.topic, iter_batches(log))

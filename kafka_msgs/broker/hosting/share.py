@@ -11,26 +11,26 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafka_msgs.broker.call import Session
-from kafka_msgs.broker.controller.image import Delta
-from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.call import ClientSession
+from kafka_msgs.broker.controller.image import MetadataDelta
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
 from kafka_msgs.broker.hosting.share_state import share_coordinator
 from kafka_msgs.broker.partitions import PartitionLog
 from kafka_msgs.broker.share import (
     UNSET,
-    Acknowledgement,
-    Change,
+    AcknowledgementBatch,
     MemberKey,
-    Place,
+    PersisterStateBatch,
     RecordState,
-    ShareKey,
     SharePartition,
+    SharePartitionKey,
     ShareSession,
-    ShareSessions,
-    StateBatch,
+    ShareSessionCache,
+    StateChange,
+    TopicIdPartition,
 )
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import GroupConfig
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
 from kafka_msgs.messages.share_snapshot_value import StateBatch as StoredBatch
@@ -38,7 +38,7 @@ from kafka_msgs.messages.share_snapshot_value import StateBatch as StoredBatch
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
-__all__ = ["ShareHost"]
+__all__ = ["SharePartitionManager"]
 
 _COORDINATOR_GONE: Final = (
     ErrorCode.NOT_COORDINATOR,
@@ -63,42 +63,44 @@ _STATES: Final[Mapping[int, RecordState]] = {**{int(each): each for each in Reco
 """The states that records of the share coordinator have. 3 is on the way to be archived (KIP-1191)."""
 
 
-class ShareHost:
+class SharePartitionManager:
     """The share partitions and share sessions of one broker."""
 
     def __init__(self, cluster: Cluster, broker_id: int) -> None:
         self._cluster = cluster
         self._broker_id = broker_id
-        self._partitions: dict[ShareKey, SharePartition] = {}
+        self._partitions: dict[SharePartitionKey, SharePartition] = {}
         self._connections: dict[int, ShareSession] = {}
-        self._watches: dict[ShareKey, dict[Callable[[], None], None]] = {}
+        self._watches: dict[SharePartitionKey, dict[Callable[[], None], None]] = {}
         self._woken: dict[Callable[[], None], None] = {}
-        self.sessions = ShareSessions(cluster.settings.number("group.share.max.share.sessions"))
+        self.sessions = ShareSessionCache(cluster.configs.number("group.share.max.share.sessions"))
 
     @staticmethod
     def attach(cluster: Cluster) -> None:
         """Let the share partitions of a cluster follow the leaders of their partitions."""
-        cluster.listeners.append(partial(_changed, cluster))
+        cluster.image_listeners.append(partial(_changed, cluster))
 
     @staticmethod
-    def on(cluster: Cluster, broker_id: int) -> ShareHost:
+    def on(cluster: Cluster, broker_id: int) -> SharePartitionManager:
         """Return the share partitions and share sessions of a broker."""
-        return cluster.brokers[broker_id].part(ShareHost, lambda: ShareHost(cluster, broker_id))
+        return cluster.brokers[broker_id].component(
+            SharePartitionManager, lambda: SharePartitionManager(cluster, broker_id)
+        )
 
     def config(self, group_id: str) -> GroupConfig:
         """Return the settings of a group."""
-        return GroupHost.on(self._cluster, self._broker_id).coordinator.group_config(group_id)
+        return GroupCoordinatorService.of_broker(self._cluster, self._broker_id).coordinator.group_config(group_id)
 
     # Share partitions
 
-    def find(self, key: ShareKey) -> SharePartition | None:
+    def find(self, key: SharePartitionKey) -> SharePartition | None:
         """Return a share partition that is there already."""
         return self._partitions.get(key)
 
-    def open(self, key: ShareKey) -> SharePartition:
+    def open(self, key: SharePartitionKey) -> SharePartition:
         """Return a share partition with its state from the share coordinator.
 
-        Raises ``RefusedError`` with NOT_LEADER_OR_FOLLOWER if another broker leads the partition, with
+        Raises ``RequestRefusedError`` with NOT_LEADER_OR_FOLLOWER if another broker leads the partition, with
         OFFSET_NOT_AVAILABLE if no offset is known to start at, and with the errors of the share coordinator.
         """
         share = self._partitions.get(key)
@@ -106,15 +108,15 @@ class ShareHost:
             share = self._partitions[key] = self._load(key)
         return share
 
-    def _load(self, key: ShareKey) -> SharePartition:
+    def _load(self, key: SharePartitionKey) -> SharePartition:
         cluster = self._cluster
         state = cluster.image.partition(key.topic_id, key.partition)
-        log = cluster.partitions.get((key.topic_id, key.partition))
+        log = cluster.log_manager.get((key.topic_id, key.partition))
         if state is None or log is None or state.leader != self._broker_id:
-            raise RefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            raise RequestRefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
         try:
             known = share_coordinator(cluster, key).read(key, leader_epoch=state.leader_epoch, now=cluster.now)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise _translated(error, "read") from error
         start = self._first_offset(log, key.group_id) if known.start_offset == UNSET else known.start_offset
         return SharePartition(
@@ -135,17 +137,17 @@ class ShareHost:
             return log.log_start_offset if earliest else log.high_watermark
         found = log.offset_for_timestamp(self._cluster.now - back_ms, "read_uncommitted")
         if found is None:
-            raise RefusedError(error=ErrorCode.OFFSET_NOT_AVAILABLE)
+            raise RequestRefusedError(error=ErrorCode.OFFSET_NOT_AVAILABLE)
         return found.offset
 
     def _persist(
         self,
-        key: ShareKey,
+        key: SharePartitionKey,
         state_epoch: int,
         leader_epoch: int,
         start_offset: int,
         complete: int,
-        states: list[StateBatch],
+        states: list[PersisterStateBatch],
     ) -> None:
         try:
             share_coordinator(self._cluster, key).write(
@@ -157,10 +159,10 @@ class ShareHost:
                 complete=complete,
                 now=self._cluster.now,
             )
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise _translated(error, "write") from error
 
-    def drop(self, keys: Iterable[ShareKey]) -> None:
+    def drop(self, keys: Iterable[SharePartitionKey]) -> None:
         """Forget share partitions. Who waits for them is woken."""
         for key in keys:
             share = self._partitions.pop(key, None)
@@ -168,34 +170,38 @@ class ShareHost:
                 share.close()
                 self._wake(key)
 
-    def drop_places(self, places: set[Place]) -> None:
+    def drop_places(self, places: set[TopicIdPartition]) -> None:
         """Forget the share partitions of partitions that this broker does not lead any more."""
         self.drop([key for key in self._partitions if (key.topic_id, key.partition) in places])
 
     # What members say
 
-    def begin(self, member: MemberKey, place: Place, said: Iterable[Acknowledgement]) -> Callable[[], None]:
+    def begin(
+        self, member: MemberKey, place: TopicIdPartition, said: Iterable[AcknowledgementBatch]
+    ) -> Callable[[], None]:
         """Check what a member says about records of a partition. Return what lets it count.
 
-        Both raise ``RefusedError``.
+        Both raise ``RequestRefusedError``.
         """
-        key = ShareKey(member.group_id, *place)
+        key = SharePartitionKey(member.group_id, *place)
         share = self._partitions.get(key)
         if share is None:
             message = "This server does not host this topic-partition."
-            raise RefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
+            raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
         changes = share.begin(member.member_id, said, self._cluster.now)
         return partial(self._finish, key, share, changes)
 
-    def _finish(self, key: ShareKey, share: SharePartition, changes: list[Change]) -> None:
+    def _finish(self, key: SharePartitionKey, share: SharePartition, changes: list[StateChange]) -> None:
         try:
-            share.finish(changes)
-        except RefusedError as error:
+            share.complete_write(changes)
+        except RequestRefusedError as error:
             self._drop_outdated(key, error)
             raise
 
-    def begin_session(self, member: MemberKey, places: Iterable[Place], connection: Session) -> ShareSession:
-        """Begin a session on a connection. It ends with the connection. Raises ``RefusedError``."""
+    def begin_session(
+        self, member: MemberKey, places: Iterable[TopicIdPartition], connection: ClientSession
+    ) -> ShareSession:
+        """Begin a session on a connection. It ends with the connection. Raises ``RequestRefusedError``."""
         session = self.sessions.begin(member, places, connection.id)
         if connection.id not in self._connections:
             connection.on_close(partial(self._disconnected, connection.id))
@@ -203,16 +209,16 @@ class ShareHost:
         return session
 
     def end_session(self, member: MemberKey) -> None:
-        """End a session, and make the records of the member available again. Raises ``RefusedError``."""
+        """End a session, and make the records of the member available again. Raises ``RequestRefusedError``."""
         session = self.sessions.get(member)
         self.sessions.end(member)
-        for place in session.places:
-            key = ShareKey(member.group_id, *place)
+        for place in session.partitions:
+            key = SharePartitionKey(member.group_id, *place)
             share = self._partitions.get(key)
             if share is not None:
                 try:
                     share.release(member.member_id)
-                except RefusedError as error:
+                except RequestRefusedError as error:
                     self._drop_outdated(key, error)
 
     def _disconnected(self, connection: int) -> None:
@@ -225,20 +231,20 @@ class ShareHost:
         if not self.sessions.has_members(group_id):
             self.drop([key for key in self._partitions if key.group_id == group_id])
 
-    def _drop_outdated(self, key: ShareKey, error: RefusedError) -> None:
+    def _drop_outdated(self, key: SharePartitionKey, error: RequestRefusedError) -> None:
         if error.error in _OUTDATED:
             self.drop([key])
 
     # Who waits
 
-    def watch(self, keys: Iterable[ShareKey], callback: Callable[[], None]) -> Callable[[], None]:
+    def watch(self, keys: Iterable[SharePartitionKey], callback: Callable[[], None]) -> Callable[[], None]:
         """Call ``callback`` when records of one of the share partitions may be available. Return what ends this."""
         watched = tuple(keys)
         for key in watched:
             self._watches.setdefault(key, {})[callback] = None
         return partial(self._forget, watched, callback)
 
-    def _forget(self, keys: tuple[ShareKey, ...], callback: Callable[[], None]) -> None:
+    def _forget(self, keys: tuple[SharePartitionKey, ...], callback: Callable[[], None]) -> None:
         self._woken.pop(callback, None)
         for key in keys:
             watches = self._watches.get(key, {})
@@ -246,12 +252,12 @@ class ShareHost:
             if not watches:
                 self._watches.pop(key, None)
 
-    def _wake(self, key: ShareKey) -> None:
+    def _wake(self, key: SharePartitionKey) -> None:
         """Wake up who waits for a share partition, when the present step is done."""
         watches = self._watches.get(key)
         if watches:
             if not self._woken:
-                self._cluster.soon(self._call)
+                self._cluster.call_soon(self._call)
             self._woken.update(watches)
 
     def _call(self) -> None:
@@ -260,20 +266,20 @@ class ShareHost:
             callback()
 
 
-def _changed(cluster: Cluster, delta: Delta) -> None:
-    left: dict[int, set[Place]] = {}
+def _changed(cluster: Cluster, delta: MetadataDelta) -> None:
+    left: dict[int, set[TopicIdPartition]] = {}
     for change in delta.leader_changes():
         before, after = change.before, change.after
         if before is not None and (after is None or after.leader != before.leader):
             left.setdefault(before.leader, set()).add(before.key)
     for broker_id, places in left.items():
         broker = cluster.brokers.get(broker_id)
-        host = None if broker is None else broker.parts.get(ShareHost)
+        host = None if broker is None else broker.components.get(SharePartitionManager)
         if host is not None:
             host.drop_places(places)
 
 
-def _stored(batch: StateBatch) -> StoredBatch:
+def _stored(batch: PersisterStateBatch) -> StoredBatch:
     return StoredBatch(
         first_offset=batch.first,
         last_offset=batch.last,
@@ -282,17 +288,17 @@ def _stored(batch: StateBatch) -> StoredBatch:
     )
 
 
-def _states(known: ShareSnapshotValue) -> Iterable[StateBatch]:
+def _states(known: ShareSnapshotValue) -> Iterable[PersisterStateBatch]:
     for each in known.state_batches:
         state = _STATES.get(each.delivery_state)
         if state is None:
-            raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-        yield StateBatch(each.first_offset, each.last_offset, state, each.delivery_count)
+            raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        yield PersisterStateBatch(each.first_offset, each.last_offset, state, each.delivery_count)
 
 
-def _translated(error: RefusedError, doing: str) -> RefusedError:
+def _translated(error: RequestRefusedError, doing: str) -> RequestRefusedError:
     """Return the error of a member for an error of the share coordinator that it met while ``doing``."""
     code = _ERRORS.get(error.error)
     if code is None:
-        return RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-    return RefusedError(error=code, message=error.message and f"Error in {doing} state RPC. {error.message}")
+        return RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    return RequestRefusedError(error=code, message=error.message and f"Error in {doing} state RPC. {error.message}")

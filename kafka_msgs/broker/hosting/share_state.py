@@ -10,17 +10,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kafka_msgs.broker.controller.image import Delta
+from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.broker.controller.internal_topics import INTERNAL_TOPICS, SHARE_GROUP_STATE
-from kafka_msgs.broker.controller.topics import auto_create
-from kafka_msgs.broker.hosting.leading import check_in_sync, follow_leaders, leader_of, read_all
-from kafka_msgs.broker.partitions import Origin, PartitionLog
-from kafka_msgs.broker.share import ShareCoordinator, ShareKey
-from kafka_msgs.broker.state_partition import state_partition
+from kafka_msgs.broker.controller.topics import auto_create_topic
+from kafka_msgs.broker.hosting.leading import check_in_sync, follow_leaders, iter_batches, leader_of
+from kafka_msgs.broker.partitions import AppendOrigin, PartitionLog
+from kafka_msgs.broker.share import ShareCoordinator, SharePartitionKey
+from kafka_msgs.broker.state_partition import partition_for_key
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError, RefusedError
+from kafka_msgs.errors import GroupError, RequestRefusedError
 from kafka_msgs.groups.batches import encode_batch
-from kafka_msgs.groups.outcome import Batch
+from kafka_msgs.groups.outcome import RecordAppend
 from kafka_msgs.records import RecordBatch
 from kafka_msgs.topics.batches import decode_batches
 from kafka_msgs.topics.records import TopicRecord
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.timers import TimerHandle
 
-__all__ = ["HostedShareStates", "ShareStateHost", "share_coordinator"]
+__all__ = ["ClusterSharePersister", "ShareCoordinatorService", "share_coordinator"]
 
 _PRUNE_MS = "share.coordinator.state.topic.prune.interval.ms"
 _SNAPSHOT_MS = "share.coordinator.cold.partition.snapshot.interval.ms"
 
 
-class ShareStateHost:
+class ShareCoordinatorService:
     """The share coordinator of one broker."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -47,19 +47,19 @@ class ShareStateHost:
             self._append,
             self._partition_count,
             partitions=_partitions(cluster),
-            updates_per_snapshot=cluster.settings.number("share.coordinator.snapshot.update.records.per.snapshot"),
+            updates_per_snapshot=cluster.configs.number("share.coordinator.snapshot.update.records.per.snapshot"),
         )
 
     @staticmethod
     def attach(cluster: Cluster) -> None:
         """Let the share coordinators of a cluster follow the leaders of their topic, and the topics of the cluster."""
-        cluster.listeners.append(partial(_changed, cluster))
-        follow_leaders(cluster, SHARE_GROUP_STATE, partial(ShareStateHost.on, cluster))
+        cluster.image_listeners.append(partial(_changed, cluster))
+        follow_leaders(cluster, SHARE_GROUP_STATE, partial(ShareCoordinatorService.on, cluster))
 
     @staticmethod
-    def on(cluster: Cluster, broker_id: int) -> ShareStateHost:
+    def on(cluster: Cluster, broker_id: int) -> ShareCoordinatorService:
         """Return the share coordinator of a broker."""
-        return cluster.brokers[broker_id].part(ShareStateHost, lambda: ShareStateHost(cluster))
+        return cluster.brokers[broker_id].component(ShareCoordinatorService, lambda: ShareCoordinatorService(cluster))
 
     # Leadership
 
@@ -73,7 +73,7 @@ class ShareStateHost:
 
     def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
         """Load a partition, a batch at a time. It ends when another broker leads the partition."""
-        for batch in (each for each in read_all(log) if isinstance(each, RecordBatch)):
+        for batch in (each for each in iter_batches(log) if isinstance(each, RecordBatch)):
             if self._logs.get(partition) != (log, epoch):
                 return
             records = decode_batches(log.topic, [batch])
@@ -96,8 +96,8 @@ class ShareStateHost:
         log, epoch = self._logs[partition]
         now = self._cluster.now
         check_in_sync(self._cluster, log)
-        data = encode_batch(Batch(partition=partition, records=(record,)), timestamp=now)
-        return log.append(data, leader_epoch=epoch, now=now, origin=Origin.COORDINATOR).last_offset
+        data = encode_batch(RecordAppend(partition=partition, records=(record,)), timestamp=now)
+        return log.append(data, leader_epoch=epoch, now=now, origin=AppendOrigin.COORDINATOR).last_offset
 
     def _partition_count(self, topic_id: UUID) -> int:
         topic = self._cluster.image.topics_by_id.get(topic_id)
@@ -108,7 +108,7 @@ class ShareStateHost:
     def _plan(self) -> None:
         self._rest()
         self._timers = [
-            self._cluster.after(self._cluster.settings.number(setting), work)
+            self._cluster.call_later(self._cluster.configs.number(setting), work)
             for setting, work in ((_PRUNE_MS, self._prune), (_SNAPSHOT_MS, self._snapshot))
         ]
 
@@ -119,20 +119,20 @@ class ShareStateHost:
 
     def _prune(self) -> None:
         """Let the records go that no share partition needs."""
-        self._timers[0] = self._cluster.after(self._cluster.settings.number(_PRUNE_MS), self._prune)
+        self._timers[0] = self._cluster.call_later(self._cluster.configs.number(_PRUNE_MS), self._prune)
         for partition, offset in self.coordinator.needed_from():
             self._logs[partition][0].delete_records(offset)
 
     def _snapshot(self) -> None:
-        interval = self._cluster.settings.number(_SNAPSHOT_MS)
-        self._timers[1] = self._cluster.after(interval, self._snapshot)
+        interval = self._cluster.configs.number(_SNAPSHOT_MS)
+        self._timers[1] = self._cluster.call_later(interval, self._snapshot)
         self.coordinator.snapshot_cold(interval, now=self._cluster.now)
 
 
-def _changed(cluster: Cluster, delta: Delta) -> None:
+def _changed(cluster: Cluster, delta: MetadataDelta) -> None:
     if delta.deleted:
         for broker in cluster.brokers.values():
-            host = broker.parts.get(ShareStateHost)
+            host = broker.components.get(ShareCoordinatorService)
             if host is not None:
                 host.coordinator.forget_topics(delta.deleted.keys())
 
@@ -140,23 +140,23 @@ def _changed(cluster: Cluster, delta: Delta) -> None:
 def _partitions(cluster: Cluster) -> int:
     """Return the number of partitions of the topic, or what it will have."""
     topic = cluster.image.topics.get(SHARE_GROUP_STATE)
-    return INTERNAL_TOPICS[SHARE_GROUP_STATE].partitions(cluster.settings) if topic is None else len(topic.partitions)
+    return INTERNAL_TOPICS[SHARE_GROUP_STATE].partitions(cluster.configs) if topic is None else len(topic.partitions)
 
 
-def share_coordinator(cluster: Cluster, key: ShareKey) -> ShareCoordinator:
+def share_coordinator(cluster: Cluster, key: SharePartitionKey) -> ShareCoordinator:
     """Return the coordinator of a share partition. Its topic is created if it is missing.
 
-    Raises ``RefusedError`` with COORDINATOR_NOT_AVAILABLE if there is none at present.
+    Raises ``RequestRefusedError`` with COORDINATOR_NOT_AVAILABLE if there is none at present.
     """
     if SHARE_GROUP_STATE not in cluster.image.topics:
-        auto_create(cluster, SHARE_GROUP_STATE)
-    leader = leader_of(cluster, SHARE_GROUP_STATE, state_partition(key.text, _partitions(cluster)))
+        auto_create_topic(cluster, SHARE_GROUP_STATE)
+    leader = leader_of(cluster, SHARE_GROUP_STATE, partition_for_key(key.text, _partitions(cluster)))
     if leader is None:
-        raise RefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return ShareStateHost.on(cluster, leader).coordinator
+        raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return ShareCoordinatorService.on(cluster, leader).coordinator
 
 
-class HostedShareStates:
+class ClusterSharePersister:
     """The state of share partitions, for group coordinators."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -164,17 +164,17 @@ class HostedShareStates:
 
     def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:
         """Begin to keep the state of a share partition. Raises ``GroupError``."""
-        key = ShareKey(group_id, topic_id, partition)
+        key = SharePartitionKey(group_id, topic_id, partition)
         try:
             coordinator = share_coordinator(self._cluster, key)
             coordinator.initialize(key, state_epoch=state_epoch, start_offset=start_offset, now=self._cluster.now)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise GroupError(error=error.error, message=error.message) from error
 
     def delete(self, group_id: str, topic_id: UUID, partition: int) -> None:
         """Forget the state of a share partition. Raises ``GroupError``."""
-        key = ShareKey(group_id, topic_id, partition)
+        key = SharePartitionKey(group_id, topic_id, partition)
         try:
             share_coordinator(self._cluster, key).delete(key)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             raise GroupError(error=error.error, message=error.message) from error

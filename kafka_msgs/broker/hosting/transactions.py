@@ -11,21 +11,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
-from kafka_msgs.broker.hosting.groups import GroupHost
-from kafka_msgs.broker.hosting.leading import check_in_sync, find_log, follow_leaders, leader_of, read_state
-from kafka_msgs.broker.partitions import Guard, Origin, PartitionLog
-from kafka_msgs.broker.state_partition import state_partition
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
+from kafka_msgs.broker.hosting.leading import check_in_sync, find_log, follow_leaders, iter_records, leader_of
+from kafka_msgs.broker.partitions import AppendOrigin, PartitionLog, VerificationGuard
+from kafka_msgs.broker.state_partition import partition_for_key
 from kafka_msgs.broker.transactions import (
-    Ending,
-    Producer,
+    PendingCompletion,
+    ProducerIdAndEpoch,
     TopicPartition,
     TransactionConfig,
     TransactionCoordinator,
 )
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.batches import encode_batch
-from kafka_msgs.groups.outcome import Batch
+from kafka_msgs.groups.outcome import RecordAppend
 from kafka_msgs.messages.producer_ids_record import ProducerIdsRecord
 from kafka_msgs.topics.records import TopicRecord
 from kafka_msgs.topics.replay import TransactionEnd
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.timers import TimerHandle
 
-__all__ = ["TransactionHost", "join_transaction"]
+__all__ = ["TransactionCoordinatorService", "join_transaction"]
 
 _RETRY_MS: Final = 20
 """After how many milliseconds a marker is written again whose partition had no leader."""
@@ -43,7 +43,7 @@ _PRODUCER_IDS: Final = 1000
 """How many producer ids a broker takes from the controller at a time, as in Kafka."""
 
 
-class TransactionHost:
+class TransactionCoordinatorService:
     """The transaction coordinator of one broker."""
 
     def __init__(self, cluster: Cluster, broker_id: int) -> None:
@@ -52,7 +52,7 @@ class TransactionHost:
         self._logs: dict[int, tuple[PartitionLog, int]] = {}
         self._ids = range(0)
         self._timer: TimerHandle | None = None
-        settings = cluster.settings
+        settings = cluster.configs
         self.coordinator = TransactionCoordinator(
             self._append,
             self.new_producer_id,
@@ -73,21 +73,23 @@ class TransactionHost:
     @staticmethod
     def attach(cluster: Cluster) -> None:
         """Let the transaction coordinators of a cluster follow the leaders of their topic."""
-        follow_leaders(cluster, TRANSACTION_STATE, partial(TransactionHost.on, cluster))
-        cluster.join_transaction = join_transaction
-        cluster.jumps.append(partial(_jump, cluster))
+        follow_leaders(cluster, TRANSACTION_STATE, partial(TransactionCoordinatorService.on, cluster))
+        cluster.transaction_joiner = join_transaction
+        cluster.clock_jump_listeners.append(partial(_jump, cluster))
 
     @staticmethod
-    def on(cluster: Cluster, broker_id: int) -> TransactionHost:
+    def on(cluster: Cluster, broker_id: int) -> TransactionCoordinatorService:
         """Return the transaction coordinator of a broker."""
-        return cluster.brokers[broker_id].part(TransactionHost, lambda: TransactionHost(cluster, broker_id))
+        return cluster.brokers[broker_id].component(
+            TransactionCoordinatorService, lambda: TransactionCoordinatorService(cluster, broker_id)
+        )
 
     @staticmethod
-    def of(cluster: Cluster, transactional_id: str) -> TransactionHost | None:
+    def of(cluster: Cluster, transactional_id: str) -> TransactionCoordinatorService | None:
         """Return the coordinator of a transactional id, or None if there is none at present."""
-        partitions = cluster.settings.number("transaction.state.log.num.partitions")
-        leader = leader_of(cluster, TRANSACTION_STATE, state_partition(transactional_id, partitions))
-        return None if leader is None else TransactionHost.on(cluster, leader)
+        partitions = cluster.configs.number("transaction.state.log.num.partitions")
+        leader = leader_of(cluster, TRANSACTION_STATE, partition_for_key(transactional_id, partitions))
+        return None if leader is None else TransactionCoordinatorService.on(cluster, leader)
 
     # Leadership
 
@@ -99,7 +101,7 @@ class TransactionHost:
 
     def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
         """Load a partition, a record at a time. It ends when another broker leads the partition."""
-        for record in read_state(log):
+        for record in iter_records(log):
             if self._logs.get(partition) != (log, epoch):
                 return
             if not isinstance(record, TransactionEnd):
@@ -120,8 +122,8 @@ class TransactionHost:
         log, epoch = self._logs[partition]
         now = self._cluster.now
         check_in_sync(self._cluster, log)
-        batch = encode_batch(Batch(partition=partition, records=(record,)), timestamp=now)
-        log.append(batch, leader_epoch=epoch, now=now, origin=Origin.COORDINATOR)
+        batch = encode_batch(RecordAppend(partition=partition, records=(record,)), timestamp=now)
+        log.append(batch, leader_epoch=epoch, now=now, origin=AppendOrigin.COORDINATOR)
 
     def new_producer_id(self) -> int:
         """Return a producer id that the cluster has not given before."""
@@ -135,14 +137,16 @@ class TransactionHost:
         given, self._ids = self._ids[0], self._ids[1:]
         return given
 
-    def confirm(self, transactional_id: str, producer: Producer, place: TopicPartition, *, adds: bool) -> ErrorCode:
+    def verify_or_add_partition(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, place: TopicPartition, *, adds: bool
+    ) -> ErrorCode:
         """Add a partition to a transaction, or check that it is in it. Return the error for the one who writes."""
         try:
             if not adds:
                 return self.coordinator.verify_partitions(transactional_id, producer, [place])[place]
             now = self._cluster.now
             self.coordinator.add_partitions(transactional_id, producer, [place], client_version=2, now=now)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             fenced = error.error is ErrorCode.PRODUCER_FENCED
             return ErrorCode.INVALID_PRODUCER_EPOCH if fenced else ErrorCode(error.error)
         return ErrorCode.NONE
@@ -165,21 +169,21 @@ class TransactionHost:
         self.coordinator.tick(self._cluster.now)
         self.settle()
 
-    def _mark(self, ending: Ending, partitions: Collection[TopicPartition]) -> None:
+    def _mark(self, ending: PendingCompletion, partitions: Collection[TopicPartition]) -> None:
         """Write the markers of some partitions of an ending. What cannot be written now is tried again."""
         waiting = [each for each in partitions if not self._write_marker(ending, each)]
         written = set(partitions).difference(waiting)
         if written:
-            self.coordinator.marked(ending, written, now=self._cluster.now)
-        if waiting and self.coordinator.waits_for(ending):
-            self._cluster.after(_RETRY_MS, lambda: self._again(ending, waiting))
+            self.coordinator.markers_written(ending, written, now=self._cluster.now)
+        if waiting and self.coordinator.is_pending(ending):
+            self._cluster.call_later(_RETRY_MS, lambda: self._again(ending, waiting))
 
-    def _again(self, ending: Ending, partitions: list[TopicPartition]) -> None:
-        if self.coordinator.waits_for(ending):
+    def _again(self, ending: PendingCompletion, partitions: list[TopicPartition]) -> None:
+        if self.coordinator.is_pending(ending):
             self._mark(ending, partitions)
             self.settle()
 
-    def _write_marker(self, ending: Ending, place: TopicPartition) -> bool:
+    def _write_marker(self, ending: PendingCompletion, place: TopicPartition) -> bool:
         """Write a marker. True also means that the partition is gone, so that it needs none."""
         cluster = self._cluster
         log = find_log(cluster, *place)
@@ -189,7 +193,7 @@ class TransactionHost:
         if leader is None:
             return False
         if place.topic == CONSUMER_OFFSETS:
-            host = GroupHost.on(cluster, leader)
+            host = GroupCoordinatorService.of_broker(cluster, leader)
             error = host.end_transaction(
                 place.partition,
                 ending.producer,
@@ -207,14 +211,14 @@ class TransactionHost:
                 now=cluster.now,
                 transaction_version=2 if ending.bumps_epoch else 0,
             )
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return error.error is ErrorCode.INVALID_PRODUCER_EPOCH
         return True
 
 
 def _jump(cluster: Cluster, ms: int) -> None:
     for broker in cluster.brokers.values():
-        host = broker.parts.get(TransactionHost)
+        host = broker.components.get(TransactionCoordinatorService)
         if host is not None:
             host.coordinator.jump(ms)
 
@@ -228,23 +232,23 @@ def join_transaction(
     *,
     adds: bool,
     abortable: bool,
-) -> Guard | None:
+) -> VerificationGuard | None:
     """Make sure that a partition is in the transaction of a producer, before records of it are appended (KIP-890).
 
     Return the guard for the append, or None if the partition has records of the transaction already. ``adds`` adds the
     partition; otherwise the client must have added it. ``abortable`` tells whether the client knows the error
-    TRANSACTION_ABORTABLE. Raises ``RefusedError``.
+    TRANSACTION_ABORTABLE. Raises ``RequestRefusedError``.
     """
     guard = log.verify(*producer, sequence, bumps_epoch=adds, now=cluster.now)
-    if guard is None or not (adds or cluster.settings.flag("transaction.partition.verification.enable")):
+    if guard is None or not (adds or cluster.configs.flag("transaction.partition.verification.enable")):
         return guard
-    host = TransactionHost.of(cluster, transactional_id)
+    host = TransactionCoordinatorService.of(cluster, transactional_id)
     if host is None:
-        raise RefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     place = TopicPartition(log.topic, log.partition)
-    error = host.confirm(transactional_id, Producer(*producer), place, adds=adds)
+    error = host.verify_or_add_partition(transactional_id, ProducerIdAndEpoch(*producer), place, adds=adds)
     if error is ErrorCode.TRANSACTION_ABORTABLE and not abortable:
         error = ErrorCode.INVALID_TXN_STATE
     if error is not ErrorCode.NONE:
-        raise RefusedError(error=error)
+        raise RequestRefusedError(error=error)
     return guard

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from kafka_msgs.broker.partitions import compaction, retention
-from kafka_msgs.broker.partitions.compaction import MAX_KEYS, Dirty
+from kafka_msgs.broker.partitions.compaction import MAX_KEYS, CleanableRange
 from kafka_msgs.broker.partitions.log import PartitionLog
-from kafka_msgs.broker.partitions.segment import Segment
+from kafka_msgs.broker.partitions.segment import LogSegment
 
 __all__ = ["clean", "compact", "delete_old_segments", "dirty_part"]
 
@@ -23,10 +23,10 @@ def clean(log: PartitionLog, now: int) -> None:
     log.segments.store.expire(now)
 
 
-def dirty_part(log: PartitionLog, now: int) -> Dirty:
+def dirty_part(log: PartitionLog, now: int) -> CleanableRange:
     """Return what a compaction would look at."""
     offsets = log.clean_offset, log.log_start_offset, log.last_stable_offset
-    return compaction.dirty_part(log.segments, log.config, *offsets, now)
+    return compaction.find_cleanable(log.segments, log.config, *offsets, now)
 
 
 def compact(log: PartitionLog, now: int, max_keys: int = MAX_KEYS) -> None:
@@ -44,16 +44,16 @@ def delete_old_segments(log: PartitionLog, now: int) -> None:
     Raises ``OSError``.
     """
     segments, config = log.segments, log.config
-    _remove(log, retention.below(segments, log.high_watermark, log.log_start_offset), now)
+    _remove(log, retention.find_below_log_start(segments, log.high_watermark, log.log_start_offset), now)
     if config.deletes:
-        _remove(log, retention.over_size(segments, log.high_watermark, config), now)
-        _remove(log, retention.too_old(segments, log.high_watermark, config, now), now)
+        _remove(log, retention.find_over_size(segments, log.high_watermark, config), now)
+        _remove(log, retention.find_too_old(segments, log.high_watermark, config, now), now)
 
 
-def _remove(log: PartitionLog, old: list[Segment], now: int) -> None:
+def _remove(log: PartitionLog, old: list[LogSegment], now: int) -> None:
     if not old:
         return
     if len(old) == len(log.segments):
         log.roll(now)
-    log.start_at(log.segments.end_of(old[-1]))
+    log.increment_log_start_offset(log.segments.end_of(old[-1]))
     log.segments.remove(old, now, log.config.file_delete_delay_ms)

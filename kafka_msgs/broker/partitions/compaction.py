@@ -14,15 +14,15 @@ from typing import Final
 from attrs import define, field, frozen
 
 from kafka_msgs.broker.partitions.config import TopicConfig
-from kafka_msgs.broker.partitions.headers import Header, header_at
+from kafka_msgs.broker.partitions.headers import PositionedHeader, header_at
 from kafka_msgs.broker.partitions.lookup import collect_aborted
-from kafka_msgs.broker.partitions.producers import ProducerState
-from kafka_msgs.broker.partitions.segment import Segment
-from kafka_msgs.broker.partitions.segments import Segments
-from kafka_msgs.broker.partitions.survivors import CleanedTransactions, Survivors
-from kafka_msgs.log.writing.indexes import Indexes
+from kafka_msgs.broker.partitions.producers import ProducerStateEntry
+from kafka_msgs.broker.partitions.segment import LogSegment
+from kafka_msgs.broker.partitions.segments import LogSegments
+from kafka_msgs.broker.partitions.survivors import CleanedTransactionMetadata, CompactionFilter
+from kafka_msgs.log.writing.indexes import SegmentIndexes
 
-__all__ = ["MAX_KEYS", "Dirty", "compact", "dirty_part"]
+__all__ = ["MAX_KEYS", "CleanableRange", "compact", "find_cleanable"]
 
 MAX_KEYS: Final = 500_000
 """How many keys one compaction looks at. Further records are compacted by the next one."""
@@ -31,7 +31,7 @@ _MAX_OFFSETS: Final = 2**31 - 1
 
 
 @frozen
-class Dirty:
+class CleanableRange:
     """The offsets that a compaction may look at: from ``start`` to before ``end``. The log begins at ``log_start``.
 
     ``ratio`` is the share of their bytes in all bytes below ``end``. ``overdue`` says that ``max.compaction.lag.ms`` is
@@ -50,9 +50,9 @@ class Dirty:
         return self.size > 0 and (self.overdue or self.ratio > config.min_cleanable_dirty_ratio)
 
 
-def dirty_part(
-    segments: Segments, config: TopicConfig, clean_offset: int, log_start_offset: int, stable_offset: int, now: int
-) -> Dirty:
+def find_cleanable(
+    segments: LogSegments, config: TopicConfig, clean_offset: int, log_start_offset: int, stable_offset: int, now: int
+) -> CleanableRange:
     """Return what may be compacted at ``now``, in milliseconds. Below ``clean_offset`` everything is compacted."""
     start = clean_offset if log_start_offset <= clean_offset <= segments.end_offset else log_start_offset
     closed = [each for each in segments.from_offset(start) if each is not segments.active]
@@ -65,7 +65,9 @@ def dirty_part(
     first_times = [each.first_timestamp for each in closed]
     oldest = min((time for time in first_times if time), default=now)
     ratio = cleanable / (clean + cleanable) if clean + cleanable else 0.0
-    return Dirty(log_start_offset, start, end, cleanable, ratio, oldest < now - max(config.max_compaction_lag_ms, 0))
+    return CleanableRange(
+        log_start_offset, start, end, cleanable, ratio, oldest < now - max(config.max_compaction_lag_ms, 0)
+    )
 
 
 @define(eq=False)
@@ -76,7 +78,7 @@ class _LatestOffsets:
     by_key: dict[bytes, int] = field(factory=dict)
     end_offset: int = 0
 
-    def take(self, segment: Segment, header: Header, start: int) -> bool:
+    def take(self, segment: LogSegment, header: PositionedHeader, start: int) -> bool:
         """Add the keys of a batch, and return False if there is no room for them."""
         for record in segment.records(header) or ():
             if record.key is not None and record.offset >= start:
@@ -87,10 +89,10 @@ class _LatestOffsets:
 
 
 def compact(
-    segments: Segments,
+    segments: LogSegments,
     config: TopicConfig,
-    dirty: Dirty,
-    producers: dict[int, ProducerState],
+    dirty: CleanableRange,
+    producers: dict[int, ProducerStateEntry],
     high_watermark: int,
     now: int,
     max_keys: int = MAX_KEYS,
@@ -100,10 +102,10 @@ def compact(
     Raises ``OSError``. Then the segments are as before, or some are compacted.
     """
     latest = _latest_offsets(segments, dirty, max_keys)
-    transactions = CleanedTransactions()
+    transactions = CleanedTransactionMetadata()
     wanted = [each for each in segments if each.base_offset < latest.end_offset]
     for group in _groups(wanted, config, dirty.end):
-        survivors = Survivors(
+        survivors = CompactionFilter(
             latest.by_key, latest.end_offset, transactions, producers, high_watermark, config.delete_retention_ms, now
         )
         new = _rewrite(segments, group, survivors, dirty.log_start, now)
@@ -111,8 +113,8 @@ def compact(
     return latest.end_offset
 
 
-def _latest_offsets(segments: Segments, dirty: Dirty, max_keys: int) -> _LatestOffsets:
-    latest, transactions = _LatestOffsets(max_keys), CleanedTransactions()
+def _latest_offsets(segments: LogSegments, dirty: CleanableRange, max_keys: int) -> _LatestOffsets:
+    latest, transactions = _LatestOffsets(max_keys), CleanedTransactionMetadata()
     transactions.expect(collect_aborted(segments.from_offset(dirty.start), dirty.log_start, dirty.end))
     for segment in segments.from_offset(dirty.start):
         if segment.base_offset >= dirty.end:
@@ -128,9 +130,9 @@ def _latest_offsets(segments: Segments, dirty: Dirty, max_keys: int) -> _LatestO
     return latest
 
 
-def _groups(segments: Sequence[Segment], config: TopicConfig, end: int) -> list[list[Segment]]:
+def _groups(segments: Sequence[LogSegment], config: TopicConfig, end: int) -> list[list[LogSegment]]:
     """Put adjacent segments together as long as one segment could hold all of them."""
-    groups: list[list[Segment]] = []
+    groups: list[list[LogSegment]] = []
     ends = [*(each.base_offset for each in segments[1:]), end]
     for segment, next_offset in zip(segments, ends, strict=True):
         group = groups[-1] if groups else []
@@ -142,7 +144,7 @@ def _groups(segments: Sequence[Segment], config: TopicConfig, end: int) -> list[
     return groups
 
 
-def _fits(segments: Sequence[Segment], config: TopicConfig) -> bool:
+def _fits(segments: Sequence[LogSegment], config: TopicConfig) -> bool:
     indexes = [each.indexes for each in segments]
     largest_index = max(
         sum(len(each.offset_index()) for each in indexes), sum(len(each.time_index()) for each in indexes)
@@ -150,17 +152,19 @@ def _fits(segments: Sequence[Segment], config: TopicConfig) -> bool:
     return sum(each.size for each in segments) <= config.segment_bytes and largest_index <= config.segment_index_bytes
 
 
-def _rewrite(segments: Segments, group: Sequence[Segment], survivors: Survivors, log_start: int, now: int) -> Segment:
+def _rewrite(
+    segments: LogSegments, group: Sequence[LogSegment], survivors: CompactionFilter, log_start: int, now: int
+) -> LogSegment:
     """Return a new segment with what stays of some segments."""
     base_offset = group[0].base_offset
     store = segments.store.rewrite(base_offset)
-    new = Segment(base_offset, store, Indexes(base_offset, segments.index_interval), now)
+    new = LogSegment(base_offset, store, SegmentIndexes(base_offset, segments.index_interval), now)
     survivors.transactions.index_into(new.indexes.aborted)
     for segment in group:
         behind = segments.from_offset(segment.base_offset)
         survivors.transactions.expect(collect_aborted(behind, log_start, segments.end_of(segment)))
         for header in segment.batches():
-            data = survivors.of(header, segment)
+            data = survivors.filter_batch(header, segment)
             if data:
                 kept = header_at(data, 0, 0, len(data))
                 assert kept is not None

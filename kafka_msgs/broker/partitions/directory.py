@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
 
-from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition
+from kafka_msgs.broker.partitions.directory_partition import FilePartitionStore
 from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
-from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.opened_files import OpenFileCache
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.files import (
     CHECKPOINTS,
@@ -46,7 +46,7 @@ _CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 _DELETED: Final = "-delete"
 _STRAY: Final = "-stray"
 _MAX_NAME_LENGTH: Final = 255
-"""The longest name that a file system takes for a directory, in characters (Kafka's ``LocalLog``)."""
+"""The longest name that a file system takes for a directory, in characters (Kafka's ``LocalLogBounds``)."""
 
 Place = tuple[str, int]
 """A partition: the name of its topic, and its number."""
@@ -61,13 +61,13 @@ class LogDirectoryStore:
     """
 
     def __init__(
-        self, path: Path, meta: MetaProperties | None = None, *, now: int, files: OpenedFiles | None = None
+        self, path: Path, meta: MetaProperties | None = None, *, now: int, files: OpenFileCache | None = None
     ) -> None:
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._lock = DirectoryLock(path)
-        self.files = files or OpenedFiles()
-        self._partitions: dict[Place, DirectoryPartition] = {}
+        self.files = files or OpenFileCache()
+        self._partitions: dict[Place, FilePartitionStore] = {}
         try:
             self.meta = self._identity(meta, now)
             self.was_clean = (path / _CLEAN_SHUTDOWN).exists()
@@ -122,7 +122,7 @@ class LogDirectoryStore:
         """Return the offset that a checkpoint file has of a partition, or 0."""
         return self._offsets[name].get(place, 0)
 
-    def keep(self, place: Place, partition: DirectoryPartition) -> None:
+    def keep(self, place: Place, partition: FilePartitionStore) -> None:
         """Let the checkpoint files have the offsets of a partition from now on."""
         self._partitions[place] = partition
 
@@ -136,7 +136,7 @@ class LogDirectoryStore:
     def _put_aside(self, place: Place, suffix: str) -> Path:
         """Give the directory of a partition a unique name that ends with ``suffix``; raises ``OSError``.
 
-        A long topic name is cut, as in Kafka's ``LocalLog.logDirNameWithSuffixCappedLength``.
+        A long topic name is cut, as in Kafka's ``LocalLogBounds.logDirNameWithSuffixCappedLength``.
         """
         topic, partition = place
         ending = f"-{partition}.{uuid4().hex}{suffix}"

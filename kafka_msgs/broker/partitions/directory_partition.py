@@ -9,11 +9,11 @@ from typing import Final, cast
 from attrs import define, field
 
 from kafka_msgs.broker.partitions.file_segment import FileSegment, segment_name
-from kafka_msgs.broker.partitions.leftovers import finish_interrupted_work
+from kafka_msgs.broker.partitions.leftovers import finish_interrupted_swaps
 from kafka_msgs.broker.partitions.partition_files import PartitionFiles
-from kafka_msgs.broker.partitions.producers import ProducerState
+from kafka_msgs.broker.partitions.producers import ProducerStateEntry
 from kafka_msgs.broker.partitions.snapshots import from_snapshot, to_snapshot
-from kafka_msgs.broker.partitions.stores import SegmentStore, Stored
+from kafka_msgs.broker.partitions.stores import SavedPartition, SegmentStore
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.files import (
     CLEAN_OFFSETS,
@@ -27,7 +27,7 @@ from kafka_msgs.log.files import (
 )
 from kafka_msgs.log.writing.files import format_leader_epochs, format_producer_snapshot
 
-__all__ = ["DirectoryPartition", "file_segments"]
+__all__ = ["FilePartitionStore", "file_segments"]
 
 _SNAPSHOT: Final = ".snapshot"
 
@@ -42,7 +42,7 @@ def file_segments(files: PartitionFiles) -> list[FileSegment]:
 
 
 @define(eq=False)
-class DirectoryPartition:
+class FilePartitionStore:
     """A partition in its files. It is a ``PartitionStore``. ``on_remove`` removes the directories."""
 
     files: PartitionFiles
@@ -60,12 +60,12 @@ class DirectoryPartition:
         """Whether each append is flushed before it is acknowledged."""
         return self.files.durable
 
-    def load(self) -> Stored:
+    def load(self) -> SavedPartition:
         """Return what is there; raises ``OSError`` and ``LogFileError``."""
         for directory in self.files.directories:
-            finish_interrupted_work(directory)
+            finish_interrupted_swaps(directory)
         epochs = self.files.path(LEADER_EPOCHS)
-        return Stored(
+        return SavedPartition(
             segments=file_segments(self.files),
             epochs=read_leader_epochs(epochs) if epochs.exists() else (),
             log_start_offset=self._log_start_offset,
@@ -115,11 +115,11 @@ class DirectoryPartition:
         """Return the offsets of the files of producers, the lowest first; raises ``OSError``."""
         return sorted(int(path.stem) for path in self.files.first.glob(f"*{_SNAPSHOT}") if path.stem.isdecimal())
 
-    def save_snapshot(self, offset: int, producers: Iterable[ProducerState]) -> None:
+    def save_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> None:
         """Write the producers; raises ``OSError``."""
         self.files.replace(segment_name(offset, _SNAPSHOT), format_producer_snapshot(to_snapshot(producers)))
 
-    def load_snapshot(self, offset: int) -> list[ProducerState] | None:
+    def load_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
         """Return the producers of a file, or None if it is damaged; raises ``OSError``."""
         try:
             return from_snapshot(read_producer_snapshot(self.files.path(segment_name(offset, _SNAPSHOT))))

@@ -13,13 +13,13 @@ from typing import Final
 
 from kafka_msgs.log.files import LeaderEpoch
 
-__all__ = ["NO_EPOCH", "LeaderEpochs"]
+__all__ = ["NO_EPOCH", "LeaderEpochCache"]
 
 NO_EPOCH: Final = -1
 """The answer to a question about an epoch that the partition does not know."""
 
 
-class LeaderEpochs:
+class LeaderEpochCache:
     """The epochs in ascending order, each with the first offset that was written in it."""
 
     def __init__(self, entries: Iterable[LeaderEpoch] = ()) -> None:

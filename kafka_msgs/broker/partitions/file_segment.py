@@ -19,7 +19,7 @@ from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.index import OFFSET_LAYOUT, TIME_LAYOUT, AbortedTransaction, read_aborted_transactions
 from kafka_msgs.log.mapping import read_whole
-from kafka_msgs.log.writing.indexes import Indexes
+from kafka_msgs.log.writing.indexes import SegmentIndexes
 
 __all__ = ["SUFFIXES", "FileSegment", "segment_name"]
 
@@ -72,7 +72,7 @@ class FileSegment:
         """Let the batches survive a crash of the machine; raises ``OSError``."""
         self.files.flush(self.name())
 
-    def load_indexes(self, interval: int) -> Indexes | None:
+    def load_indexes(self, interval: int) -> SegmentIndexes | None:
         """Return the indexes of the files, or None if one is missing or damaged; raises ``OSError``."""
         try:
             offsets = _entries(self.path(".index"), OFFSET_LAYOUT)
@@ -81,7 +81,7 @@ class FileSegment:
         except (FileNotFoundError, LogFileError):
             return None
         base = self.base_offset
-        found = Indexes(
+        found = SegmentIndexes(
             base,
             interval,
             offsets=array("q", (base + offset for offset in offsets[0])),
@@ -98,7 +98,7 @@ class FileSegment:
         path = self.path(".txnindex")
         return list(read_aborted_transactions(path)) if path.exists() else []
 
-    def save_indexes(self, indexes: Indexes) -> None:
+    def save_indexes(self, indexes: SegmentIndexes) -> None:
         """Write the indexes; raises ``OSError``."""
         self.files.replace(self.name(".index"), indexes.offset_index())
         self.files.replace(self.name(".timeindex"), indexes.time_index())

@@ -17,19 +17,19 @@ from kafka_msgs.codec import Buffer
 from kafka_msgs.layouts import (
     CODEC_MASK,
     CONTROL,
-    CRC_FROM,
+    CRC_START,
     DELETE_HORIZON,
     HEADER,
     HEADER_SIZE,
+    LENGTH_AND_OFFSET_STRUCT,
     LOG_APPEND_TIME,
-    MAGIC_AT,
+    MAGIC_OFFSET,
     NO_PRODUCER,
     NO_TIMESTAMP,
-    SIZE_AND_OFFSET,
     TRANSACTIONAL,
 )
 
-__all__ = ["Bytes", "Header", "header_at", "is_sound", "next_sequence", "walk"]
+__all__ = ["Bytes", "PositionedHeader", "has_valid_crc", "header_at", "iter_headers", "next_sequence"]
 
 _OFFSET_AND_LENGTH: Final = Struct(">qi")
 _LEGACY: Final = Struct(">qiIbbq")
@@ -49,7 +49,7 @@ class Bytes(Protocol):
         """Return the bytes from ``start`` to before ``stop``, in pieces."""
 
 
-class Header(NamedTuple):
+class PositionedHeader(NamedTuple):
     """The header of a batch, and the byte where the batch starts. A message of magic 0 or 1 has only some of it."""
 
     position: int
@@ -70,12 +70,12 @@ class Header(NamedTuple):
     @property
     def size(self) -> int:
         """The size of the batch in bytes."""
-        return self.length + SIZE_AND_OFFSET
+        return self.length + LENGTH_AND_OFFSET_STRUCT
 
     @property
     def end(self) -> int:
         """The byte after the batch."""
-        return self.position + self.length + SIZE_AND_OFFSET
+        return self.position + self.length + LENGTH_AND_OFFSET_STRUCT
 
     @property
     def last_offset(self) -> int:
@@ -124,33 +124,37 @@ def next_sequence(sequence: int, count: int) -> int:
     return later if later <= _MAX_SEQUENCE else later - _MAX_SEQUENCE - 1
 
 
-def header_at(data: Buffer, at: int, position: int, left: int) -> Header | None:
+def header_at(data: Buffer, at: int, position: int, left: int) -> PositionedHeader | None:
     """Return the header at ``at`` of ``data``. ``position`` is where that is in the segment or buffer.
 
     Return None if the ``left`` bytes from there on do not hold a complete batch, or do not start with a batch.
     """
-    if left < SIZE_AND_OFFSET + _SMALLEST:
+    if left < LENGTH_AND_OFFSET_STRUCT + _SMALLEST:
         return None
     length = _OFFSET_AND_LENGTH.unpack_from(data, at)[1]
-    if length < _SMALLEST or length + SIZE_AND_OFFSET > left:
+    if length < _SMALLEST or length + LENGTH_AND_OFFSET_STRUCT > left:
         return None
-    magic = data[at + MAGIC_AT]
+    magic = data[at + MAGIC_OFFSET]
     if magic == 2:
-        return Header(position, *HEADER.unpack_from(data, at)) if length + SIZE_AND_OFFSET >= HEADER_SIZE else None
+        return (
+            PositionedHeader(position, *HEADER.unpack_from(data, at))
+            if length + LENGTH_AND_OFFSET_STRUCT >= HEADER_SIZE
+            else None
+        )
     if magic > 2:
         return None
     offset, length, crc, magic, attributes, time = _LEGACY.unpack_from(data, at)
     time = time if magic else NO_TIMESTAMP
-    return Header(position, offset, length, -1, magic, crc, attributes, 0, time, time, NO_PRODUCER, -1, -1, 1)
+    return PositionedHeader(position, offset, length, -1, magic, crc, attributes, 0, time, time, NO_PRODUCER, -1, -1, 1)
 
 
-def is_sound(header: Header, batch: memoryview) -> bool:
+def has_valid_crc(header: PositionedHeader, batch: memoryview) -> bool:
     """Whether the checksum of a batch is that of its bytes: CRC-32C in magic 2, CRC-32 before."""
-    found = crc32c(batch[CRC_FROM:]) if header.magic == 2 else crc32(batch[MAGIC_AT:])
+    found = crc32c(batch[CRC_START:]) if header.magic == 2 else crc32(batch[MAGIC_OFFSET:])
     return bool(found == header.crc)
 
 
-def walk(data: Bytes, start: int = 0, stop: int | None = None) -> Iterator[Header]:
+def iter_headers(data: Bytes, start: int = 0, stop: int | None = None) -> Iterator[PositionedHeader]:
     """Yield the headers of the batches of a segment that start from ``start`` to before ``stop``.
 
     The walk ends at the first bytes that are not a complete batch. The content of the batches is not looked at.

@@ -22,30 +22,30 @@ from attrs import frozen
 from crc32c import crc32c
 
 from kafka_msgs.broker.partitions.config import TopicConfig
-from kafka_msgs.broker.partitions.headers import Header, header_at, is_sound
-from kafka_msgs.broker.partitions.producers import Marker, Origin
+from kafka_msgs.broker.partitions.headers import PositionedHeader, has_valid_crc, header_at
+from kafka_msgs.broker.partitions.producers import AppendOrigin, EndTransactionMarker
 from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import (
     CompressionError,
     DecompressedSizeError,
     RecordError,
-    RefusedError,
     RefusedRecordsError,
+    RequestRefusedError,
 )
 from kafka_msgs.layouts import (
-    CRC_FROM,
+    CRC_START,
     HEADER,
     HEADER_SIZE,
+    LENGTH_AND_OFFSET_STRUCT,
     LOG_APPEND_TIME,
-    MAGIC_AT,
+    MAGIC_OFFSET,
     NO_TIMESTAMP,
-    SIZE_AND_OFFSET,
 )
 from kafka_msgs.records import (
     BatchBuilder,
     BatchHeader,
-    Compression,
+    CompressionType,
     ControlType,
     ReadOptions,
     Record,
@@ -55,22 +55,22 @@ from kafka_msgs.records import (
 
 T = TypeVar("T")
 
-__all__ = ["Incoming", "check_produced", "marker_of", "read_incoming"]
+__all__ = ["RawBatch", "read_marker", "split_batches", "validate_produced"]
 
 _MAX_DECOMPRESSED: Final = 128 * 2**20
 """How many bytes the records of a compressed batch may have. Kafka, which never holds them all, has no limit."""
 
-_UNCHECKED: Final = ReadOptions(check_crc=False, max_decompressed=_MAX_DECOMPRESSED)
+_UNCHECKED: Final = ReadOptions(check_crc=False, max_decompressed_bytes=_MAX_DECOMPRESSED)
 _SMALLEST: Final = 14
 _SHOWN_ERRORS: Final = 3
 _ZSTD_FROM: Final = 7
 
 
 @frozen
-class Incoming:
+class RawBatch:
     """A batch that was given to a partition: its header, and its bytes. The header's position is that in the buffer."""
 
-    header: Header
+    header: PositionedHeader
     data: memoryview
 
     def records(self) -> list[Record]:
@@ -80,108 +80,111 @@ class Incoming:
     def read(self, part: Callable[[RecordBatch], list[T]]) -> list[T]:
         """Return a part of each record.
 
-        Raises ``RefusedError`` with INVALID_RECORD if they cannot be read, with UNKNOWN_SERVER_ERROR if they cannot be
-        decompressed, as Kafka does, and with MESSAGE_TOO_LARGE if there are too many bytes of them.
+        Raises ``RequestRefusedError`` with INVALID_RECORD if they cannot be read, with UNKNOWN_SERVER_ERROR if they
+        cannot be decompressed, as Kafka does, and with MESSAGE_TOO_LARGE if there are too many bytes of them.
         """
         try:
             batch = next(read_batches(self.data, _UNCHECKED))
             return part(batch) if isinstance(batch, RecordBatch) else []
         except DecompressedSizeError as error:
-            raise RefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=str(error)) from None
+            raise RequestRefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=str(error)) from None
         except CompressionError as error:
-            raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=str(error)) from None
+            raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=str(error)) from None
         except RecordError as error:
             raise _invalid(str(error)) from None
 
 
-def _corrupt(reason: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.CORRUPT_MESSAGE, message=reason)
+def _corrupt(reason: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.CORRUPT_MESSAGE, message=reason)
 
 
-def _invalid(reason: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.INVALID_RECORD, message=reason)
+def _invalid(reason: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_RECORD, message=reason)
 
 
-def read_incoming(records: Buffer) -> list[Incoming]:
+def split_batches(records: Buffer) -> list[RawBatch]:
     """Return the complete batches of a buffer. A partial last batch is left out, as Kafka does.
 
-    Raises ``RefusedError`` with CORRUPT_MESSAGE for bytes that are not batches, and with UNSUPPORTED_FOR_MESSAGE_FORMAT
-    for messages of magic 0 and 1.
+    Raises ``RequestRefusedError`` with CORRUPT_MESSAGE for bytes that are not batches, and with
+    UNSUPPORTED_FOR_MESSAGE_FORMAT for messages of magic 0 and 1.
     """
     data = memoryview(records).cast("B")
     return list(_walk(data))
 
 
 def is_transactional(records: Buffer) -> bool:
-    """Return whether the first batch of a buffer belongs to a transaction; raises as ``read_incoming``."""
+    """Return whether the first batch of a buffer belongs to a transaction; raises as ``split_batches``."""
     first = next(_walk(memoryview(records).cast("B")), None)
     return first is not None and first.header.magic == 2 and first.header.is_transactional
 
 
-def _walk(data: memoryview) -> Iterator[Incoming]:
+def _walk(data: memoryview) -> Iterator[RawBatch]:
     at, total = 0, len(data)
-    while total - at > MAGIC_AT:
-        length = int.from_bytes(data[at + 8 : at + SIZE_AND_OFFSET], "big", signed=True)
-        magic = data[at + MAGIC_AT]
+    while total - at > MAGIC_OFFSET:
+        length = int.from_bytes(data[at + 8 : at + LENGTH_AND_OFFSET_STRUCT], "big", signed=True)
+        magic = data[at + MAGIC_OFFSET]
         if length < _SMALLEST:
             raise _corrupt(f"Record size {length} is less than the minimum record overhead ({_SMALLEST})")
         if magic > 2:
-            signed = int.from_bytes(data[at + MAGIC_AT : at + MAGIC_AT + 1], signed=True)
+            signed = int.from_bytes(data[at + MAGIC_OFFSET : at + MAGIC_OFFSET + 1], signed=True)
             raise _corrupt(f"Invalid magic found in record: {signed}")
-        if length + SIZE_AND_OFFSET > total - at:
+        if length + LENGTH_AND_OFFSET_STRUCT > total - at:
             return
         header = header_at(data, at, at, total - at)
         if header is None:
-            raise _corrupt(f"Record is corrupt: a batch of {length + SIZE_AND_OFFSET} bytes")
-        yield Incoming(header, data[at : header.end])
+            raise _corrupt(f"Record is corrupt: a batch of {length + LENGTH_AND_OFFSET_STRUCT} bytes")
+        yield RawBatch(header, data[at : header.end])
         at = header.end
 
 
-def check_produced(batches: list[Incoming], version: int) -> None:
+def validate_produced(batches: list[RawBatch], version: int) -> None:
     """Check what a Produce request of a version may hold for one partition: one batch of magic 2.
 
-    Raises ``RefusedError`` with INVALID_RECORD, or UNSUPPORTED_COMPRESSION_TYPE for zstd before version 7 (KIP-110).
+    Raises ``RequestRefusedError`` with INVALID_RECORD, or UNSUPPORTED_COMPRESSION_TYPE for zstd before version 7
+    (KIP-110).
     """
     start = f"Produce requests with version {version} are"
     if not batches:
         raise _invalid(f"Produce requests with version {version} must have at least one record batch per partition")
     if batches[0].header.magic != 2:
         raise _invalid(f"{start} only allowed to contain record batches with magic version 2")
-    if version < _ZSTD_FROM and batches[0].header.codec == Compression.ZSTD:
-        raise RefusedError(
+    if version < _ZSTD_FROM and batches[0].header.codec == CompressionType.ZSTD:
+        raise RequestRefusedError(
             error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, message=f"{start} not allowed to use ZStandard compression"
         )
-    if version < _ZSTD_FROM and batches[0].header.codec not in Compression._value2member_map_:
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    if version < _ZSTD_FROM and batches[0].header.codec not in CompressionType._value2member_map_:
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     if len(batches) > 1:
         raise _invalid(f"{start} only allowed to contain exactly one record batch per partition")
 
 
-def check_bytes(batch: Incoming, config: TopicConfig, origin: Origin) -> None:
+def check_bytes(batch: RawBatch, config: TopicConfig, origin: AppendOrigin) -> None:
     """Check the offset of a batch, its size and its checksum.
 
-    Raises ``RefusedError`` with INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, or UNKNOWN_SERVER_ERROR for a codec
-    that Kafka does not know.
+    Raises ``RequestRefusedError`` with INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, or UNKNOWN_SERVER_ERROR for
+    a codec that Kafka does not know.
     """
     header = batch.header
-    if origin is Origin.CLIENT and header.base_offset != 0:
+    if origin is AppendOrigin.CLIENT and header.base_offset != 0:
         raise _invalid(f"The baseOffset of the record batch should be 0, but it is {header.base_offset}")
-    if origin is not Origin.REPLAY and header.size > config.max_message_bytes:
+    if origin is not AppendOrigin.REPLAY and header.size > config.max_message_bytes:
         reason = f"The record batch size is {header.size} bytes which exceeds the maximum {config.max_message_bytes}"
-        raise RefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=reason)
-    if not is_sound(header, batch.data):
+        raise RequestRefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=reason)
+    if not has_valid_crc(header, batch.data):
         raise _corrupt(f"Record is corrupt (stored crc = {header.crc})")
-    if header.codec not in Compression._value2member_map_:
-        raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=f"Unknown compression type id: {header.codec}")
+    if header.codec not in CompressionType._value2member_map_:
+        raise RequestRefusedError(
+            error=ErrorCode.UNKNOWN_SERVER_ERROR, message=f"Unknown compression type id: {header.codec}"
+        )
 
 
-def check_header(batch: Incoming, origin: Origin) -> None:
-    """Check that the origin may write a batch with this header; raises ``RefusedError`` with INVALID_RECORD."""
+def check_header(batch: RawBatch, origin: AppendOrigin) -> None:
+    """Check that the origin may write a batch with this header; raises ``RequestRefusedError`` with INVALID_RECORD."""
     header = batch.header
     if header.magic != 2:
         reason = f"Batch magic {header.magic} is not the current magic 2"
-        raise RefusedError(error=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, message=reason)
-    if origin is not Origin.CLIENT:
+        raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, message=reason)
+    if origin is not AppendOrigin.CLIENT:
         return
     span = f"[{header.base_offset}, {header.last_offset}]"
     if header.last_offset_delta < 0:
@@ -197,11 +200,11 @@ def check_header(batch: Incoming, origin: Origin) -> None:
         raise _invalid(reason)
 
 
-def check_records(batch: Incoming, config: TopicConfig, place: str, now: int) -> int:
+def check_records(batch: RawBatch, config: TopicConfig, place: str, now: int) -> int:
     """Check the records of a batch, and return their latest timestamp.
 
     ``place`` is the topic and the partition, for the texts. ``now`` is in milliseconds since the epoch. Raises
-    ``RefusedRecordsError`` with INVALID_RECORD or INVALID_TIMESTAMP, and ``RefusedError`` as ``Incoming.read``.
+    ``RefusedRecordsError`` with INVALID_RECORD or INVALID_TIMESTAMP, and ``RequestRefusedError`` as ``RawBatch.read``.
     """
     times = batch.read(RecordBatch.timestamps)
     latest = max(times, default=NO_TIMESTAMP)
@@ -210,7 +213,7 @@ def check_records(batch: Incoming, config: TopicConfig, place: str, now: int) ->
     return max(latest, NO_TIMESTAMP)
 
 
-def _check_each(batch: Incoming, config: TopicConfig, place: str, now: int) -> None:
+def _check_each(batch: RawBatch, config: TopicConfig, place: str, now: int) -> None:
     errors, bad_time = [], False
     for index, record in enumerate(batch.records()):
         if config.compacts and record.key is None:
@@ -223,14 +226,14 @@ def _check_each(batch: Incoming, config: TopicConfig, place: str, now: int) -> N
         raise _refused_records(errors, bad_time=bad_time)
 
 
-def _has_doubtful_times(header: Header, times: Sequence[int], config: TopicConfig, now: int) -> bool:
+def _has_doubtful_times(header: PositionedHeader, times: Sequence[int], config: TopicConfig, now: int) -> bool:
     if config.broker_time or header.has_broker_time:
         return header.has_broker_time
     before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
     return now - min(times, default=now) > before or max(times, default=now) - now > after
 
 
-def _time_error(header: Header, config: TopicConfig, record: Record, now: int) -> str | None:
+def _time_error(header: PositionedHeader, config: TopicConfig, record: Record, now: int) -> str | None:
     before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
     if not config.broker_time and record.timestamp != NO_TIMESTAMP:
         if now - record.timestamp <= before and record.timestamp - now <= after:
@@ -257,13 +260,13 @@ def _refused_records(errors: list[tuple[int, str]], *, bad_time: bool) -> Refuse
     return RefusedRecordsError(error=error, message=message, record_errors=tuple(errors))
 
 
-def stored_form(
-    batch: Incoming, config: TopicConfig, offset: int, leader_epoch: int, now: int, latest: int
-) -> tuple[Header, bytes]:
+def convert_for_storage(
+    batch: RawBatch, config: TopicConfig, offset: int, leader_epoch: int, now: int, latest: int
+) -> tuple[PositionedHeader, bytes]:
     """Return a batch as the log keeps it: its header at position 0, and its bytes.
 
-    ``latest`` is the latest timestamp of its records. Raises ``RefusedError`` as ``Incoming.read`` if the batch must be
-    written again and the records cannot be read.
+    ``latest`` is the latest timestamp of its records. Raises ``RequestRefusedError`` as ``RawBatch.read`` if the batch
+    must be written again and the records cannot be read.
     """
     target = _codec(batch.header, config)
     if target != batch.header.codec or _counts_wrongly(batch):
@@ -274,11 +277,11 @@ def stored_form(
     fields[8] = time
     if (attributes, time) != (header.attributes, header.max_timestamp):
         head = HEADER.pack(*fields)
-        fields[4] = crc32c(batch.data[HEADER_SIZE:], crc32c(head[CRC_FROM:]))
-    return Header(0, *fields), b"".join((HEADER.pack(*fields), batch.data[HEADER_SIZE:]))
+        fields[4] = crc32c(batch.data[HEADER_SIZE:], crc32c(head[CRC_START:]))
+    return PositionedHeader(0, *fields), b"".join((HEADER.pack(*fields), batch.data[HEADER_SIZE:]))
 
 
-def _counts_wrongly(batch: Incoming) -> bool:
+def _counts_wrongly(batch: RawBatch) -> bool:
     """Whether the offsets of compressed records do not count from 0 on, as some old clients write them."""
     header = batch.header
     if header.codec == 0 or header.is_control:
@@ -286,21 +289,23 @@ def _counts_wrongly(batch: Incoming) -> bool:
     return batch.read(RecordBatch.offsets) != list(range(header.base_offset, header.base_offset + header.records))
 
 
-def _codec(header: Header, config: TopicConfig) -> int:
+def _codec(header: PositionedHeader, config: TopicConfig) -> int:
     """Return the codec that the log uses for a batch. Control batches stay as they are."""
     if config.compression_type == "producer" or header.is_control:
         return header.codec
     return (
-        Compression.NONE if config.compression_type == "uncompressed" else Compression[config.compression_type.upper()]
+        CompressionType.NONE
+        if config.compression_type == "uncompressed"
+        else CompressionType[config.compression_type.upper()]
     )
 
 
-def _with_codec(batch: Incoming, config: TopicConfig, codec: int) -> Incoming:
+def _with_codec(batch: RawBatch, config: TopicConfig, codec: int) -> RawBatch:
     header = batch.header
     levels = {
-        Compression.GZIP: config.compression_gzip_level,
-        Compression.LZ4: config.compression_lz4_level,
-        Compression.ZSTD: config.compression_zstd_level,
+        CompressionType.GZIP: config.compression_gzip_level,
+        CompressionType.LZ4: config.compression_lz4_level,
+        CompressionType.ZSTD: config.compression_zstd_level,
     }
     builder = BatchBuilder(
         BatchHeader(
@@ -309,19 +314,19 @@ def _with_codec(batch: Incoming, config: TopicConfig, codec: int) -> Incoming:
             base_sequence=header.base_sequence,
             transactional=header.is_transactional,
         ),
-        codec=Compression(codec),
-        level=levels.get(Compression(codec)),
+        codec=CompressionType(codec),
+        level=levels.get(CompressionType(codec)),
     )
     for record in batch.records():
         builder.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers)
     data = memoryview(builder.build())
-    return Incoming(Header(0, *HEADER.unpack_from(data)), data)
+    return RawBatch(PositionedHeader(0, *HEADER.unpack_from(data)), data)
 
 
-def marker_of(batch: Incoming) -> Marker | None:
+def read_marker(batch: RawBatch) -> EndTransactionMarker | None:
     """Return the marker of a control batch, or None if it does not have one.
 
-    Raises ``RefusedError`` with CORRUPT_MESSAGE.
+    Raises ``RequestRefusedError`` with CORRUPT_MESSAGE.
     """
     try:
         found = next(read_batches(batch.data, _UNCHECKED))
@@ -330,5 +335,5 @@ def marker_of(batch: Incoming) -> Marker | None:
         raise _corrupt(str(error)) from None
     for record in records:
         if record.type in (ControlType.ABORT, ControlType.COMMIT) and record.message is not None:
-            return Marker(ControlType(record.type), record.message.coordinator_epoch, record.timestamp)  # type: ignore[attr-defined]
+            return EndTransactionMarker(ControlType(record.type), record.message.coordinator_epoch, record.timestamp)  # type: ignore[attr-defined]
     return None

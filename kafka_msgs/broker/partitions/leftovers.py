@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Final
 
 from kafka_msgs.broker.partitions.file_segment import SUFFIXES, FileSegment
-from kafka_msgs.broker.partitions.headers import walk
-from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.headers import iter_headers
+from kafka_msgs.broker.partitions.opened_files import OpenFileCache
 from kafka_msgs.broker.partitions.partition_files import PartitionFiles
 
-__all__ = ["finish_interrupted_work"]
+__all__ = ["finish_interrupted_swaps"]
 
 _SWAP: Final = ".swap"
 
 
-def finish_interrupted_work(directory: Path) -> None:
+def finish_interrupted_swaps(directory: Path) -> None:
     """Remove files that are not complete or not needed any more, and finish what is complete. Raises ``OSError``."""
     for ending in (".cleaned", ".deleted", ".tmp"):
         for path in directory.glob(f"*{ending}"):
@@ -32,9 +32,9 @@ def finish_interrupted_work(directory: Path) -> None:
 
 
 def _finish_swap(directory: Path, base_offset: int) -> None:
-    swapped = FileSegment(PartitionFiles(OpenedFiles(1), directory), base_offset, ending=_SWAP)
+    swapped = FileSegment(PartitionFiles(OpenFileCache(1), directory), base_offset, ending=_SWAP)
     swapped.size = swapped.path().stat().st_size
-    end = max((batch.last_offset + 1 for batch in walk(swapped)), default=base_offset)
+    end = max((batch.last_offset + 1 for batch in iter_headers(swapped)), default=base_offset)
     for path in directory.glob("*.log"):
         if path.stem.isdecimal() and base_offset <= int(path.stem) < end:
             for suffix in SUFFIXES:

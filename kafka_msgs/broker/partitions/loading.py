@@ -2,7 +2,7 @@
 
 Everything below the recovery point was flushed and is trusted. The rest is read with its checksums. From the first
 batch that is not complete and sound, everything is removed. Indexes and producers are made again. In Kafka this is
-``LogLoader`` and ``LogSegment.recover`` in ``org.apache.kafka.storage.internals.log``.
+``LogLoader`` and ``SegmentInput.recover`` in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -12,40 +12,47 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from kafka_msgs.broker.partitions.config import TopicConfig
-from kafka_msgs.broker.partitions.epochs import LeaderEpochs
-from kafka_msgs.broker.partitions.headers import Header, is_sound, walk
-from kafka_msgs.broker.partitions.incoming import Incoming, marker_of
-from kafka_msgs.broker.partitions.producers import Origin, Prepared, Producers, ProducerState
-from kafka_msgs.broker.partitions.segment import Segment
-from kafka_msgs.broker.partitions.segments import Segments
-from kafka_msgs.broker.partitions.stores import PartitionStore, SegmentStore, Stored
-from kafka_msgs.errors import RefusedError
-from kafka_msgs.log.writing.indexes import Indexes
+from kafka_msgs.broker.partitions.epochs import LeaderEpochCache
+from kafka_msgs.broker.partitions.headers import PositionedHeader, has_valid_crc, iter_headers
+from kafka_msgs.broker.partitions.incoming import RawBatch, read_marker
+from kafka_msgs.broker.partitions.producers import (
+    AppendOrigin,
+    ProducerAppendInfo,
+    ProducerStateEntry,
+    ProducerStateManager,
+)
+from kafka_msgs.broker.partitions.segment import LogSegment
+from kafka_msgs.broker.partitions.segments import LogSegments
+from kafka_msgs.broker.partitions.stores import PartitionStore, SavedPartition, SegmentStore
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.log.writing.indexes import SegmentIndexes
 
-__all__ = ["Opened", "load", "rebuild_producers", "replay", "sound_batches"]
+__all__ = ["LoadedLog", "load", "rebuild_producers", "replay", "sound_batches"]
 
 
 @frozen
-class Opened:
+class LoadedLog:
     """An open partition."""
 
-    segments: Segments
-    epochs: LeaderEpochs
-    producers: Producers
+    segments: LogSegments
+    epochs: LeaderEpochCache
+    producers: ProducerStateManager
     log_start_offset: int
     clean_offset: int
 
 
-def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: int) -> Opened:
+def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: int) -> LoadedLog:
     """Open what a store has of a partition, or a new one. Raises ``OSError``."""
     stored = store.load()
-    segments = Segments(store, config.index_interval_bytes, recovery_point=stored.recovery_point)
-    epochs, producers = LeaderEpochs(stored.epochs), Producers()
+    segments = LogSegments(store, config.index_interval_bytes, recovery_point=stored.recovery_point)
+    epochs, producers = LeaderEpochCache(stored.epochs), ProducerStateManager()
     unsure = _unsure(stored)
     for each in stored.segments:
         indexes = None if each in unsure else each.load_indexes(config.index_interval_bytes)
         segments.add(
-            Segment(each.base_offset, each, indexes or Indexes(each.base_offset, config.index_interval_bytes), now)
+            LogSegment(
+                each.base_offset, each, indexes or SegmentIndexes(each.base_offset, config.index_interval_bytes), now
+            )
         )
         segments.end_offset = each.base_offset
         if indexes is not None:
@@ -64,10 +71,10 @@ def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: in
     if any(changed) or epochs.entries != stored.epochs:
         store.save_epochs(epochs.entries)
     rebuild_producers(segments, producers, start, now, expiration_ms, clean=stored.clean)
-    return Opened(segments, epochs, producers, start, stored.clean_offset)
+    return LoadedLog(segments, epochs, producers, start, stored.clean_offset)
 
 
-def _unsure(stored: Stored) -> list[SegmentStore]:
+def _unsure(stored: SavedPartition) -> list[SegmentStore]:
     """Return the segments that may not have been flushed, beginning with the one that holds the recovery point."""
     if stored.clean:
         return []
@@ -76,12 +83,17 @@ def _unsure(stored: Stored) -> list[SegmentStore]:
 
 
 def _recover(
-    segments: Segments, epochs: LeaderEpochs, producers: Producers, start: int, now: int, expiration_ms: int
+    segments: LogSegments,
+    epochs: LeaderEpochCache,
+    producers: ProducerStateManager,
+    start: int,
+    now: int,
+    expiration_ms: int,
 ) -> bool:
     """Read the active segment as a whole, and make its indexes again. Return whether bytes were removed from it."""
     segment = segments.active
     _restore(segments, producers, start, now, expiration_ms)
-    segment.indexes = Indexes(segment.base_offset, segments.index_interval)
+    segment.indexes = SegmentIndexes(segment.base_offset, segments.index_interval)
     end = 0
     for batch in sound_batches(segment.store):
         if not segment.indexes.can_hold(batch.last_offset):
@@ -100,26 +112,28 @@ def _recover(
     return cut
 
 
-def sound_batches(store: SegmentStore) -> Iterator[Header]:
+def sound_batches(store: SegmentStore) -> Iterator[PositionedHeader]:
     """Yield the batches of a segment up to the first one that is not complete or does not have its checksum."""
-    for batch in walk(store):
+    for batch in iter_headers(store):
         data = memoryview(b"".join(store.read(batch.position, batch.end)))
-        if not is_sound(batch, data):
+        if not has_valid_crc(batch, data):
             return
         yield batch
 
 
-def replay(segment: Segment, batch: Header, producers: Producers, *, keep_aborted: bool) -> None:
+def replay(
+    segment: LogSegment, batch: PositionedHeader, producers: ProducerStateManager, *, keep_aborted: bool
+) -> None:
     """Let a batch of the log have its effect on the producers; ``keep_aborted`` adds to the index of the segment."""
     if batch.has_producer:
-        prepared, marker = Prepared(), None
+        prepared, marker = ProducerAppendInfo(), None
         if batch.is_control:
             data = memoryview(b"".join(segment.store.read(batch.position, batch.end)))
             try:
-                marker = marker_of(Incoming(batch, data))
-            except RefusedError:
+                marker = read_marker(RawBatch(batch, data))
+            except RequestRefusedError:
                 marker = None
-        producers.prepare(batch, Origin.REPLAY, marker, 0, prepared)
+        producers.prepare(batch, AppendOrigin.REPLAY, marker, 0, prepared)
         producers.commit(prepared)
         for done in prepared.completed:
             if keep_aborted:
@@ -128,7 +142,7 @@ def replay(segment: Segment, batch: Header, producers: Producers, *, keep_aborte
     producers.end_offset = batch.last_offset + 1
 
 
-def _remove_stray_snapshots(segments: Segments) -> None:
+def _remove_stray_snapshots(segments: LogSegments) -> None:
     """Remove snapshots that do not belong to a segment, except for the one that was taken when the log was closed."""
     bases = {segment.base_offset for segment in segments}
     strays = [offset for offset in segments.store.snapshots() if offset not in bases]
@@ -138,7 +152,7 @@ def _remove_stray_snapshots(segments: Segments) -> None:
 
 
 def rebuild_producers(
-    segments: Segments, producers: Producers, start: int, now: int, expiration_ms: int, *, clean: bool
+    segments: LogSegments, producers: ProducerStateManager, start: int, now: int, expiration_ms: int, *, clean: bool
 ) -> None:
     """Make the state of the producers at the end of the log: from the last snapshot, and the batches after it.
 
@@ -151,7 +165,7 @@ def rebuild_producers(
     segments.take_snapshot(producers, start)
 
 
-def _restore(segments: Segments, producers: Producers, start: int, now: int, expiration_ms: int) -> None:
+def _restore(segments: LogSegments, producers: ProducerStateManager, start: int, now: int, expiration_ms: int) -> None:
     """Restore the producers as they are at ``segments.end_offset``. The last two segments get a snapshot each."""
     end, had_none = segments.end_offset, not producers.states and producers.end_offset >= segments.end_offset
     for offset in segments.store.snapshots():
@@ -174,8 +188,8 @@ def _restore(segments: Segments, producers: Producers, start: int, now: int, exp
 
 
 def _latest_snapshot(
-    segments: Segments, start: int, end: int, now: int, expiration_ms: int
-) -> tuple[list[ProducerState], int]:
+    segments: LogSegments, start: int, end: int, now: int, expiration_ms: int
+) -> tuple[list[ProducerStateEntry], int]:
     for offset in sorted((each for each in segments.store.snapshots() if start < each <= end), reverse=True):
         found = segments.store.load_snapshot(offset)
         if found is not None:

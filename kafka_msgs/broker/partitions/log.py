@@ -14,23 +14,23 @@ from typing import Final
 from uuid import UUID
 
 from kafka_msgs.broker.partitions import lookup
-from kafka_msgs.broker.partitions.appending import Append, placed, prepare
+from kafka_msgs.broker.partitions.appending import AppendContext, assign_offsets, prepare_producers
 from kafka_msgs.broker.partitions.config import TopicConfig
-from kafka_msgs.broker.partitions.epochs import LeaderEpochs
-from kafka_msgs.broker.partitions.headers import Header
-from kafka_msgs.broker.partitions.incoming import Incoming, check_bytes, check_produced, read_incoming
+from kafka_msgs.broker.partitions.epochs import LeaderEpochCache
+from kafka_msgs.broker.partitions.headers import PositionedHeader
+from kafka_msgs.broker.partitions.incoming import RawBatch, check_bytes, split_batches, validate_produced
 from kafka_msgs.broker.partitions.loading import load, rebuild_producers
-from kafka_msgs.broker.partitions.producers import Origin, Prepared, Producers, WrittenBatch
-from kafka_msgs.broker.partitions.results import Appended, ReadResult
-from kafka_msgs.broker.partitions.segment import Found
-from kafka_msgs.broker.partitions.segments import Segments
+from kafka_msgs.broker.partitions.producers import AppendOrigin, BatchMetadata, ProducerAppendInfo, ProducerStateManager
+from kafka_msgs.broker.partitions.results import AppendResult, ReadResult
+from kafka_msgs.broker.partitions.segment import TimestampAndOffset
+from kafka_msgs.broker.partitions.segments import LogSegments
 from kafka_msgs.broker.partitions.stores import PartitionStore
-from kafka_msgs.broker.partitions.verification import Guard
+from kafka_msgs.broker.partitions.verification import VerificationGuard
 from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.layouts import NO_TIMESTAMP
-from kafka_msgs.log import Isolation, LeaderEpoch
+from kafka_msgs.log import IsolationLevel, LeaderEpoch
 from kafka_msgs.messages import EndTxnMarker
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 
@@ -70,17 +70,17 @@ class PartitionLog:
         self._before_write = before_write
         self._held: int | None = None
         opened = load(store, config, now, producer_expiration_ms)
-        self.segments: Segments = opened.segments
-        self.epochs: LeaderEpochs = opened.epochs
-        self.producers: Producers = opened.producers
+        self.segments: LogSegments = opened.segments
+        self.epochs: LeaderEpochCache = opened.epochs
+        self.producers: ProducerStateManager = opened.producers
         self.log_start_offset: int = opened.log_start_offset
         self.clean_offset: int = opened.clean_offset
 
     def __repr__(self) -> str:
-        return f"<PartitionLog {self.place}: offsets {self.log_start_offset} to {self.log_end_offset}>"
+        return f"<PartitionLog {self.name}: offsets {self.log_start_offset} to {self.log_end_offset}>"
 
     @property
-    def place(self) -> str:
+    def name(self) -> str:
         """The name of the partition, such as ``orders-0``."""
         return f"{self.topic}-{self.partition}"
 
@@ -112,7 +112,7 @@ class PartitionLog:
         """The leader epochs, and the first offset of each."""
         return self.epochs.entries
 
-    def hold_high_watermark(self, offset: int | None) -> None:
+    def cap_high_watermark(self, offset: int | None) -> None:
         """Let the high watermark stay at ``offset``, as if followers did not fetch more. None releases it."""
         self._held = offset
         self.producers.replicated(self.high_watermark)
@@ -130,30 +130,31 @@ class PartitionLog:
         *,
         leader_epoch: int,
         now: int,
-        origin: Origin = Origin.CLIENT,
-        guard: Guard | None = None,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: VerificationGuard | None = None,
         transaction_version: int = 0,
         produce_version: int | None = None,
-    ) -> Appended:
-        """Append a batch and return its offsets. With ``Origin.REPLAY`` there may be several, which keep their offsets.
+    ) -> AppendResult:
+        """Append a batch and return its offsets. With ``AppendOrigin.REPLAY`` there may be several, which keep their
+        offsets.
 
         ``guard`` comes from ``verify``: the first batch of a transaction needs it. ``transaction_version`` is that of a
         transaction marker. ``produce_version`` is the version of the Produce request, which limits what it may hold.
 
-        Raises ``RefusedError`` with the error code of Kafka: CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP,
+        Raises ``RequestRefusedError`` with the error code of Kafka: CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP,
         MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT,
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED,
         KAFKA_STORAGE_ERROR. With INVALID_RECORD and INVALID_TIMESTAMP it may be a ``RefusedRecordsError``.
         """
-        batches = read_incoming(records)
+        batches = split_batches(records)
         if produce_version is not None:
-            check_produced(batches, produce_version)
+            validate_produced(batches, produce_version)
         for batch in batches:
             check_bytes(batch, self.config, origin)
         if not batches:
-            return Appended(-1, -1, log_start_offset=self.log_start_offset)
-        how = Append(
-            place=self.place,
+            return AppendResult(-1, -1, log_start_offset=self.log_start_offset)
+        context = AppendContext(
+            place=self.name,
             config=self.config,
             leader_epoch=leader_epoch,
             now=now,
@@ -162,42 +163,42 @@ class PartitionLog:
             verify=self.verify_transactions,
             transaction_version=transaction_version,
         )
-        return self._append(batches, how)
+        return self._append(batches, context)
 
-    def _append(self, batches: list[Incoming], how: Append) -> Appended:
-        headers, data = placed(batches, how, self.log_end_offset)
+    def _append(self, batches: list[RawBatch], context: AppendContext) -> AppendResult:
+        headers, data = assign_offsets(batches, context, self.log_end_offset)
         if len(data) > self.config.segment_bytes:
             reason = f"Message batch size is {len(data)} bytes, which exceeds {self.config.segment_bytes}"
-            raise RefusedError(error=ErrorCode.RECORD_LIST_TOO_LARGE, message=reason)
+            raise RequestRefusedError(error=ErrorCode.RECORD_LIST_TOO_LARGE, message=reason)
         try:
             if self._before_write is not None:
                 self._before_write()
             self._assign_epochs(headers)
-            self._roll_if_full(headers, len(data), how.now)
-            prepared = prepare(batches, headers, how, self.producers)
-            if isinstance(prepared, WrittenBatch):
+            self._roll_if_full(headers, len(data), context.now)
+            prepared = prepare_producers(batches, headers, context, self.producers)
+            if isinstance(prepared, BatchMetadata):
                 offsets = prepared.first_offset, prepared.last_offset
-                return Appended(*offsets, prepared.timestamp, self.log_start_offset, duplicate=True)
-            self.segments.append(data, headers, how.now)
+                return AppendResult(*offsets, prepared.timestamp, self.log_start_offset, duplicate=True)
+            self.segments.append(data, headers, context.now)
         except OSError as error:
-            raise RefusedError(error=ErrorCode.KAFKA_STORAGE_ERROR, message=str(error)) from error
+            raise RequestRefusedError(error=ErrorCode.KAFKA_STORAGE_ERROR, message=str(error)) from error
         self._written(headers[-1].last_offset + 1, prepared)
-        time = how.now if self.config.broker_time and how.origin is not Origin.REPLAY else NO_TIMESTAMP
-        return Appended(headers[0].base_offset, headers[-1].last_offset, time, self.log_start_offset)
+        time = context.now if self.config.broker_time and context.origin is not AppendOrigin.REPLAY else NO_TIMESTAMP
+        return AppendResult(headers[0].base_offset, headers[-1].last_offset, time, self.log_start_offset)
 
-    def _assign_epochs(self, headers: list[Header]) -> None:
+    def _assign_epochs(self, headers: list[PositionedHeader]) -> None:
         changed = [
             self.epochs.assign(each.leader_epoch, each.base_offset) for each in headers if each.leader_epoch >= 0
         ]
         if any(changed):
             self.segments.store.save_epochs(self.epochs.entries)
 
-    def _roll_if_full(self, headers: list[Header], size: int, now: int) -> None:
+    def _roll_if_full(self, headers: list[PositionedHeader], size: int, now: int) -> None:
         latest = max(header.max_timestamp for header in headers)
         if self.segments.active.is_full(self.config, size, headers[-1].last_offset, latest, now):
             self.roll(now, headers[0].base_offset)
 
-    def _written(self, end_offset: int, prepared: Prepared) -> None:
+    def _written(self, end_offset: int, prepared: ProducerAppendInfo) -> None:
         self.segments.end_offset = end_offset
         self.producers.commit(prepared)
         for done in prepared.completed:
@@ -226,24 +227,26 @@ class PartitionLog:
             builder.build(),
             leader_epoch=leader_epoch,
             now=now,
-            origin=Origin.COORDINATOR,
+            origin=AppendOrigin.COORDINATOR,
             transaction_version=transaction_version,
         )
         return appended.base_offset
 
     def verify(
         self, producer_id: int, producer_epoch: int, sequence: int, *, bumps_epoch: bool, now: int
-    ) -> Guard | None:
+    ) -> VerificationGuard | None:
         """Begin the verification of a transaction (KIP-890), and return the guard for its first batch.
 
         Return None if the transaction is already open here: no question to the coordinator is needed. ``bumps_epoch``
-        says whether the producer gets a new epoch for each transaction. Raises ``RefusedError`` with
+        says whether the producer gets a new epoch for each transaction. Raises ``RequestRefusedError`` with
         INVALID_PRODUCER_EPOCH.
         """
         self.producers.check_epoch(producer_id, producer_epoch)
         if self.producers.has_open_transaction(producer_id, producer_epoch):
             return None
-        return self.producers.verification.ask(producer_id, sequence, producer_epoch, bumps_epoch=bumps_epoch, now=now)
+        return self.producers.verification.start(
+            producer_id, sequence, producer_epoch, bumps_epoch=bumps_epoch, now=now
+        )
 
     # Reading
 
@@ -252,39 +255,41 @@ class PartitionLog:
         offset: int,
         max_bytes: int,
         *,
-        isolation: Isolation = "read_uncommitted",
-        min_one: bool = True,
-        upto: int | None = None,
+        isolation: IsolationLevel = "read_uncommitted",
+        min_one_batch: bool = True,
+        max_offset: int | None = None,
     ) -> ReadResult:
         """Return complete batches from the one that holds ``offset``, at most ``max_bytes`` of one segment.
 
-        With ``min_one`` the first batch is returned even if it is larger. The batches are below the high watermark, or
-        below the last stable offset, or below ``upto`` if it is given. Raises ``RefusedError`` with
-        OFFSET_OUT_OF_RANGE.
+        With ``min_one_batch`` the first batch is returned even if it is larger. The batches are below the high
+        watermark, or below the last stable offset, or below ``max_offset`` if it is given. Raises
+        ``RequestRefusedError`` with OFFSET_OUT_OF_RANGE.
         """
-        found = self._range(offset, max_bytes, isolation, min_one=min_one, upto=upto)
+        found = self._range(offset, max_bytes, isolation, min_one_batch=min_one_batch, max_offset=max_offset)
         committed = isolation == "read_committed"
         if found is None:
             return ReadResult([], 0, offset, () if committed else None)
-        aborted = lookup.aborted(self.segments, found, offset) if committed else None
+        aborted = lookup.find_aborted_transactions(self.segments, found, offset) if committed else None
         return ReadResult(found.segment.store.read(found.start, found.stop), found.size, found.next_offset, aborted)
 
-    def readable(self, offset: int, max_bytes: int, *, isolation: Isolation, upto: int | None = None) -> int:
+    def readable(self, offset: int, max_bytes: int, *, isolation: IsolationLevel, max_offset: int | None = None) -> int:
         """Return how many bytes ``read`` would return, without reading them; raises as ``read``."""
-        found = self._range(offset, max_bytes, isolation, min_one=True, upto=upto)
+        found = self._range(offset, max_bytes, isolation, min_one_batch=True, max_offset=max_offset)
         return 0 if found is None else found.size
 
     def _range(
-        self, offset: int, max_bytes: int, isolation: Isolation, *, min_one: bool, upto: int | None
-    ) -> lookup.Range | None:
+        self, offset: int, max_bytes: int, isolation: IsolationLevel, *, min_one_batch: bool, max_offset: int | None
+    ) -> lookup.BatchRange | None:
         if not self.log_start_offset <= offset <= self.log_end_offset:
             reason = f"offset {offset} is not from {self.log_start_offset} to {self.log_end_offset}"
-            raise RefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE, message=reason)
-        if upto is None:
-            upto = self.last_stable_offset if isolation == "read_committed" else self.high_watermark
-        return lookup.read(self.segments, offset, max_bytes, upto, min_one=min_one)
+            raise RequestRefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE, message=reason)
+        if max_offset is None:
+            max_offset = self.last_stable_offset if isolation == "read_committed" else self.high_watermark
+        return lookup.find_batches(self.segments, offset, max_bytes, max_offset, min_one_batch=min_one_batch)
 
-    def offset_for_timestamp(self, timestamp: int, isolation: Isolation | None = None) -> Found | None:
+    def offset_for_timestamp(
+        self, timestamp: int, isolation: IsolationLevel | None = None
+    ) -> TimestampAndOffset | None:
         """Return the first record at ``timestamp`` or later, in milliseconds since the epoch, or None.
 
         Negative timestamps are those of ListOffsets: -1 is the end, -2 the start, -3 the record with the latest
@@ -305,16 +310,16 @@ class PartitionLog:
     def delete_records(self, before: int) -> int:
         """Let the log start at an offset, -1 for the high watermark; return where it starts now (KIP-107).
 
-        Raises ``RefusedError`` with OFFSET_OUT_OF_RANGE for an offset above the high watermark.
+        Raises ``RequestRefusedError`` with OFFSET_OUT_OF_RANGE for an offset above the high watermark.
         """
         wanted = self.high_watermark if before == -1 else before
         if not 0 <= wanted <= self.high_watermark:
             reason = f"offset {before} is above the high watermark {self.high_watermark}"
-            raise RefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE, message=reason)
-        self.start_at(wanted)
+            raise RequestRefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE, message=reason)
+        self.increment_log_start_offset(wanted)
         return self.log_start_offset
 
-    def start_at(self, offset: int) -> None:
+    def increment_log_start_offset(self, offset: int) -> None:
         """Let the log start at an offset, if it starts below. Segments are removed when the log is cleaned next."""
         if offset <= self.log_start_offset:
             return
@@ -337,7 +342,7 @@ class PartitionLog:
         )
         self._changed()
 
-    def begin_at(self, offset: int, now: int) -> None:
+    def start_empty_at(self, offset: int, now: int) -> None:
         """Remove all records, and let the log begin at an offset above its end. Raises ``OSError``."""
         old = list(self.segments)
         self.segments.begin(offset, now)

@@ -14,13 +14,13 @@ from typing import Final
 
 from attrs import define, field
 
-from kafka_msgs.broker.partitions.producers import ProducerState
-from kafka_msgs.broker.partitions.stores import SegmentStore, Stored
+from kafka_msgs.broker.partitions.producers import ProducerStateEntry
+from kafka_msgs.broker.partitions.stores import SavedPartition, SegmentStore
 from kafka_msgs.codec import Buffer
 from kafka_msgs.log.files import LeaderEpoch
-from kafka_msgs.log.writing.indexes import Indexes
+from kafka_msgs.log.writing.indexes import SegmentIndexes
 
-__all__ = ["MemoryPartition"]
+__all__ = ["MemoryPartitionStore"]
 
 
 _FIRST_BLOCK: Final = 2**12
@@ -86,11 +86,11 @@ class _MemorySegment:
             last.size = size - last.start
             last.memory = last.memory[: last.size]
 
-    def load_indexes(self, interval: int) -> Indexes | None:
+    def load_indexes(self, interval: int) -> SegmentIndexes | None:
         """Return None. A partition in memory is never opened again."""
         return None
 
-    def save_indexes(self, indexes: Indexes) -> None:
+    def save_indexes(self, indexes: SegmentIndexes) -> None:
         """Do nothing. The partition itself has the indexes."""
 
     def flush(self) -> None:
@@ -98,15 +98,15 @@ class _MemorySegment:
 
 
 @define(eq=False)
-class MemoryPartition:
+class MemoryPartitionStore:
     """A partition that ends with the process. It is a ``PartitionStore``."""
 
     durable = False
 
-    _snapshots: dict[int, list[ProducerState]] = field(factory=dict)
+    _snapshots: dict[int, list[ProducerStateEntry]] = field(factory=dict)
 
-    def load(self) -> Stored:
-        return Stored()
+    def load(self) -> SavedPartition:
+        return SavedPartition()
 
     def create(self, base_offset: int) -> SegmentStore:
         return _MemorySegment(base_offset)
@@ -123,10 +123,10 @@ class MemoryPartition:
     def snapshots(self) -> list[int]:
         return sorted(self._snapshots)
 
-    def save_snapshot(self, offset: int, producers: Iterable[ProducerState]) -> None:
+    def save_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> None:
         self._snapshots[offset] = [each.condensed() for each in producers]
 
-    def load_snapshot(self, offset: int) -> list[ProducerState] | None:
+    def load_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
         return [each.condensed() for each in self._snapshots[offset]]
 
     def delete_snapshot(self, offset: int) -> None:

@@ -23,8 +23,8 @@ from kafka_msgs.broker.partitions.metadata_batches import (
     leader_change_batch,
     metadata_batch,
 )
-from kafka_msgs.broker.partitions.producers import Origin
-from kafka_msgs.broker.partitions.replicas import Replicas
+from kafka_msgs.broker.partitions.producers import AppendOrigin
+from kafka_msgs.broker.partitions.replicas import ReplicaSet
 from kafka_msgs.log.files import read_quorum_state
 from kafka_msgs.log.partition import Partition
 from kafka_msgs.log.scan import AnyBatch
@@ -55,7 +55,7 @@ class MetadataLog:
 
     def __init__(self, stores: Sequence[LogDirectoryStore], *, now: int) -> None:
         self._directories = [store.path for store in stores]
-        self._files = Replicas(METADATA_TOPIC, METADATA_TOPIC_ID, 0, stores).partition
+        self._files = ReplicaSet(METADATA_TOPIC, METADATA_TOPIC_ID, 0, stores).partition
         self._path = self._files.files.first
         self._log = PartitionLog(METADATA_TOPIC, METADATA_TOPIC_ID, 0, _CONFIG, self._files, now=now)
         self.is_new = not self._log.log_end_offset and not Partition(self._path).snapshots
@@ -66,12 +66,12 @@ class MetadataLog:
         nodes = [store.meta.node_id for store in stores if store.meta.node_id is not None]
         self.leader_epoch = self._lead(nodes)
         data = leader_change_batch(self.leader, self.voters, timestamp=now)
-        self._log.append(data, leader_epoch=self.leader_epoch, now=now, origin=Origin.COORDINATOR)
+        self._log.append(data, leader_epoch=self.leader_epoch, now=now, origin=AppendOrigin.COORDINATOR)
 
     def _catch_up(self, now: int) -> None:
         """Let the log begin at the latest snapshot if it ends before that, as it is after the snapshot was copied."""
         if self._log.log_end_offset < self._snapshot_end:
-            self._log.begin_at(self._snapshot_end, now)
+            self._log.start_empty_at(self._snapshot_end, now)
 
     @property
     def end_offset(self) -> int:
@@ -99,10 +99,10 @@ class MetadataLog:
             replace_file(directory / _BOOTSTRAP, format_snapshot(records, timestamp=now))
 
     def append(self, records: Sequence[MetadataRecord], now: int) -> None:
-        """Append records as one batch. Raises ``RefusedError`` if they cannot be stored."""
+        """Append records as one batch. Raises ``RequestRefusedError`` if they cannot be stored."""
         if records:
             data = metadata_batch(records, timestamp=now)
-            self._log.append(data, leader_epoch=self.leader_epoch, now=now, origin=Origin.COORDINATOR)
+            self._log.append(data, leader_epoch=self.leader_epoch, now=now, origin=AppendOrigin.COORDINATOR)
             self._written_at = now
 
     def records(self) -> Iterator[MetadataRecord]:
@@ -169,7 +169,7 @@ class MetadataLog:
         self._files.files.replace(f"{end:020}-{self.leader_epoch:010}.checkpoint", content)
         self._snapshot_end = end
         self._log.roll(now)
-        self._log.start_at(end)
+        self._log.increment_log_start_offset(end)
         delete_old_segments(self._log, now)
         for name in older:
             self._files.files.unlink(name)

@@ -13,12 +13,12 @@ from typing import Final
 
 from kafka_msgs.log.writing.files import replace_file
 
-__all__ = ["OpenedFiles"]
+__all__ = ["OpenFileCache"]
 
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-class OpenedFiles:
+class OpenFileCache:
     """At most ``limit`` open files, by path. All methods raise ``OSError``.
 
     With ``durable`` appends and small files survive a crash of the machine, which takes time. Without it they survive

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.opened_files import OpenFileCache
 from kafka_msgs.codec import Buffer
 
 __all__ = ["PartitionFiles"]
@@ -18,7 +18,7 @@ __all__ = ["PartitionFiles"]
 class PartitionFiles:
     """The files in ``directories``, which have equal content. All methods raise ``OSError``."""
 
-    def __init__(self, opened: OpenedFiles, *directories: Path) -> None:
+    def __init__(self, opened: OpenFileCache, *directories: Path) -> None:
         self._opened = opened
         self.directories: list[Path] = list(directories)
 

@@ -15,13 +15,20 @@ from typing import Final, NamedTuple
 
 from attrs import define, evolve, field, frozen
 
-from kafka_msgs.broker.partitions.headers import Header, next_sequence
-from kafka_msgs.broker.partitions.verification import Verification
+from kafka_msgs.broker.partitions.headers import PositionedHeader, next_sequence
+from kafka_msgs.broker.partitions.verification import VerificationState
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.records import ControlType
 
-__all__ = ["CompletedTransaction", "Marker", "Origin", "ProducerState", "Producers", "WrittenBatch"]
+__all__ = [
+    "AppendOrigin",
+    "BatchMetadata",
+    "CompletedTransaction",
+    "EndTransactionMarker",
+    "ProducerStateEntry",
+    "ProducerStateManager",
+]
 
 _REMEMBERED: Final = 5
 _NO_EPOCH: Final = -1
@@ -30,7 +37,7 @@ _MAX_EPOCH: Final = 2**15 - 1
 _STRICT_MARKERS: Final = 2
 
 
-class Origin(Enum):
+class AppendOrigin(Enum):
     """Who appends records: a client, a coordinator or the controller, or someone who repeats what a leader wrote."""
 
     CLIENT = "client"
@@ -38,7 +45,7 @@ class Origin(Enum):
     REPLAY = "replay"
 
 
-class WrittenBatch(NamedTuple):
+class BatchMetadata(NamedTuple):
     """A batch that a producer wrote. The timestamp is in milliseconds since the epoch."""
 
     last_sequence: int
@@ -58,7 +65,7 @@ class WrittenBatch(NamedTuple):
         return first if first >= 0 else first + 2**31
 
 
-class Marker(NamedTuple):
+class EndTransactionMarker(NamedTuple):
     """The control record that ends a transaction. The timestamp is in milliseconds since the epoch."""
 
     kind: ControlType
@@ -76,12 +83,12 @@ class CompletedTransaction:
     aborted: bool
 
 
-def _remembered() -> deque[WrittenBatch]:
+def _remembered() -> deque[BatchMetadata]:
     return deque(maxlen=_REMEMBERED)
 
 
 @define
-class ProducerState:
+class ProducerStateEntry:
     """A producer: its epoch, its last batches, and the first offset of its open transaction, or None.
 
     ``batches`` has at most five, the oldest first. ``last_timestamp`` is in milliseconds since the epoch. An epoch of
@@ -93,21 +100,21 @@ class ProducerState:
     coordinator_epoch: int = -1
     last_timestamp: int = -1
     first_offset: int | None = None
-    batches: deque[WrittenBatch] = field(factory=_remembered)
+    batches: deque[BatchMetadata] = field(factory=_remembered)
 
     @property
     def last_sequence(self) -> int:
         """The sequence of the last record, or -1."""
         return self.batches[-1].last_sequence if self.batches else _NO_SEQUENCE
 
-    def duplicate_of(self, batch: Header) -> WrittenBatch | None:
+    def duplicate_of(self, batch: PositionedHeader) -> BatchMetadata | None:
         """Return the remembered batch with the epoch and the sequences of ``batch``, or None."""
         if batch.producer_epoch != self.epoch:
             return None
         wanted = batch.base_sequence, batch.last_sequence
         return next((each for each in self.batches if (each.first_sequence, each.last_sequence) == wanted), None)
 
-    def condensed(self) -> ProducerState:
+    def condensed(self) -> ProducerStateEntry:
         """Return a copy as a snapshot keeps it: with the last batch only, which has the last timestamp."""
         kept = [each._replace(timestamp=self.last_timestamp) for each in list(self.batches)[-1:]]
         return evolve(self, batches=deque(kept, maxlen=_REMEMBERED))
@@ -119,21 +126,21 @@ class ProducerState:
             self.epoch = epoch
 
 
-def _refused(error: ErrorCode, message: str) -> RefusedError:
-    return RefusedError(error=error, message=message)
+def _refused(error: ErrorCode, message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=error, message=message)
 
 
 @define(eq=False)
-class Prepared:
+class ProducerAppendInfo:
     """The effect of an append on the producers, before it is written."""
 
-    states: dict[int, ProducerState] = field(factory=dict)
+    states: dict[int, ProducerStateEntry] = field(factory=dict)
     completed: list[CompletedTransaction] = field(factory=list)
-    transactional: list[Header] = field(factory=list)
+    transactional: list[PositionedHeader] = field(factory=list)
 
 
 @define(eq=False)
-class Producers:
+class ProducerStateManager:
     """The producers of a partition by their ids.
 
     ``open`` has the first offset of each open transaction, in ascending order, and its producer. ``unreplicated`` has
@@ -141,10 +148,10 @@ class Producers:
     ``end_offset`` is the offset after the last record that the state includes.
     """
 
-    states: dict[int, ProducerState] = field(factory=dict)
+    states: dict[int, ProducerStateEntry] = field(factory=dict)
     open: dict[int, int] = field(factory=dict)
     unreplicated: dict[int, int] = field(factory=dict)
-    verification: Verification = field(factory=Verification)
+    verification: VerificationState = field(factory=VerificationState)
     end_offset: int = 0
 
     @property
@@ -161,7 +168,7 @@ class Producers:
         return state is not None and state.first_offset is not None and state.epoch == epoch
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
-        """Raise ``RefusedError`` with INVALID_PRODUCER_EPOCH if the partition knows a later epoch."""
+        """Raise ``RequestRefusedError`` with INVALID_PRODUCER_EPOCH if the partition knows a later epoch."""
         state = self.states.get(producer_id)
         if state is not None and epoch < state.epoch:
             reason = (
@@ -170,15 +177,20 @@ class Producers:
             raise _refused(ErrorCode.INVALID_PRODUCER_EPOCH, reason)
 
     def prepare(
-        self, batch: Header, origin: Origin, marker: Marker | None, transaction_version: int, prepared: Prepared
+        self,
+        batch: PositionedHeader,
+        origin: AppendOrigin,
+        marker: EndTransactionMarker | None,
+        transaction_version: int,
+        prepared: ProducerAppendInfo,
     ) -> None:
         """Check a batch and add its effect to ``prepared``. Its offsets are already those in the log.
 
         ``marker`` is the record of a control batch that ends a transaction. A control batch without records has None.
-        Raises ``RefusedError``: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE,
+        Raises ``RequestRefusedError``: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE,
         TRANSACTION_COORDINATOR_FENCED.
         """
-        now = self.states.get(batch.producer_id) or ProducerState(batch.producer_id)
+        now = self.states.get(batch.producer_id) or ProducerStateEntry(batch.producer_id)
         draft = prepared.states.get(batch.producer_id)
         if draft is None:
             draft = prepared.states[batch.producer_id] = evolve(now, batches=_remembered())
@@ -190,14 +202,16 @@ class Producers:
         if batch.is_transactional:
             prepared.transactional.append(batch)
 
-    def _write(self, now: ProducerState, draft: ProducerState, batch: Header, origin: Origin) -> None:
+    def _write(
+        self, now: ProducerStateEntry, draft: ProducerStateEntry, batch: PositionedHeader, origin: AppendOrigin
+    ) -> None:
         _check_epoch(draft, batch.producer_epoch, origin, transaction_version=0)
-        if origin is Origin.CLIENT:
+        if origin is AppendOrigin.CLIENT:
             self.verification.check_sequence(batch.producer_id, batch.base_sequence, known=bool(now.batches))
             _check_sequence(now, draft, batch)
         draft.take_epoch(batch.producer_epoch)
         draft.batches.append(
-            WrittenBatch(batch.last_sequence, batch.last_offset, batch.last_offset_delta, batch.max_timestamp)
+            BatchMetadata(batch.last_sequence, batch.last_offset, batch.last_offset_delta, batch.max_timestamp)
         )
         draft.last_timestamp = batch.max_timestamp
         if draft.first_offset is not None and not batch.is_transactional:
@@ -207,10 +221,16 @@ class Producers:
             draft.first_offset = batch.base_offset
 
     def _end(
-        self, draft: ProducerState, batch: Header, marker: Marker, origin: Origin, version: int, prepared: Prepared
+        self,
+        draft: ProducerStateEntry,
+        batch: PositionedHeader,
+        marker: EndTransactionMarker,
+        origin: AppendOrigin,
+        version: int,
+        prepared: ProducerAppendInfo,
     ) -> None:
         _check_epoch(draft, batch.producer_epoch, origin, version)
-        if draft.coordinator_epoch > marker.coordinator_epoch and origin is not Origin.REPLAY:
+        if draft.coordinator_epoch > marker.coordinator_epoch and origin is not AppendOrigin.REPLAY:
             reason = f"Invalid coordinator epoch for producerId {batch.producer_id}: {marker.coordinator_epoch}"
             raise _refused(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED, f"{reason} (zombie), {draft.coordinator_epoch} (current)"
@@ -224,12 +244,12 @@ class Producers:
         draft.coordinator_epoch, draft.last_timestamp = marker.coordinator_epoch, marker.timestamp
         draft.first_offset = None
 
-    def commit(self, prepared: Prepared) -> None:
+    def commit(self, prepared: ProducerAppendInfo) -> None:
         """Let a prepared append take effect. The transactions that it completes stay open until ``complete``."""
         for producer_id, draft in prepared.states.items():
             state = self.states.get(producer_id)
             if state is None:
-                state = self.states[producer_id] = ProducerState(producer_id)
+                state = self.states[producer_id] = ProducerStateEntry(producer_id)
             state.take_epoch(draft.epoch)
             state.batches.extend(draft.batches)
             state.coordinator_epoch, state.last_timestamp = draft.coordinator_epoch, draft.last_timestamp
@@ -267,7 +287,7 @@ class Producers:
             del self.states[producer_id]
         self.verification.expire(now, after_ms)
 
-    def reset(self, states: Iterable[ProducerState] = (), end_offset: int = 0) -> None:
+    def reset(self, states: Iterable[ProducerStateEntry] = (), end_offset: int = 0) -> None:
         """Replace all producers by the given ones. Unverified transactions are kept, as Kafka does."""
         self.states = {state.producer_id: state for state in states}
         firsts = ((state.first_offset, state.producer_id) for state in self.states.values())
@@ -276,9 +296,9 @@ class Producers:
         self.end_offset = end_offset
 
 
-def _check_epoch(state: ProducerState, epoch: int, origin: Origin, transaction_version: int) -> None:
+def _check_epoch(state: ProducerStateEntry, epoch: int, origin: AppendOrigin, transaction_version: int) -> None:
     """Refuse an older epoch. From version 2 on, a marker has the next epoch, unless it repeats the last one."""
-    if origin is Origin.REPLAY or epoch > state.epoch:
+    if origin is AppendOrigin.REPLAY or epoch > state.epoch:
         return
     strict = transaction_version >= _STRICT_MARKERS
     repeated = state.first_offset is None or epoch == _MAX_EPOCH
@@ -289,7 +309,7 @@ def _check_epoch(state: ProducerState, epoch: int, origin: Origin, transaction_v
     raise _refused(ErrorCode.INVALID_PRODUCER_EPOCH, reason)
 
 
-def _check_sequence(now: ProducerState, draft: ProducerState, batch: Header) -> None:
+def _check_sequence(now: ProducerStateEntry, draft: ProducerStateEntry, batch: PositionedHeader) -> None:
     """Refuse a batch that does not continue the last one. A producer that is not known may start anywhere."""
     first = batch.base_sequence
     if batch.producer_epoch != draft.epoch:

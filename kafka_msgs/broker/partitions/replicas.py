@@ -17,22 +17,22 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from kafka_msgs.broker.partitions.directory import LogDirectoryStore, Place
-from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition, file_segments
+from kafka_msgs.broker.partitions.directory_partition import FilePartitionStore, file_segments
 from kafka_msgs.broker.partitions.epochs import NO_EPOCH
-from kafka_msgs.broker.partitions.leftovers import finish_interrupted_work
+from kafka_msgs.broker.partitions.leftovers import finish_interrupted_swaps
 from kafka_msgs.broker.partitions.loading import sound_batches
-from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.opened_files import OpenFileCache
 from kafka_msgs.broker.partitions.partition_files import PartitionFiles
 from kafka_msgs.log.files import CLEAN_OFFSETS, LEADER_EPOCHS, LOG_STARTS, RECOVERY_POINTS, read_leader_epochs
 from kafka_msgs.log.partition import Partition
 
-__all__ = ["Replicas"]
+__all__ = ["ReplicaSet"]
 
 _PASSING: Final = (".deleted", ".tmp", ".cleaned", ".swap")
 """The endings of files that do not belong to a replica."""
 
 
-class Replicas:
+class ReplicaSet:
     """The replicas of a partition in ``stores``, at least one. ``partition`` is what a ``PartitionLog`` uses.
 
     Those in ``in_sync`` have everything that was acknowledged; one of them is right if it is there. All methods raise
@@ -57,7 +57,7 @@ class Replicas:
                 if not _alike(paths[0], path):
                     _copy(paths[0], path)
         first = self._stores[0]
-        self.partition = DirectoryPartition(
+        self.partition = FilePartitionStore(
             PartitionFiles(first.files, *paths),
             clean=all(each.was_clean for each in self._stores),
             recovery_point=min(each.offset(RECOVERY_POINTS, self._place) for each in found or self._stores),
@@ -105,8 +105,8 @@ def _right(
 
 def _progress(store: LogDirectoryStore, place: Place) -> _Progress:
     path = store.path / f"{place[0]}-{place[1]}"
-    finish_interrupted_work(path)
-    files, epoch = PartitionFiles(OpenedFiles(1), path), NO_EPOCH
+    finish_interrupted_swaps(path)
+    files, epoch = PartitionFiles(OpenFileCache(1), path), NO_EPOCH
     if (path / LEADER_EPOCHS).exists():
         epoch = max((each.epoch for each in read_leader_epochs(path / LEADER_EPOCHS)), default=NO_EPOCH)
     end = max((each.end_offset for each in Partition(path).snapshots), default=0)

@@ -8,11 +8,11 @@ from kafka_msgs.codec import Buffer
 from kafka_msgs.layouts import NO_TIMESTAMP
 from kafka_msgs.log.index import AbortedTransaction
 
-__all__ = ["Appended", "ReadResult"]
+__all__ = ["AppendResult", "ReadResult"]
 
 
 @frozen
-class Appended:
+class AppendResult:
     """The offsets that an append got. ``log_append_time`` is -1 if the records keep their own times.
 
     The offsets are -1 for an append without a complete batch. ``duplicate`` says that the batch was already in the log;

@@ -10,30 +10,30 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from kafka_msgs.broker.partitions.config import TopicConfig
-from kafka_msgs.broker.partitions.segment import Segment
-from kafka_msgs.broker.partitions.segments import Segments
+from kafka_msgs.broker.partitions.segment import LogSegment
+from kafka_msgs.broker.partitions.segments import LogSegments
 
-__all__ = ["below", "over_size", "too_old"]
+__all__ = ["find_below_log_start", "find_over_size", "find_too_old"]
 
-Old = Callable[[Segment], bool]
+Old = Callable[[LogSegment], bool]
 
 
-def below(segments: Segments, high_watermark: int, log_start_offset: int) -> list[Segment]:
+def find_below_log_start(segments: LogSegments, high_watermark: int, log_start_offset: int) -> list[LogSegment]:
     """Return the segments whose records are all below the start of the log. The last segment stays."""
 
-    def ends_below(segment: Segment) -> bool:
+    def ends_below(segment: LogSegment) -> bool:
         return segment is not segments.active and segments.end_of(segment) <= log_start_offset
 
     return _oldest(segments, high_watermark, ends_below)
 
 
-def over_size(segments: Segments, high_watermark: int, config: TopicConfig) -> list[Segment]:
+def find_over_size(segments: LogSegments, high_watermark: int, config: TopicConfig) -> list[LogSegment]:
     """Return the segments without which the log still has ``retention.bytes``."""
     surplus = sum(segment.size for segment in segments) - config.retention_bytes
     if config.retention_bytes < 0 or surplus < 0:
         return []
 
-    def is_surplus(segment: Segment) -> bool:
+    def is_surplus(segment: LogSegment) -> bool:
         nonlocal surplus
         if surplus < segment.size:
             return False
@@ -43,17 +43,17 @@ def over_size(segments: Segments, high_watermark: int, config: TopicConfig) -> l
     return _oldest(segments, high_watermark, is_surplus)
 
 
-def too_old(segments: Segments, high_watermark: int, config: TopicConfig, now: int) -> list[Segment]:
+def find_too_old(segments: LogSegments, high_watermark: int, config: TopicConfig, now: int) -> list[LogSegment]:
     """Return the segments whose latest record is older than ``retention.ms`` at ``now``, in milliseconds."""
     if config.retention_ms < 0:
         return []
     return _oldest(segments, high_watermark, lambda segment: now - segment.largest_timestamp > config.retention_ms)
 
 
-def _oldest(segments: Segments, high_watermark: int, is_old: Old) -> list[Segment]:
+def _oldest(segments: LogSegments, high_watermark: int, is_old: Old) -> list[LogSegment]:
     """Return the oldest segments, up to the first one that is not old. An empty last segment stays."""
 
-    def may_go(segment: Segment) -> bool:
+    def may_go(segment: LogSegment) -> bool:
         kept = high_watermark < segments.end_of(segment)
         return not kept and is_old(segment) and not (segment is segments.active and not segment.size)
 

@@ -12,22 +12,22 @@ from typing import NamedTuple
 from attrs import define, field
 
 from kafka_msgs.broker.partitions.config import TopicConfig
-from kafka_msgs.broker.partitions.headers import Header, walk
+from kafka_msgs.broker.partitions.headers import PositionedHeader, iter_headers
 from kafka_msgs.broker.partitions.producers import CompletedTransaction
 from kafka_msgs.broker.partitions.stores import SegmentStore
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import RecordError
 from kafka_msgs.layouts import NO_TIMESTAMP
 from kafka_msgs.log.index import AbortedTransaction
-from kafka_msgs.log.writing.indexes import Indexes
+from kafka_msgs.log.writing.indexes import SegmentIndexes
 from kafka_msgs.records import ReadOptions, Record, read_batches
 
-__all__ = ["Found", "Segment"]
+__all__ = ["LogSegment", "TimestampAndOffset"]
 
 _UNCHECKED = ReadOptions(check_crc=False)
 
 
-class Found(NamedTuple):
+class TimestampAndOffset(NamedTuple):
     """A record that was searched for. ``leader_epoch`` is -1 if it is not known; the timestamp is in milliseconds."""
 
     offset: int
@@ -36,12 +36,12 @@ class Found(NamedTuple):
 
 
 @define(eq=False)
-class Segment:
+class LogSegment:
     """The batches from ``base_offset`` up to the next segment. ``created`` is in milliseconds since the epoch."""
 
     base_offset: int
     store: SegmentStore
-    indexes: Indexes
+    indexes: SegmentIndexes
     created: int
     _first_time: int | None = field(default=None, init=False)
     _modified: int | None = field(default=None, init=False)
@@ -51,7 +51,7 @@ class Segment:
         """The number of bytes."""
         return self.store.size
 
-    def append(self, data: Buffer, batches: Iterable[Header], now: int) -> None:
+    def append(self, data: Buffer, batches: Iterable[PositionedHeader], now: int) -> None:
         """Add batches that are complete. Their headers are those of ``data``, with positions from 0 on."""
         position = self.store.size
         self.store.append(data)
@@ -65,23 +65,23 @@ class Segment:
             entry = AbortedTransaction(0, done.producer_id, done.first_offset, done.last_offset, last_stable_offset)
             self.indexes.aborted.append(entry)
 
-    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Header]:
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[PositionedHeader]:
         """Yield the headers of the batches that start from byte ``start`` to before ``stop``."""
-        return walk(self.store, start, stop)
+        return iter_headers(self.store, start, stop)
 
-    def batch_of(self, offset: int) -> Header | None:
+    def batch_of(self, offset: int) -> PositionedHeader | None:
         """Return the first batch whose last offset is ``offset`` or higher, or None."""
         start = self.indexes.position_before(offset)
         return next((batch for batch in self.batches(start) if batch.last_offset >= offset), None)
 
-    def records(self, header: Header) -> list[Record] | None:
+    def records(self, header: PositionedHeader) -> list[Record] | None:
         """Return the records of a batch, or None if they cannot be read: an append does not look at them."""
         try:
             return next(read_batches(b"".join(self.store.read(header.position, header.end)), _UNCHECKED)).records()
         except RecordError:
             return None
 
-    def last_batch_before(self, position: int, start: int) -> Header | None:
+    def last_batch_before(self, position: int, start: int) -> PositionedHeader | None:
         """Return the last batch that starts at ``start`` or later and ends at ``position`` or earlier."""
         last, indexed = None, self.indexes.position_at_most(position - 1)
         for batch in self.batches(max(start, indexed), position):
@@ -127,7 +127,7 @@ class Segment:
             return self._modified
         return self.created if self.store.modified is None else self.store.modified
 
-    def find_time(self, timestamp: int, start_offset: int) -> Found | None:
+    def find_time(self, timestamp: int, start_offset: int) -> TimestampAndOffset | None:
         """Return the first record from ``start_offset`` on that is at ``timestamp`` or later, or None."""
         offset = max(self.indexes.offset_before_time(timestamp), start_offset)
         for header in self.batches(self.indexes.position_before(offset)):
@@ -135,10 +135,10 @@ class Segment:
                 continue
             for record in self.records(header) or ():
                 if record.timestamp >= timestamp and record.offset >= start_offset:
-                    return Found(record.offset, record.timestamp, header.leader_epoch)
+                    return TimestampAndOffset(record.offset, record.timestamp, header.leader_epoch)
         return None
 
-    def find_latest(self) -> Found | None:
+    def find_latest(self) -> TimestampAndOffset | None:
         """Return the first of the records that have the latest timestamp, or None."""
         wanted = self.indexes.max_timestamp
         start = self.indexes.position_before(self.indexes.max_timestamp_offset)
@@ -146,7 +146,7 @@ class Segment:
         if header is None or wanted == NO_TIMESTAMP:
             return None
         record = next((each for each in self.records(header) or () if each.timestamp == wanted), None)
-        return None if record is None else Found(record.offset, wanted, header.leader_epoch)
+        return None if record is None else TimestampAndOffset(record.offset, wanted, header.leader_epoch)
 
     def truncate(self, offset: int, now: int) -> None:
         """Remove all batches that hold ``offset`` or higher offsets."""
@@ -171,5 +171,5 @@ class Segment:
         return last.last_offset + 1 if last else self.base_offset
 
 
-def _last(batches: Iterator[Header]) -> Header | None:
+def _last(batches: Iterator[PositionedHeader]) -> PositionedHeader | None:
     return next(iter(deque(batches, maxlen=1)), None)

@@ -1,7 +1,7 @@
 """The segments of a partition, in the order of their offsets. There is always at least one.
 
-The last segment is the active one: batches are appended to it. In Kafka these are ``LocalLog`` and ``LogSegments`` in
-``org.apache.kafka.storage.internals.log``.
+The last segment is the active one: batches are appended to it. In Kafka these are ``LocalLogBounds`` and
+``LogSegments`` in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from operator import attrgetter
 
 from attrs import define, field
 
-from kafka_msgs.broker.partitions.headers import Header
-from kafka_msgs.broker.partitions.producers import Producers
-from kafka_msgs.broker.partitions.segment import Segment
+from kafka_msgs.broker.partitions.headers import PositionedHeader
+from kafka_msgs.broker.partitions.producers import ProducerStateManager
+from kafka_msgs.broker.partitions.segment import LogSegment
 from kafka_msgs.broker.partitions.stores import PartitionStore
 from kafka_msgs.codec import Buffer
-from kafka_msgs.log.writing.indexes import Indexes
+from kafka_msgs.log.writing.indexes import SegmentIndexes
 
-__all__ = ["Segments"]
+__all__ = ["LogSegments"]
 
 
 @define(eq=False)
-class Segments:
+class LogSegments:
     """The segments of one partition in its store. ``end_offset`` is the offset of the next record.
 
     Everything below ``recovery_point`` was flushed.
@@ -33,40 +33,40 @@ class Segments:
     index_interval: int
     end_offset: int = 0
     recovery_point: int = 0
-    _items: list[Segment] = field(factory=list)
+    _items: list[LogSegment] = field(factory=list)
 
-    def __iter__(self) -> Iterator[Segment]:
+    def __iter__(self) -> Iterator[LogSegment]:
         return iter(tuple(self._items))
 
     def __len__(self) -> int:
         return len(self._items)
 
-    def __getitem__(self, at: int) -> Segment:
+    def __getitem__(self, at: int) -> LogSegment:
         return self._items[at]
 
     @property
-    def active(self) -> Segment:
+    def active(self) -> LogSegment:
         """The segment that batches are appended to."""
         return self._items[-1]
 
-    def from_offset(self, offset: int) -> Sequence[Segment]:
+    def from_offset(self, offset: int) -> Sequence[LogSegment]:
         """Return the segment that holds ``offset``, or would hold it, and all after it."""
         at = bisect_right(self._items, offset, key=attrgetter("base_offset")) - 1
         return self._items[max(at, 0) :]
 
-    def end_of(self, segment: Segment) -> int:
+    def end_of(self, segment: LogSegment) -> int:
         """Return the base offset of the next segment, or the end of the log."""
         after = bisect_right(self._items, segment.base_offset, key=attrgetter("base_offset"))
         return self._items[after].base_offset if after < len(self._items) else self.end_offset
 
-    def add(self, segment: Segment) -> None:
+    def add(self, segment: LogSegment) -> None:
         """Add a segment after all others."""
         self._items.append(segment)
 
-    def begin(self, base_offset: int, now: int) -> Segment:
+    def begin(self, base_offset: int, now: int) -> LogSegment:
         """Add a new empty segment after all others, and return it."""
-        indexes = Indexes(base_offset, self.index_interval)
-        segment = Segment(base_offset, self.store.create(base_offset), indexes, now)
+        indexes = SegmentIndexes(base_offset, self.index_interval)
+        segment = LogSegment(base_offset, self.store.create(base_offset), indexes, now)
         self._items.append(segment)
         return segment
 
@@ -77,7 +77,7 @@ class Segments:
         """
         last = self.active
         if last.base_offset == base_offset and not last.size:
-            last.indexes = Indexes(base_offset, self.index_interval)
+            last.indexes = SegmentIndexes(base_offset, self.index_interval)
             return
         last.indexes.add_latest_time()
         if self.store.durable:
@@ -86,7 +86,7 @@ class Segments:
             last.store.save_indexes(last.indexes)
         self.begin(base_offset, now)
 
-    def remove(self, segments: Sequence[Segment], now: int, delay_ms: int) -> None:
+    def remove(self, segments: Sequence[LogSegment], now: int, delay_ms: int) -> None:
         """Remove segments. At least one other segment must be left."""
         gone = set(map(id, segments))
         self._items = [each for each in self._items if id(each) not in gone]
@@ -96,7 +96,7 @@ class Segments:
             if each.base_offset not in kept:
                 self.store.delete_snapshot(each.base_offset)
 
-    def replace(self, old: Sequence[Segment], new: Segment, now: int, delay_ms: int) -> None:
+    def replace(self, old: Sequence[LogSegment], new: LogSegment, now: int, delay_ms: int) -> None:
         """Let a segment that was written again take the place of adjacent segments."""
         self.store.replace([each.store for each in old], new.store, now, delay_ms)
         at = self._items.index(old[0])
@@ -122,12 +122,12 @@ class Segments:
         self.end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
 
-    def take_snapshot(self, producers: Producers, log_start_offset: int) -> None:
+    def take_snapshot(self, producers: ProducerStateManager, log_start_offset: int) -> None:
         """Keep the producers as they are now, if the last snapshot is older."""
         if producers.end_offset > max(self.store.snapshots(), default=log_start_offset):
             self.store.save_snapshot(producers.end_offset, producers.states.values())
 
-    def append(self, data: Buffer, headers: Sequence[Header], now: int) -> None:
+    def append(self, data: Buffer, headers: Sequence[PositionedHeader], now: int) -> None:
         """Add complete batches to the active segment. A durable store has flushed them afterwards; raises ``OSError``.
 
         If the flush fails, the batches are removed again.

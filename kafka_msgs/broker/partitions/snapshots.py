@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_msgs.broker.partitions.producers import ProducerState, WrittenBatch
+from kafka_msgs.broker.partitions.producers import BatchMetadata, ProducerStateEntry
 from kafka_msgs.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
 
 __all__ = ["from_snapshot", "to_snapshot"]
 
 
-def to_snapshot(producers: Iterable[ProducerState]) -> ProducerSnapshot:
+def to_snapshot(producers: Iterable[ProducerStateEntry]) -> ProducerSnapshot:
     """Return the snapshot of producers."""
     return ProducerSnapshot(producer_entries=tuple(map(_entry, producers)))
 
 
-def _entry(state: ProducerState) -> ProducerEntry:
-    last = state.batches[-1] if state.batches else WrittenBatch(-1, -1, 0, -1)
+def _entry(state: ProducerStateEntry) -> ProducerEntry:
+    last = state.batches[-1] if state.batches else BatchMetadata(-1, -1, 0, -1)
     return ProducerEntry(
         producer_id=state.producer_id,
         epoch=state.epoch,
@@ -29,13 +29,13 @@ def _entry(state: ProducerState) -> ProducerEntry:
     )
 
 
-def from_snapshot(snapshot: ProducerSnapshot) -> list[ProducerState]:
+def from_snapshot(snapshot: ProducerSnapshot) -> list[ProducerStateEntry]:
     """Return the producers of a snapshot."""
     return [_state(entry) for entry in snapshot.producer_entries]
 
 
-def _state(entry: ProducerEntry) -> ProducerState:
-    state = ProducerState(
+def _state(entry: ProducerEntry) -> ProducerStateEntry:
+    state = ProducerStateEntry(
         entry.producer_id,
         entry.epoch,
         entry.coordinator_epoch,
@@ -43,5 +43,5 @@ def _state(entry: ProducerEntry) -> ProducerState:
         entry.current_txn_first_offset if entry.current_txn_first_offset >= 0 else None,
     )
     if entry.last_offset >= 0:
-        state.batches.append(WrittenBatch(entry.last_sequence, entry.last_offset, entry.offset_delta, entry.timestamp))
+        state.batches.append(BatchMetadata(entry.last_sequence, entry.last_offset, entry.offset_delta, entry.timestamp))
     return state

@@ -11,12 +11,12 @@ from typing import Protocol
 from attrs import frozen
 
 from kafka_msgs.broker.partitions.headers import Bytes
-from kafka_msgs.broker.partitions.producers import ProducerState
+from kafka_msgs.broker.partitions.producers import ProducerStateEntry
 from kafka_msgs.codec import Buffer
 from kafka_msgs.log.files import LeaderEpoch
-from kafka_msgs.log.writing.indexes import Indexes
+from kafka_msgs.log.writing.indexes import SegmentIndexes
 
-__all__ = ["PartitionStore", "SegmentStore", "Stored"]
+__all__ = ["PartitionStore", "SavedPartition", "SegmentStore"]
 
 
 class SegmentStore(Bytes, Protocol):
@@ -34,10 +34,10 @@ class SegmentStore(Bytes, Protocol):
     def truncate(self, size: int) -> None:
         """Keep only the first ``size`` bytes."""
 
-    def load_indexes(self, interval: int) -> Indexes | None:
+    def load_indexes(self, interval: int) -> SegmentIndexes | None:
         """Return the indexes as they were saved, or None if one is missing or damaged."""
 
-    def save_indexes(self, indexes: Indexes) -> None:
+    def save_indexes(self, indexes: SegmentIndexes) -> None:
         """Keep the indexes."""
 
     def flush(self) -> None:
@@ -45,7 +45,7 @@ class SegmentStore(Bytes, Protocol):
 
 
 @frozen
-class Stored:
+class SavedPartition:
     """What a store knows about a partition that it already has.
 
     ``segments`` are in the order of their offsets. ``snapshots`` are the offsets of the snapshots of producers.
@@ -68,7 +68,7 @@ class PartitionStore(Protocol):
     def durable(self) -> bool:
         """Whether each append is flushed before it is acknowledged."""
 
-    def load(self) -> Stored:
+    def load(self) -> SavedPartition:
         """Return what is there. Work that a crash interrupted is finished or undone first."""
 
     def create(self, base_offset: int) -> SegmentStore:
@@ -86,10 +86,10 @@ class PartitionStore(Protocol):
     def snapshots(self) -> list[int]:
         """Return the offsets of the snapshots of producers, the lowest first."""
 
-    def save_snapshot(self, offset: int, producers: Iterable[ProducerState]) -> None:
+    def save_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> None:
         """Keep the producers as they are after all records below ``offset``."""
 
-    def load_snapshot(self, offset: int) -> list[ProducerState] | None:
+    def load_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
         """Return the producers of a snapshot, each with at most one batch. None for a damaged snapshot."""
 
     def delete_snapshot(self, offset: int) -> None:

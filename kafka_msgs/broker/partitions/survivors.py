@@ -16,27 +16,27 @@ from itertools import count
 from attrs import define, evolve, field
 from crc32c import crc32c
 
-from kafka_msgs.broker.partitions.headers import Header
-from kafka_msgs.broker.partitions.incoming import Incoming, marker_of
-from kafka_msgs.broker.partitions.producers import ProducerState
-from kafka_msgs.broker.partitions.segment import Segment
+from kafka_msgs.broker.partitions.headers import PositionedHeader
+from kafka_msgs.broker.partitions.incoming import RawBatch, read_marker
+from kafka_msgs.broker.partitions.producers import ProducerStateEntry
+from kafka_msgs.broker.partitions.segment import LogSegment
 from kafka_msgs.layouts import (
     CODEC_MASK,
-    CRC_FROM,
+    CRC_START,
     DELETE_HORIZON,
     HEADER,
     HEADER_SIZE,
+    LENGTH_AND_OFFSET_STRUCT,
     NO_TIMESTAMP,
-    SIZE_AND_OFFSET,
 )
 from kafka_msgs.log.index import AbortedTransaction
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType, Record
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType, Record
 
-__all__ = ["CleanedTransactions", "Survivors"]
+__all__ = ["CleanedTransactionMetadata", "CompactionFilter"]
 
 
 @define(eq=False)
-class CleanedTransactions:
+class CleanedTransactionMetadata:
     """The transactions that are met while batches are read in the order of their offsets."""
 
     _order: Iterator[int] = field(factory=count)
@@ -60,7 +60,7 @@ class CleanedTransactions:
             entry = heappop(self._expected)[-1]
             self._aborted.setdefault(entry.producer_id, entry)
 
-    def is_aborted(self, header: Header) -> bool:
+    def is_aborted(self, header: PositionedHeader) -> bool:
         """Whether a batch of records belongs to an aborted transaction."""
         self._begin(header.last_offset)
         if not header.is_transactional:
@@ -71,11 +71,11 @@ class CleanedTransactions:
         self._committed.add(header.producer_id)
         return False
 
-    def control_batch(self, header: Header, segment: Segment) -> bool:
+    def control_batch(self, header: PositionedHeader, segment: LogSegment) -> bool:
         """Read a control batch, and return whether nothing is left of the transaction that it ends."""
         self._begin(header.last_offset)
         data = memoryview(b"".join(segment.store.read(header.position, header.end)))
-        marker = marker_of(Incoming(header, data)) if header.records else None
+        marker = read_marker(RawBatch(header, data)) if header.records else None
         if marker is None:
             return header.records == 0
         producer = header.producer_id
@@ -92,7 +92,7 @@ class CleanedTransactions:
 
 
 @define(eq=False)
-class Survivors:
+class CompactionFilter:
     """Decides for batches in the order of their offsets. ``now`` and ``delete_retention_ms`` are in milliseconds.
 
     ``latest`` has the latest offset of each key below ``end_offset``. Records from there on stay.
@@ -100,13 +100,13 @@ class Survivors:
 
     latest: Mapping[bytes, int]
     end_offset: int
-    transactions: CleanedTransactions
-    producers: Mapping[int, ProducerState]
+    transactions: CleanedTransactionMetadata
+    producers: Mapping[int, ProducerStateEntry]
     high_watermark: int
     delete_retention_ms: int
     now: int
 
-    def of(self, header: Header, segment: Segment) -> bytes:
+    def filter_batch(self, header: PositionedHeader, segment: LogSegment) -> bytes:
         """Return what stays of a batch: the batch itself, a smaller one, one without records, or nothing.
 
         A batch whose records cannot be read stays as it is.
@@ -131,7 +131,7 @@ class Survivors:
             return b"".join(segment.store.read(header.position, header.end))
         return _rewritten(header, kept, self.now + self.delete_retention_ms if new_horizon else header.delete_horizon)
 
-    def _is_last_of_producer(self, header: Header) -> bool:
+    def _is_last_of_producer(self, header: PositionedHeader) -> bool:
         state = self.producers.get(header.producer_id) if header.has_producer else None
         if state is None:
             return False
@@ -139,7 +139,7 @@ class Survivors:
             return header.last_offset == state.batches[-1].last_offset
         return header.is_control and header.producer_epoch == state.epoch
 
-    def _stays(self, header: Header, record: Record) -> bool:
+    def _stays(self, header: PositionedHeader, record: Record) -> bool:
         if record.offset >= self.end_offset:
             return True
         if record.key is None or record.offset < self.latest.get(bytes(record.key), -1):
@@ -147,7 +147,7 @@ class Survivors:
         return record.value is not None or header.delete_horizon is None or self.now < header.delete_horizon
 
 
-def _rewritten(header: Header, records: list[Record], horizon: int | None) -> bytes:
+def _rewritten(header: PositionedHeader, records: list[Record], horizon: int | None) -> bytes:
     """Return a batch with some of its records. Its offsets and sequences stay."""
     plain = BatchHeader(
         base_offset=header.base_offset,
@@ -156,7 +156,7 @@ def _rewritten(header: Header, records: list[Record], horizon: int | None) -> by
         delete_horizon=horizon,
         last_offset=header.last_offset,
     )
-    builder = BatchBuilder(plain, codec=Compression(header.codec))
+    builder = BatchBuilder(plain, codec=CompressionType(header.codec))
     for record in records:
         builder.append(
             record.key, record.value, timestamp=record.timestamp, headers=record.headers, offset=record.offset
@@ -173,16 +173,16 @@ def _rewritten(header: Header, records: list[Record], horizon: int | None) -> by
     )
 
 
-def _without_records(header: Header) -> bytes:
+def _without_records(header: PositionedHeader) -> bytes:
     """Return the header of a batch whose records are gone."""
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     fields = [*header[1:]]
     fields[1], fields[4], fields[5], fields[7], fields[12] = (
-        HEADER_SIZE - SIZE_AND_OFFSET,
+        HEADER_SIZE - LENGTH_AND_OFFSET_STRUCT,
         0,
         attributes,
         NO_TIMESTAMP,
         0,
     )
-    fields[4] = crc32c(HEADER.pack(*fields)[CRC_FROM:])
+    fields[4] = crc32c(HEADER.pack(*fields)[CRC_START:])
     return HEADER.pack(*fields)

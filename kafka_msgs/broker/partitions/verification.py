@@ -9,13 +9,13 @@ from __future__ import annotations
 from attrs import define, field, frozen
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 
-__all__ = ["Guard", "Verification"]
+__all__ = ["VerificationGuard", "VerificationState"]
 
 
 @frozen(eq=False)
-class Guard:
+class VerificationGuard:
     """One question about a transaction. Each guard is equal to itself only."""
 
 
@@ -25,7 +25,7 @@ class _Question:
     lowest_sequence: int
     epoch: int
     bumps_epoch: bool
-    guard: Guard = field(factory=Guard)
+    guard: VerificationGuard = field(factory=VerificationGuard)
 
     def lower(self, sequence: int, epoch: int) -> None:
         """Remember the lowest sequence of the epoch. A higher one must not be written before it."""
@@ -36,12 +36,12 @@ class _Question:
 
 
 @define(eq=False)
-class Verification:
+class VerificationState:
     """The open questions of a partition by producer id."""
 
     _questions: dict[int, _Question] = field(factory=dict)
 
-    def ask(self, producer_id: int, sequence: int, epoch: int, *, bumps_epoch: bool, now: int) -> Guard:
+    def start(self, producer_id: int, sequence: int, epoch: int, *, bumps_epoch: bool, now: int) -> VerificationGuard:
         """Return the guard for the first batch of a transaction.
 
         ``sequence`` and ``epoch`` are those of the batch. ``bumps_epoch`` says whether the producer gets a new epoch
@@ -53,7 +53,7 @@ class Verification:
         question.lower(sequence, epoch)
         return question.guard
 
-    def confirms(self, producer_id: int, guard: Guard | None) -> bool:
+    def is_verified(self, producer_id: int, guard: VerificationGuard | None) -> bool:
         """Whether ``guard`` belongs to the open question about this producer."""
         question = self._questions.get(producer_id)
         return question is not None and question.guard is guard
@@ -61,7 +61,7 @@ class Verification:
     def check_sequence(self, producer_id: int, sequence: int, *, known: bool) -> None:
         """Check the first sequence of a batch while its question is open.
 
-        ``known`` says whether the partition has batches of the producer. Raises ``RefusedError`` with
+        ``known`` says whether the partition has batches of the producer. Raises ``RequestRefusedError`` with
         OUT_OF_ORDER_SEQUENCE_NUMBER.
         """
         question = self._questions.get(producer_id)
@@ -76,7 +76,7 @@ class Verification:
         reason = (
             f"Out of order sequence number for producer {producer_id}: {sequence} (incoming seq. number), {expected}"
         )
-        raise RefusedError(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message=reason)
+        raise RequestRefusedError(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message=reason)
 
     def written(self, producer_id: int, epoch: int, *, control: bool) -> None:
         """Close the question when a batch of the transaction, or its marker, is written.

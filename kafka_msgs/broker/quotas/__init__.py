@@ -4,7 +4,7 @@
 together for one broker. This is the work of Kafka's ``ClientQuotaManager`` and its like.
 """
 
-from kafka_msgs.broker.quotas.meters import Meter, Meters, Quotas
+from kafka_msgs.broker.quotas.meters import ClientQuotaManager, QuotaMeter, QuotaMeters
 from kafka_msgs.broker.quotas.stats import Window
 
-__all__ = ["Meter", "Meters", "Quotas", "Window"]
+__all__ = ["ClientQuotaManager", "QuotaMeter", "QuotaMeters", "Window"]

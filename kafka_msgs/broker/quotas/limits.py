@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord
 
-__all__ = ["CONNECTIONS", "QUOTAS", "UNLIMITED", "AddressLimits", "Limits", "Place"]
+__all__ = ["CONNECTIONS", "QUOTAS", "UNLIMITED", "AddressLimits", "QuotaKey", "QuotaLimits"]
 
 QUOTAS: Final = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 """The quotas of users and client ids."""
@@ -34,11 +34,11 @@ ABSENT: Final = ""
 
 _Name: TypeAlias = str | Literal[_Default.DEFAULT]
 _Entity: TypeAlias = tuple[_Name, _Name]
-Place: TypeAlias = tuple[str, str | None]
+QuotaKey: TypeAlias = tuple[str, str | None]
 """What is measured together: a user and a client id. Either is empty if it does not matter."""
 
 
-class Limits:
+class QuotaLimits:
     """The limits of one quota, by entity. ``active`` tells whether there are any."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Limits:
             self._limits[entity] = record.value
             self._kinds[kind] += 1
 
-    def place(self, user: str, client_id: str | None) -> Place:
+    def quota_key(self, user: str, client_id: str | None) -> QuotaKey:
         """Return the place at which the use of a client is counted."""
         kinds = set(+self._kinds)
         if kinds <= {(False, True)}:
@@ -85,7 +85,7 @@ class Limits:
                 return user, ABSENT if entity[1] == ABSENT else client_id
         return ABSENT, client_id
 
-    def limit(self, place: Place) -> float:
+    def limit(self, place: QuotaKey) -> float:
         """Return the limit of a place, per second."""
         user, client_id = place
         if client_id is None:
@@ -96,7 +96,7 @@ class Limits:
         return next((limit for limit in found if limit is not None), UNLIMITED)
 
 
-class AddressLimits(Limits):
+class AddressLimits(QuotaLimits):
     """The limits of the quota of addresses: each address is measured by itself (KIP-612)."""
 
     def apply(self, record: ClientQuotaRecord) -> None:
@@ -109,7 +109,7 @@ class AddressLimits(Limits):
         if not record.remove:
             self._limits[entity] = record.value
 
-    def place(self, user: str, client_id: str | None) -> Place:
+    def quota_key(self, user: str, client_id: str | None) -> QuotaKey:
         """Return the place at which the use of an address is counted. ``client_id`` does not matter."""
         return _address(user), ABSENT
 

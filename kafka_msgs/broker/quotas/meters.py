@@ -11,12 +11,12 @@ from typing import Final
 
 from attrs import define, frozen
 
-from kafka_msgs.broker.quotas.limits import CONNECTIONS, QUOTAS, UNLIMITED, AddressLimits, Limits, Place
+from kafka_msgs.broker.quotas.limits import CONNECTIONS, QUOTAS, UNLIMITED, AddressLimits, QuotaKey, QuotaLimits
 from kafka_msgs.broker.quotas.stats import LONGEST, Rate, Stat, TokenBucket, Window, whole_ms
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord
 
-__all__ = ["Meter", "Meters", "Quotas"]
+__all__ = ["ClientQuotaManager", "QuotaMeter", "QuotaMeters"]
 
 _IDLE_MS: Final = 3_600_000
 _MOST_PLACES: Final = 10_000
@@ -28,20 +28,20 @@ class _Measured:
     used_at: int
 
 
-class Meter:
+class QuotaMeter:
     """The use of one quota. What nobody used for an hour is forgotten, and so is the oldest of more than 10,000.
 
     ``longest`` is the longest wait in milliseconds.
     """
 
     def __init__(
-        self, limits: Limits, window: Window, new_stat: Callable[[], Stat] = Rate, *, longest: int = LONGEST
+        self, limits: QuotaLimits, window: Window, new_stat: Callable[[], Stat] = Rate, *, longest: int = LONGEST
     ) -> None:
         self.limits = limits
         self._window = window
         self._new_stat = new_stat
         self._longest = longest
-        self._measured: OrderedDict[Place, _Measured] = OrderedDict()
+        self._measured: OrderedDict[QuotaKey, _Measured] = OrderedDict()
 
     def charge(self, user: str, client_id: str | None, value: float, now: int) -> int:
         """Note that a client used so much. Return how long it must wait (ms), 0 if it is within its quota."""
@@ -63,7 +63,7 @@ class Meter:
 
     def open(self, address: str, now: int) -> int:
         """Note that a client connects, unless that is refused: then return after how long the connection ends (ms)."""
-        if self.limits.limit(self.limits.place(address, None)) == UNLIMITED:
+        if self.limits.limit(self.limits.quota_key(address, None)) == UNLIMITED:
             return 0
         delay = self.charge(address, None, 1, now)
         if delay:
@@ -78,7 +78,7 @@ class Meter:
 
     def most_in_window(self, user: str, client_id: str | None) -> int:
         """Return the most that a client can use at once without having to wait."""
-        limit = self.limits.limit(self.limits.place(user, client_id)) if self.limits.active else UNLIMITED
+        limit = self.limits.limit(self.limits.quota_key(user, client_id)) if self.limits.active else UNLIMITED
         most = limit * (self._window.samples - 1) * (self._window.ms / 1000)
         return int(min(most, LONGEST))
 
@@ -86,7 +86,7 @@ class Meter:
         return whole_ms(stat.delay(now, self._window, limit), self._longest)
 
     def _find(self, user: str, client_id: str | None, now: int) -> tuple[Stat, float]:
-        place = self.limits.place(user, client_id)
+        place = self.limits.quota_key(user, client_id)
         found = self._measured.get(place)
         if found is None:
             self._forget(now)
@@ -104,22 +104,22 @@ class Meter:
 
 
 @frozen
-class Meters:
+class QuotaMeters:
     """The meters of one broker. ``mutation`` is used by the controller, and ``connection`` measures addresses."""
 
-    produce: Meter
-    fetch: Meter
-    request: Meter
-    mutation: Meter
-    connection: Meter
+    produce: QuotaMeter
+    fetch: QuotaMeter
+    request: QuotaMeter
+    mutation: QuotaMeter
+    connection: QuotaMeter
 
 
-class Quotas:
+class ClientQuotaManager:
     """The quotas of a cluster. The windows say over how much time brokers measure, and the controller."""
 
     def __init__(self, broker: Window, controller: Window) -> None:
         self._windows = broker, controller
-        self._limits = {name: Limits() for name in QUOTAS} | {CONNECTIONS: AddressLimits()}
+        self._limits = {name: QuotaLimits() for name in QUOTAS} | {CONNECTIONS: AddressLimits()}
 
     def follow(self, records: Iterable[MetadataRecord]) -> None:
         """Take over the quotas that records set and remove."""
@@ -127,14 +127,14 @@ class Quotas:
             if isinstance(record, ClientQuotaRecord) and record.key in self._limits:
                 self._limits[record.key].apply(record)
 
-    def new_meters(self) -> Meters:
+    def new_meters(self) -> QuotaMeters:
         """Return the meters of a broker that starts."""
         produce, fetch, request, mutation = (self._limits[name] for name in QUOTAS)
         broker, controller = self._windows
-        return Meters(
-            produce=Meter(produce, broker),
-            fetch=Meter(fetch, broker),
-            request=Meter(request, broker, longest=broker.ms),
-            mutation=Meter(mutation, controller, TokenBucket),
-            connection=Meter(self._limits[CONNECTIONS], broker, longest=broker.ms),
+        return QuotaMeters(
+            produce=QuotaMeter(produce, broker),
+            fetch=QuotaMeter(fetch, broker),
+            request=QuotaMeter(request, broker, longest=broker.ms),
+            mutation=QuotaMeter(mutation, controller, TokenBucket),
+            connection=QuotaMeter(self._limits[CONNECTIONS], broker, longest=broker.ms),
         )

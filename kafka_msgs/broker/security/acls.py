@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
 
-from kafka_msgs.enums import AclOperation, AclPermission, PatternType, ResourceType
+from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.messages.access_control_entry_record import AccessControlEntryRecord
 from kafka_msgs.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker.call import Session
+    from kafka_msgs.broker.call import ClientSession
     from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.controller.image import Delta
+    from kafka_msgs.broker.controller.image import MetadataDelta
 
-__all__ = ["AclAuthorizer", "AclIndex", "covers"]
+__all__ = ["AclAuthorizer", "AclIndex", "matches_resource"]
 
 _Operation = AclOperation
 _ANY: Final = "*"
@@ -82,16 +82,16 @@ class AclAuthorizer:
     def __init__(self, cluster: Cluster) -> None:
         self._config = cluster.config
         self._acls = AclIndex()
-        cluster.listeners.append(self._follow)
+        cluster.image_listeners.append(self._follow)
 
-    def _follow(self, delta: Delta) -> None:
+    def _follow(self, delta: MetadataDelta) -> None:
         for record in delta.records:
             if isinstance(record, AccessControlEntryRecord):
                 self._acls.add(record)
             elif isinstance(record, RemoveAccessControlEntryRecord):
                 self._acls.remove(record.id)
 
-    def __call__(self, session: Session, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+    def __call__(self, session: ClientSession, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         """Return whether the client of a connection may do an operation on a resource."""
         principal, config = str(session.principal), self._config
         if principal in config.super_users:
@@ -106,7 +106,7 @@ class AclAuthorizer:
         return not {operation, _Operation.ALL, *_IMPLIED.get(operation, ())}.isdisjoint(allowed)
 
 
-def covers(acl: AccessControlEntryRecord, name: str) -> bool:
+def matches_resource(acl: AccessControlEntryRecord, name: str) -> bool:
     """Return whether an ACL is about the resource of that name."""
     if acl.pattern_type == PatternType.PREFIXED:
         return name.startswith(acl.resource_name)
@@ -119,5 +119,5 @@ def _concerns(acl: AccessControlEntryRecord, principal: str, host: str) -> bool:
 
 def _split(acls: list[AccessControlEntryRecord]) -> tuple[set[int], set[int]]:
     """The operations that rules deny, and those that they allow."""
-    denied = {acl.operation for acl in acls if acl.permission_type == AclPermission.DENY}
-    return denied, {acl.operation for acl in acls if acl.permission_type == AclPermission.ALLOW}
+    denied = {acl.operation for acl in acls if acl.permission_type == AclPermissionType.DENY}
+    return denied, {acl.operation for acl in acls if acl.permission_type == AclPermissionType.ALLOW}

@@ -12,12 +12,12 @@ from kafka_msgs.messages.user_scram_credential_record import UserScramCredential
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
-__all__ = ["MECHANISMS", "PLAIN", "Credentials", "ScramCredential", "ScramHash", "scram_keys"]
+__all__ = ["MECHANISMS", "PLAIN", "CredentialStore", "ScramCredential", "ScramMechanismInfo", "scram_keys"]
 
 PLAIN: Final = "PLAIN"
 
 
-class ScramHash(NamedTuple):
+class ScramMechanismInfo(NamedTuple):
     """A SCRAM mechanism: its number in records, its hash function, and the lowest number of iterations."""
 
     number: ScramMechanism
@@ -25,9 +25,9 @@ class ScramHash(NamedTuple):
     min_iterations: int = 4096
 
 
-MECHANISMS: Final[Mapping[str, ScramHash]] = {
-    "SCRAM-SHA-256": ScramHash(ScramMechanism.SCRAM_SHA_256, "sha256"),
-    "SCRAM-SHA-512": ScramHash(ScramMechanism.SCRAM_SHA_512, "sha512"),
+MECHANISMS: Final[Mapping[str, ScramMechanismInfo]] = {
+    "SCRAM-SHA-256": ScramMechanismInfo(ScramMechanism.SCRAM_SHA_256, "sha256"),
+    "SCRAM-SHA-512": ScramMechanismInfo(ScramMechanism.SCRAM_SHA_512, "sha512"),
 }
 """The SCRAM mechanisms by name."""
 
@@ -53,7 +53,7 @@ def scram_keys(salted_password: bytes, hash_name: str) -> tuple[bytes, bytes]:
     return hashlib.new(hash_name, client_key).digest(), server_key
 
 
-class Credentials:
+class CredentialStore:
     """The passwords of the users of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:

@@ -7,30 +7,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_msgs.broker.call import Exchange
-from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credentials
+from kafka_msgs.broker.call import SaslServer
+from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import MissingExtraError, RefusedError
+from kafka_msgs.errors import MissingExtraError, RequestRefusedError
 
 if TYPE_CHECKING:
     from scramp import ScramMechanism
 
-__all__ = ["RefusedExchange", "begin_exchange"]
+__all__ = ["RefusedExchange", "new_sasl_server"]
 
 _PLAIN_PARTS: Final = 3
 
 
-def begin_exchange(mechanism: str, credentials: Credentials) -> Exchange:
-    """Return a new login with a mechanism. Raises ``RefusedError`` for an unknown one."""
+def new_sasl_server(mechanism: str, credentials: CredentialStore) -> SaslServer:
+    """Return a new login with a mechanism. Raises ``RequestRefusedError`` for an unknown one."""
     if mechanism == PLAIN:
         return _Plain(credentials)
     if mechanism in MECHANISMS:
         return _Scram(mechanism, credentials)
-    raise RefusedError(error=ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+    raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_SASL_MECHANISM)
 
 
-def _failed(message: str) -> RefusedError:
-    return RefusedError(error=ErrorCode.SASL_AUTHENTICATION_FAILED, message=message)
+def _failed(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.SASL_AUTHENTICATION_FAILED, message=message)
 
 
 class RefusedExchange:
@@ -41,19 +41,19 @@ class RefusedExchange:
     def __init__(self, message: str) -> None:
         self._message = message
 
-    def step(self, token: bytes) -> bytes:
-        """Raise ``RefusedError``."""
+    def evaluate(self, token: bytes) -> bytes:
+        """Raise ``RequestRefusedError``."""
         raise _failed(self._message)
 
 
 class _Plain:
     """PLAIN: one token with the name that the client acts for, its own name and its password."""
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: CredentialStore) -> None:
         self._credentials = credentials
         self.user: str | None = None
 
-    def step(self, token: bytes) -> bytes:
+    def evaluate(self, token: bytes) -> bytes:
         try:
             parts = token.decode().split("\0")
         except UnicodeDecodeError:
@@ -76,7 +76,7 @@ class _Plain:
 class _Scram:
     """SCRAM: two tokens of the client, each with an answer."""
 
-    def __init__(self, mechanism: str, credentials: Credentials) -> None:
+    def __init__(self, mechanism: str, credentials: CredentialStore) -> None:
         try:
             import scramp
         except ImportError as error:
@@ -97,7 +97,7 @@ class _Scram:
             raise LookupError(user)
         return found.salt, found.stored_key, found.server_key, found.iterations
 
-    def step(self, token: bytes) -> bytes:
+    def evaluate(self, token: bytes) -> bytes:
         try:
             answer = self._next(token.decode())
         except (self._failure, LookupError, ValueError):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kafka_msgs.broker.partitions.headers import Header
+from kafka_msgs.broker.partitions.headers import PositionedHeader
 from kafka_msgs.broker.share.partition import SharePartition
-from kafka_msgs.broker.share.states import Acquired, RecordState
+from kafka_msgs.broker.share.states import AcquiredRecords, RecordState
 from kafka_msgs.log.index import AbortedTransaction
 
 __all__ = ["archive_aborted"]
@@ -14,11 +14,11 @@ __all__ = ["archive_aborted"]
 
 def archive_aborted(
     share: SharePartition,
-    acquired: list[Acquired],
-    batches: Sequence[Header],
+    acquired: list[AcquiredRecords],
+    batches: Sequence[PositionedHeader],
     transactions: Iterable[AbortedTransaction],
-    ends_aborted: Callable[[Header], bool],
-) -> list[Acquired]:
+    ends_aborted: Callable[[PositionedHeader], bool],
+) -> list[AcquiredRecords]:
     """Archive acquired records of aborted transactions, and return the others.
 
     ``batches`` are those that were read, and ``transactions`` those that may have records in them. ``ends_aborted``
@@ -32,12 +32,14 @@ def archive_aborted(
 
 
 def _aborted(
-    batches: Sequence[Header], transactions: Iterable[AbortedTransaction], ends_aborted: Callable[[Header], bool]
-) -> list[Header]:
+    batches: Sequence[PositionedHeader],
+    transactions: Iterable[AbortedTransaction],
+    ends_aborted: Callable[[PositionedHeader], bool],
+) -> list[PositionedHeader]:
     """Return the batches whose transaction was aborted."""
     waiting = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
     producers: set[int] = set()
-    found: list[Header] = []
+    found: list[PositionedHeader] = []
     for batch in batches:
         if not batch.has_producer:
             continue
@@ -50,7 +52,7 @@ def _aborted(
     return found
 
 
-def _without(acquired: Iterable[Acquired], batches: Sequence[Header]) -> Iterable[Acquired]:
+def _without(acquired: Iterable[AcquiredRecords], batches: Sequence[PositionedHeader]) -> Iterable[AcquiredRecords]:
     """Yield the parts of acquired records that are not in the batches. Both are in order."""
     index = 0
     for each in acquired:

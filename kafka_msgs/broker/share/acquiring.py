@@ -13,9 +13,9 @@ from typing import Final, Protocol
 
 from attrs import define, field
 
-from kafka_msgs.broker.share.in_flight import InFlightBatch, Run
+from kafka_msgs.broker.share.in_flight import InFlightBatch, InFlightState
 from kafka_msgs.broker.share.partition import SharePartition
-from kafka_msgs.broker.share.states import Acquired, AcquireMode, RecordState
+from kafka_msgs.broker.share.states import AcquiredRecords, AcquireMode, RecordState
 
 __all__ = ["LogBatch", "acquire"]
 
@@ -45,7 +45,7 @@ def acquire(
     batch_size: int,
     mode: AcquireMode,
     now: int,
-) -> list[Acquired]:
+) -> list[AcquiredRecords]:
     """Give a member records of the batches that were read from the log at ``fetch_offset``.
 
     ``max_records`` is how many it wants. In the mode BATCH_OPTIMIZED it gets the rest of a batch of the log as well.
@@ -58,7 +58,7 @@ def acquire(
         return []
     base = batches[0].base_offset
     _archive_missing(share, fetch_offset, base)
-    acquiring = _Acquiring(share, member_id, batches, base, last, wanted, batch_size, mode, now)
+    acquiring = _Acquisition(share, member_id, batches, base, last, wanted, batch_size, mode, now)
     acquiring.run(_begin(share, base))
     return acquiring.acquired
 
@@ -88,7 +88,7 @@ def _begin(share: SharePartition, base: int) -> int:
 
 
 @define
-class _Acquiring:
+class _Acquisition:
     """One acquisition, of offsets from ``base`` to ``last``."""
 
     share: SharePartition
@@ -100,7 +100,7 @@ class _Acquiring:
     batch_size: int
     mode: AcquireMode
     now: int
-    acquired: list[Acquired] = field(factory=list)
+    acquired: list[AcquiredRecords] = field(factory=list)
     count: int = 0
 
     @property
@@ -141,7 +141,7 @@ class _Acquiring:
         limited = self.mode is AcquireMode.RECORD_LIMIT and batch.size > self.left
         if batch.whole and batch.is_within(self.base, self.last) and not limited and not throttled:
             self._give(batch, batch.runs[0])
-            self._note(Acquired(batch.first, batch.last, batch.runs[0].delivery_count))
+            self._note(AcquiredRecords(batch.first, batch.last, batch.runs[0].delivery_count))
             return True
         batch.whole = False
         return not (self._take_part(batch) and throttled)
@@ -165,7 +165,7 @@ class _Acquiring:
 
     def _take_part(self, batch: InFlightBatch) -> int:
         """Acquire single offsets of a batch in flight. Return how many."""
-        taken: list[Acquired] = []
+        taken: list[AcquiredRecords] = []
         total, most = 0, None
         limit = self.left if self.mode is AcquireMode.RECORD_LIMIT else None
         first, last = max(batch.first, self.base), min(batch.last, self.last)
@@ -181,7 +181,7 @@ class _Acquiring:
             count = min([1 if alone else run.last - run.first + 1, *bounds])
             batch.cut(run.first + count)
             self._give(batch, run)
-            _append(taken, Acquired(run.first, run.last, run.delivery_count))
+            _append(taken, AcquiredRecords(run.first, run.last, run.delivery_count))
             total += count
             if alone or total in (limit, most):
                 break
@@ -189,14 +189,14 @@ class _Acquiring:
         self.count += total
         return total
 
-    def _is_last_chance(self, run: Run) -> bool:
+    def _is_last_chance(self, run: InFlightState) -> bool:
         return _FEW_DELIVERIES < self._most_deliveries == run.delivery_count + 1
 
-    def _give(self, batch: InFlightBatch, run: Run) -> None:
+    def _give(self, batch: InFlightBatch, run: InFlightState) -> None:
         run.delivery_count += 1
-        self.share.give(batch, run, self.member_id, self.now)
+        self.share.acquire_run(batch, run, self.member_id, self.now)
 
-    def _note(self, acquired: Acquired) -> None:
+    def _note(self, acquired: AcquiredRecords) -> None:
         self.acquired.append(acquired)
         self.count += acquired.size
 
@@ -239,9 +239,9 @@ class _Acquiring:
         yield first, last
 
     def _add(self, first: int, last: int) -> None:
-        run = Run(first, last, RecordState.AVAILABLE, 0)
+        run = InFlightState(first, last, RecordState.AVAILABLE, 0)
         self._give(self.share.add(first, last, [run]), run)
-        self._note(Acquired(first, last, run.delivery_count))
+        self._note(AcquiredRecords(first, last, run.delivery_count))
 
     def _add_limited(self, first: int, last: int, limit: int) -> None:
         """Add a batch of the log as a whole, and give as many of its records as are wanted."""
@@ -249,13 +249,16 @@ class _Acquiring:
         if end == last:
             self._add(first, last)
             return
-        runs = [Run(first, end, RecordState.AVAILABLE, 0), Run(end + 1, last, RecordState.AVAILABLE, 0)]
+        runs = [
+            InFlightState(first, end, RecordState.AVAILABLE, 0),
+            InFlightState(end + 1, last, RecordState.AVAILABLE, 0),
+        ]
         self._give(self.share.add(first, last, runs, whole=False), runs[0])
-        self._note(Acquired(first, end, 1))
+        self._note(AcquiredRecords(first, end, 1))
         self.share.may_be_available()
 
 
-def _append(acquired: list[Acquired], more: Acquired) -> None:
+def _append(acquired: list[AcquiredRecords], more: AcquiredRecords) -> None:
     """Add records, as one with those before them if they follow and were delivered as often."""
     before = acquired[-1] if acquired else None
     if before is not None and before.last + 1 == more.first and before.delivery_count == more.delivery_count:

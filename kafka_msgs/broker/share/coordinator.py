@@ -15,10 +15,10 @@ from uuid import UUID
 
 from attrs import Factory, define, evolve
 
-from kafka_msgs.broker.share.keys import ShareKey
-from kafka_msgs.broker.state_partition import state_partition
+from kafka_msgs.broker.share.keys import SharePartitionKey
+from kafka_msgs.broker.state_partition import partition_for_key
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue, StateBatch
 from kafka_msgs.messages.share_update_key import ShareUpdateKey
@@ -43,7 +43,7 @@ _TEXTS: Final[Mapping[ErrorCode, str]] = {
 
 
 @define
-class _State:
+class _SharePartitionState:
     """The state of a share partition. ``leader_epoch`` and ``state_epoch`` are the highest ones that were seen,
     ``updates`` are the records since a snapshot was due, and ``snapshot_at`` is the offset of the latest snapshot.
     """
@@ -59,14 +59,14 @@ class _State:
 class _Shard:
     epoch: int
     loading: bool = True
-    states: dict[ShareKey, _State] = Factory(dict)
+    states: dict[SharePartitionKey, _SharePartitionState] = Factory(dict)
 
 
 class ShareCoordinator:
     """The coordinator of the share partitions whose state is in the partitions that it leads.
 
     ``append`` appends a record to a partition of ``__share_group_state`` and returns its offset, or raises
-    ``RefusedError``. ``partition_count`` gives the number of partitions of a topic, 0 for an unknown one.
+    ``RequestRefusedError``. ``partition_count`` gives the number of partitions of a topic, 0 for an unknown one.
     ``partitions`` is the number of partitions of ``__share_group_state``, and ``updates_per_snapshot`` says how many
     updates come between two snapshots.
     """
@@ -85,16 +85,16 @@ class ShareCoordinator:
         self._updates_per_snapshot = updates_per_snapshot
         self._shards: dict[int, _Shard] = {}
 
-    def partition_for(self, key: ShareKey) -> int:
+    def partition_for(self, key: SharePartitionKey) -> int:
         """Return the partition of ``__share_group_state`` with the state of a share partition."""
-        return state_partition(key.text, self._partitions)
+        return partition_for_key(key.text, self._partitions)
 
     # Requests
 
-    def initialize(self, key: ShareKey, *, state_epoch: int, start_offset: int, now: int) -> None:
+    def initialize(self, key: SharePartitionKey, *, state_epoch: int, start_offset: int, now: int) -> None:
         """Begin to keep the state of a share partition, or begin again with a higher ``state_epoch``.
 
-        Raises ``RefusedError`` with FENCED_STATE_EPOCH, or with the errors of all requests: INVALID_REQUEST,
+        Raises ``RequestRefusedError`` with FENCED_STATE_EPOCH, or with the errors of all requests: INVALID_REQUEST,
         UNKNOWN_TOPIC_OR_PARTITION, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
         """
         shard = self._shard(key)
@@ -113,10 +113,10 @@ class ShareCoordinator:
         )
         self._write(shard, key, _snapshot(key, value))
 
-    def read(self, key: ShareKey, *, leader_epoch: int, now: int) -> ShareSnapshotValue:
+    def read(self, key: SharePartitionKey, *, leader_epoch: int, now: int) -> ShareSnapshotValue:
         """Return the state of a share partition, and remember the epoch of the leader who reads it.
 
-        Raises ``RefusedError`` with FENCED_LEADER_EPOCH, or with the errors of all requests.
+        Raises ``RequestRefusedError`` with FENCED_LEADER_EPOCH, or with the errors of all requests.
         """
         shard = self._shard(key)
         _check_numbers(("partition id", key.partition), ("leader epoch", leader_epoch))
@@ -135,7 +135,7 @@ class ShareCoordinator:
 
     def write(
         self,
-        key: ShareKey,
+        key: SharePartitionKey,
         states: Iterable[StateBatch],
         *,
         state_epoch: int,
@@ -144,7 +144,7 @@ class ShareCoordinator:
         complete: int,
         now: int,
     ) -> None:
-        """Change the state of a share partition. Raises ``RefusedError``.
+        """Change the state of a share partition. Raises ``RequestRefusedError``.
 
         ``complete`` counts the records from the start offset on that are done with. The errors are FENCED_LEADER_EPOCH
         and FENCED_STATE_EPOCH, and those of all requests.
@@ -160,16 +160,18 @@ class ShareCoordinator:
         self._check_topic(key)
         self._write(shard, key, self._changed(key, state, start_offset, complete, tuple(states), now))
 
-    def delete(self, key: ShareKey) -> None:
-        """Forget the state of a share partition, if there is one. Raises ``RefusedError`` as all requests."""
+    def delete(self, key: SharePartitionKey) -> None:
+        """Forget the state of a share partition, if there is one. Raises ``RequestRefusedError`` as all requests."""
         shard = self._shard(key)
         _check_numbers(("partition id", key.partition))
         self._check_topic(key)
         if key in shard.states:
             self._write(shard, key, _snapshot(key, None))
 
-    def summary(self, key: ShareKey) -> ShareSnapshotValue | None:
-        """Return the state of a share partition, None if there is none. Raises ``RefusedError`` as all requests."""
+    def summary(self, key: SharePartitionKey) -> ShareSnapshotValue | None:
+        """Return the state of a share partition, None if there is none. Raises ``RequestRefusedError`` as
+        all requests.
+        """
         shard = self._shard(key)
         _check_numbers(("partition id", key.partition))
         self._check_topic(key)
@@ -196,9 +198,9 @@ class ShareCoordinator:
                     fresh = evolve(value, snapshot_epoch=value.snapshot_epoch + 1, write_timestamp=now)
                     self._write_later(shard, key, _snapshot(key, fresh))
 
-    def _write_later(self, shard: _Shard, key: ShareKey, record: TopicRecord) -> None:
+    def _write_later(self, shard: _Shard, key: SharePartitionKey, record: TopicRecord) -> None:
         """Write a record that no client waits for. If that is not possible now, the next round does it."""
-        with suppress(RefusedError):
+        with suppress(RequestRefusedError):
             self._write(shard, key, record)
 
     def needed_from(self) -> Iterator[tuple[int, int]]:
@@ -235,7 +237,7 @@ class ShareCoordinator:
     def _loaded(self) -> dict[int, _Shard]:
         return {partition: shard for partition, shard in self._shards.items() if not shard.loading}
 
-    def _shard(self, key: ShareKey) -> _Shard:
+    def _shard(self, key: SharePartitionKey) -> _Shard:
         shard = self._shards.get(self.partition_for(key))
         if shard is None:
             _refuse(ErrorCode.NOT_COORDINATOR)
@@ -243,14 +245,14 @@ class ShareCoordinator:
             _refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return shard
 
-    def _check_topic(self, key: ShareKey) -> None:
+    def _check_topic(self, key: SharePartitionKey) -> None:
         if key.partition >= self._partition_count(key.topic_id):
             _refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def _changed(
         self,
-        key: ShareKey,
-        state: _State,
+        key: SharePartitionKey,
+        state: _SharePartitionState,
         start_offset: int,
         complete: int,
         batches: Sequence[StateBatch],
@@ -289,23 +291,23 @@ class ShareCoordinator:
         )
         return _snapshot(key, snapshot)
 
-    def _write(self, shard: _Shard, key: ShareKey, record: TopicRecord) -> None:
+    def _write(self, shard: _Shard, key: SharePartitionKey, record: TopicRecord) -> None:
         self._apply(shard, record, self._append(self.partition_for(key), record))
 
     def _apply(self, shard: _Shard, record: TopicRecord, offset: int) -> None:
         key, value = record.key, record.value
         if isinstance(key, ShareSnapshotKey):
-            self._apply_snapshot(shard, ShareKey(key.group_id, key.topic_id, key.partition), value, offset)
+            self._apply_snapshot(shard, SharePartitionKey(key.group_id, key.topic_id, key.partition), value, offset)
         elif isinstance(key, ShareUpdateKey) and isinstance(value, ShareUpdateValue):
-            _apply_update(shard, ShareKey(key.group_id, key.topic_id, key.partition), value, offset)
+            _apply_update(shard, SharePartitionKey(key.group_id, key.topic_id, key.partition), value, offset)
 
-    def _apply_snapshot(self, shard: _Shard, key: ShareKey, value: object, offset: int) -> None:
+    def _apply_snapshot(self, shard: _Shard, key: SharePartitionKey, value: object, offset: int) -> None:
         if not isinstance(value, ShareSnapshotValue):
             shard.states.pop(key, None)
             return
         before = shard.states.get(key)
         if before is None:
-            shard.states[key] = _State(value, value.leader_epoch, value.state_epoch, snapshot_at=offset)
+            shard.states[key] = _SharePartitionState(value, value.leader_epoch, value.state_epoch, snapshot_at=offset)
             return
         before.value, before.snapshot_at = value, offset
         before.leader_epoch = max(before.leader_epoch, value.leader_epoch)
@@ -314,11 +316,13 @@ class ShareCoordinator:
             before.updates = 0
 
 
-def _apply_update(shard: _Shard, key: ShareKey, value: ShareUpdateValue, offset: int) -> None:
+def _apply_update(shard: _Shard, key: SharePartitionKey, value: ShareUpdateValue, offset: int) -> None:
     state = shard.states.get(key)
     if state is None:
         merged = apply_update(None, value)
-        shard.states[key] = _State(merged, merged.leader_epoch, merged.state_epoch, updates=1, snapshot_at=offset)
+        shard.states[key] = _SharePartitionState(
+            merged, merged.leader_epoch, merged.state_epoch, updates=1, snapshot_at=offset
+        )
         return
     state.value = apply_update(state.value, value)
     state.leader_epoch = max(state.leader_epoch, value.leader_epoch)
@@ -331,12 +335,12 @@ def _check_numbers(*numbers: tuple[str, int]) -> None:
             _refuse(ErrorCode.INVALID_REQUEST, f"The {name} cannot be a negative number.")
 
 
-def _check_leader(state: _State, leader_epoch: int) -> None:
+def _check_leader(state: _SharePartitionState, leader_epoch: int) -> None:
     if state.leader_epoch > leader_epoch:
         _refuse(ErrorCode.FENCED_LEADER_EPOCH)
 
 
-def _snapshot(key: ShareKey, value: ShareSnapshotValue | None) -> TopicRecord:
+def _snapshot(key: SharePartitionKey, value: ShareSnapshotValue | None) -> TopicRecord:
     return TopicRecord(
         topic=_TOPIC,
         key=ShareSnapshotKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition),
@@ -355,4 +359,4 @@ def _update_batch(batch: StateBatch) -> UpdateBatch:
 
 
 def _refuse(error: ErrorCode, message: str | None = None) -> NoReturn:
-    raise RefusedError(error=error, message=message or _TEXTS.get(error))
+    raise RequestRefusedError(error=error, message=message or _TEXTS.get(error))

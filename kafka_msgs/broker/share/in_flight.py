@@ -16,11 +16,11 @@ from attrs import define, field
 from kafka_msgs.broker.share.states import RecordState
 from kafka_msgs.broker.timers import TimerHandle
 
-__all__ = ["InFlightBatch", "Run"]
+__all__ = ["InFlightBatch", "InFlightState"]
 
 
 @define(eq=False)
-class Run:
+class InFlightState:
     """Records with the same state. ``member_id`` is empty unless they are acquired, and then ``lock`` ends that."""
 
     first: int
@@ -51,8 +51,8 @@ class InFlightBatch:
 
     first: int
     last: int
-    lock: Callable[[InFlightBatch, Run, int], TimerHandle]
-    runs: list[Run]
+    lock: Callable[[InFlightBatch, InFlightState, int], TimerHandle]
+    runs: list[InFlightState]
     whole: bool = field(default=True, kw_only=True)
 
     @property
@@ -64,11 +64,11 @@ class InFlightBatch:
         """Return whether all records are from ``first`` to ``last``."""
         return self.first >= first and self.last <= last
 
-    def run_at(self, offset: int) -> Run:
+    def run_at(self, offset: int) -> InFlightState:
         """Return the run with an offset, or the one before it."""
         return self.runs[max(0, bisect_right(self.runs, offset, key=_FIRST) - 1)]
 
-    def between(self, first: int, last: int) -> list[Run]:
+    def between(self, first: int, last: int) -> list[InFlightState]:
         """Return the runs from ``first`` to ``last``. Runs that reach beyond are cut."""
         self.cut(first)
         self.cut(last + 1)
@@ -83,7 +83,7 @@ class InFlightBatch:
         run = self.runs[index]
         if run.first == offset:
             return
-        rest = Run(offset, run.last, run.state, run.delivery_count, run.member_id)
+        rest = InFlightState(offset, run.last, run.state, run.delivery_count, run.member_id)
         if run.lock is not None:
             rest.lock = self.lock(self, rest, run.lock.at)
         run.last = offset - 1

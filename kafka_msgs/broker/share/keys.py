@@ -7,13 +7,13 @@ from binascii import Error
 from typing import Final, NamedTuple
 from uuid import UUID
 
-__all__ = ["ShareKey"]
+__all__ = ["SharePartitionKey"]
 
 _ID_SIZE: Final = 16
 _LARGEST: Final = 2**31 - 1
 
 
-class ShareKey(NamedTuple):
+class SharePartitionKey(NamedTuple):
     """A share partition."""
 
     group_id: str
@@ -27,7 +27,7 @@ class ShareKey(NamedTuple):
         return f"{self.group_id}:{topic_id}:{self.partition}"
 
     @classmethod
-    def parse(cls, text: str) -> ShareKey | None:
+    def parse(cls, text: str) -> SharePartitionKey | None:
         """Return the share partition of a name, or None if the text has another form. The group may have a ``:``."""
         group_id, _, rest = text.rpartition(":")
         group_id, _, topic_id = group_id.rpartition(":")

@@ -17,30 +17,32 @@ from typing import Final, TypeAlias
 from attrs import define
 
 from kafka_msgs.broker.share.acknowledging import (
-    Change,
+    StateChange,
     check_owner,
     check_owner_of_offset,
     refuse,
-    stretches,
+    split_by_type,
     undo,
 )
-from kafka_msgs.broker.share.in_flight import InFlightBatch, Run
-from kafka_msgs.broker.share.states import RENEW, STATE_OF_TYPE, Acknowledgement, RecordState, StateBatch
-from kafka_msgs.broker.timers import TimerHandle, Timers
+from kafka_msgs.broker.share.in_flight import InFlightBatch, InFlightState
+from kafka_msgs.broker.share.states import RENEW, STATE_OF_TYPE, AcknowledgementBatch, PersisterStateBatch, RecordState
+from kafka_msgs.broker.timers import TimerHandle, TimerQueue
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import GroupConfig
 
 __all__ = ["Persist", "SharePartition"]
 
-Persist: TypeAlias = Callable[[int, int, list[StateBatch]], None]
-"""Keeps the start offset, the number of records after it that are done with, and states. Raises ``RefusedError``."""
+Persist: TypeAlias = Callable[[int, int, list[PersisterStateBatch]], None]
+"""Keeps the start offset, the number of records after it that are done with, and states. Raises
+``RequestRefusedError``.
+"""
 
 _FIRST: Final = attrgetter("first")
 
 
 @define
-class _Gap:
+class _GapWindow:
     """Offsets of which nothing is known: those from ``start`` on that no state which was read covers.
 
     It counts as long as the share partition ends at ``end``.
@@ -56,15 +58,16 @@ class SharePartition:
     Records before ``start_offset`` are done with. ``end_offset`` is the last offset in flight, or the next one if there
     is none. ``complete`` counts the records from ``start_offset`` on that are done with. ``states`` are what the share
     coordinator has, in order. ``config`` gives the settings of the group, and ``on_change`` is called when records may
-    have become available. Raises ``RefusedError`` with UNKNOWN_SERVER_ERROR for states that contradict each other.
+    have become available. Raises ``RequestRefusedError`` with UNKNOWN_SERVER_ERROR for states that contradict each
+    other.
     """
 
     def __init__(
         self,
         start_offset: int,
-        states: Iterable[StateBatch],
+        states: Iterable[PersisterStateBatch],
         *,
-        timers: Timers,
+        timers: TimerQueue,
         config: Callable[[], GroupConfig],
         persist: Persist,
         on_change: Callable[[], None] = lambda: None,
@@ -77,22 +80,22 @@ class SharePartition:
         self._persist = persist
         self._on_change = on_change
         self._search = False
-        self._gap: _Gap | None = None
+        self._gap: _GapWindow | None = None
         self._load(states)
 
-    def _load(self, states: Iterable[StateBatch]) -> None:
+    def _load(self, states: Iterable[PersisterStateBatch]) -> None:
         previous, gap = self.start_offset - 1, None
         for each in states:
             if not previous < each.first <= each.last:
-                raise RefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+                raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
             if gap is None and each.first > previous + 1:
                 gap = previous + 1
             previous = each.last
-            self.add(each.first, each.last, [Run(*each)])
+            self.add(each.first, each.last, [InFlightState(*each)])
         if self.batches:
             self._search = True
             self.end_offset = previous
-            self._gap = None if gap is None else _Gap(previous, gap)
+            self._gap = None if gap is None else _GapWindow(previous, gap)
             self._advance()
 
     def close(self) -> None:
@@ -156,23 +159,23 @@ class SharePartition:
         """Return the batches from the one at or before ``first`` to the one at or before ``last``."""
         return self.batches[max(0, self.floor(first)) : self.floor(last) + 1]
 
-    def add(self, first: int, last: int, runs: list[Run], *, whole: bool = True) -> InFlightBatch:
+    def add(self, first: int, last: int, runs: list[InFlightState], *, whole: bool = True) -> InFlightBatch:
         """Add a batch. No other one has its offsets."""
         batch = InFlightBatch(first, last, self._lock, runs, whole=whole)
         self.batches.insert(self.floor(first) + 1, batch)
         self.complete += sum(run.overlap(self.start_offset, last) for run in runs if run.state.terminal)
         return batch
 
-    def give(self, batch: InFlightBatch, run: Run, member_id: str, now: int) -> None:
+    def acquire_run(self, batch: InFlightBatch, run: InFlightState, member_id: str, now: int) -> None:
         """Let a member have records, until it answers or the time of their lock is over."""
         run.state, run.member_id = RecordState.ACQUIRED, member_id
         self._begin_lock(batch, run, now)
 
-    def _begin_lock(self, batch: InFlightBatch, run: Run, now: int) -> None:
+    def _begin_lock(self, batch: InFlightBatch, run: InFlightState, now: int) -> None:
         run.unlock()
         run.lock = self._lock(batch, run, now + self.config().share_record_lock_duration_ms)
 
-    def _lock(self, batch: InFlightBatch, run: Run, until: int) -> TimerHandle:
+    def _lock(self, batch: InFlightBatch, run: InFlightState, until: int) -> TimerHandle:
         return self._timers.schedule(until, partial(self._time_out, batch, run))
 
     def may_be_available(self) -> None:
@@ -193,62 +196,64 @@ class SharePartition:
 
     # What members say
 
-    def acknowledge(self, member_id: str, said: Iterable[Acknowledgement], now: int) -> None:
-        """Take over what a member says about records that it has. ``said`` is in order of offsets.
+    def acknowledge(self, member_id: str, acknowledgements: Iterable[AcknowledgementBatch], now: int) -> None:
+        """Take over what a member says about records that it has. ``acknowledgements`` is in order of offsets.
 
-        Raises ``RefusedError`` with INVALID_RECORD_STATE, INVALID_REQUEST or what ``persist`` raises. Then the state of
-        no record has changed.
+        Raises ``RequestRefusedError`` with INVALID_RECORD_STATE, INVALID_REQUEST or what ``persist`` raises. Then the
+        state of no record has changed.
         """
-        self.finish(self.begin(member_id, said, now))
+        self.complete_write(self.begin(member_id, acknowledgements, now))
 
-    def begin(self, member_id: str, said: Iterable[Acknowledgement], now: int) -> list[Change]:
-        """Check what a member says, and return the changes for ``finish``. Until then nobody has the records.
+    def begin(self, member_id: str, acknowledgements: Iterable[AcknowledgementBatch], now: int) -> list[StateChange]:
+        """Check what a member says, and return the changes for ``complete_write``. Until then nobody has the records.
 
-        Raises ``RefusedError`` with INVALID_RECORD_STATE or INVALID_REQUEST.
+        Raises ``RequestRefusedError`` with INVALID_RECORD_STATE or INVALID_REQUEST.
         """
-        changes: list[Change] = []
+        changes: list[StateChange] = []
         try:
-            for each in said:
+            for each in acknowledgements:
                 if each.last >= self.start_offset:
                     for batch, first, last in self._parts(member_id, each):
-                        self._take(member_id, batch, stretches(each, first, last), now, changes)
-        except RefusedError:
+                        self._take(member_id, batch, split_by_type(each, first, last), now, changes)
+        except RequestRefusedError:
             undo(changes)
             raise
         return changes
 
-    def finish(self, changes: list[Change]) -> None:
+    def complete_write(self, changes: list[StateChange]) -> None:
         """Persist changes, and let them count. Raises what ``persist`` raises; then nothing has changed."""
         if not changes:
             return
         try:
             self._write(changes)
-        except RefusedError:
+        except RequestRefusedError:
             undo(changes)
             raise
         self._apply(changes)
 
-    def _parts(self, member_id: str, said: Acknowledgement) -> Iterator[tuple[InFlightBatch, int, int]]:
+    def _parts(
+        self, member_id: str, acknowledgements: AcknowledgementBatch
+    ) -> Iterator[tuple[InFlightBatch, int, int]]:
         """Yield the batches that a member speaks of, with the first and the last offset in each."""
-        for batch in self._meant(said):
+        for batch in self._meant(acknowledgements):
             if batch.last < self.start_offset:
                 continue
-            first = max(said.first, batch.first, self.start_offset)
-            last = min(said.last, batch.last)
+            first = max(acknowledgements.first, batch.first, self.start_offset)
+            last = min(acknowledgements.last, batch.last)
             if batch.whole:
                 check_owner(batch.runs[0], member_id)
-                batch.whole = (first, last) == (batch.first, batch.last) and len(said.types) == 1
+                batch.whole = (first, last) == (batch.first, batch.last) and len(acknowledgements.types) == 1
             if first <= last:
                 yield batch, first, last
 
-    def _meant(self, said: Acknowledgement) -> list[InFlightBatch]:
-        begin = self.floor(said.first)
-        if begin < 0 and said.first < self.start_offset <= said.last:
+    def _meant(self, acknowledgements: AcknowledgementBatch) -> list[InFlightBatch]:
+        begin = self.floor(acknowledgements.first)
+        if begin < 0 and acknowledgements.first < self.start_offset <= acknowledgements.last:
             begin = self.floor(self.start_offset)
         if begin < 0:
             refuse("Batch record not found. The request batch offsets are not found in the cache.")
-        found = self.batches[begin : self.floor(said.last) + 1]
-        for name, offset in (("first", said.first), ("last", said.last)):
+        found = self.batches[begin : self.floor(acknowledgements.last) + 1]
+        for name, offset in (("first", acknowledgements.first), ("last", acknowledgements.last)):
             if offset > found[-1].last:
                 message = f"Batch record not found. The {name} offset in request is past acquired records."
                 refuse(message, ErrorCode.INVALID_REQUEST)
@@ -260,7 +265,7 @@ class SharePartition:
         batch: InFlightBatch,
         stretches: Iterable[tuple[int, int, int]],
         now: int,
-        changes: list[Change],
+        changes: list[StateChange],
     ) -> None:
         for first, last, kind in stretches:
             for run in batch.between(first, last):
@@ -271,14 +276,14 @@ class SharePartition:
                 else:
                     changes.append(self._change(batch, run, STATE_OF_TYPE[kind]))
 
-    def _renew(self, batch: InFlightBatch, run: Run, now: int) -> None:
+    def _renew(self, batch: InFlightBatch, run: InFlightState, now: int) -> None:
         if not self.config().share_renew_acknowledge_enable:
             refuse("Renewing acquisition locks is not enabled for the group.")
         self._begin_lock(batch, run, now)
 
     def release(self, member_id: str) -> None:
         """Make all records of a member available again. Raises what ``persist`` raises; then nothing has changed."""
-        changes: list[Change] = []
+        changes: list[StateChange] = []
         for batch in self.batches:
             if batch.runs[0].member_id == member_id and batch.first < self.start_offset <= batch.last:
                 batch.whole = False
@@ -287,37 +292,37 @@ class SharePartition:
             changes += [
                 self._change(batch, run, RecordState.AVAILABLE) for run in batch.runs if run.member_id == member_id
             ]
-        self.finish(changes)
+        self.complete_write(changes)
 
-    def _time_out(self, batch: InFlightBatch, run: Run) -> None:
+    def _time_out(self, batch: InFlightBatch, run: InFlightState) -> None:
         """End a lock: its time is over. The records are available again, even if that could not be persisted."""
         if run.first < self.start_offset <= run.last:
             batch.whole = False
             batch.cut(self.start_offset)
         run.lock = None
         changes = [self._change(batch, run, RecordState.AVAILABLE)]
-        with suppress(RefusedError):
+        with suppress(RequestRefusedError):
             self._write(changes)
         self._apply(changes)
 
     # Changes of state
 
-    def _change(self, batch: InFlightBatch, run: Run, wanted: RecordState) -> Change:
+    def _change(self, batch: InFlightBatch, run: InFlightState, wanted: RecordState) -> StateChange:
         """Take records from their member. Those that may not be delivered again will be archived."""
         state = wanted
         if wanted is RecordState.AVAILABLE:
             spent = run.delivery_count >= self.config().share_delivery_count_limit
             state = RecordState.ARCHIVED if spent or run.last < self.start_offset else wanted
-        change = Change(batch, run.member_id, StateBatch(run.first, run.last, state, run.delivery_count))
+        change = StateChange(batch, run.member_id, PersisterStateBatch(run.first, run.last, state, run.delivery_count))
         run.member_id = ""
         return change
 
-    def _write(self, changes: list[Change]) -> None:
+    def _write(self, changes: list[StateChange]) -> None:
         done = (change.after for change in changes if change.after.state.terminal)
         complete = self.complete + sum(max(0, each.last - max(each.first, self.start_offset) + 1) for each in done)
         self._persist(self.start_offset, complete, [change.after for change in changes])
 
-    def _apply(self, changes: list[Change]) -> None:
+    def _apply(self, changes: list[StateChange]) -> None:
         for batch, _, after in changes:
             for run in batch.between(after.first, after.last):
                 run.unlock()
@@ -325,7 +330,7 @@ class SharePartition:
         self._advance()
         self.changed()
 
-    def _set(self, run: Run, state: RecordState) -> None:
+    def _set(self, run: InFlightState, state: RecordState) -> None:
         self.complete += (state.terminal - run.state.terminal) * run.overlap(self.start_offset, run.last)
         run.state, run.member_id = state, ""
         self._search |= state is RecordState.AVAILABLE
@@ -342,7 +347,7 @@ class SharePartition:
                     self._set(run, RecordState.ARCHIVED)
                     self._search = True
 
-    def log_starts_at(self, offset: int) -> None:
+    def on_log_start_offset(self, offset: int) -> None:
         """Note that the log has no records before an offset any more."""
         if offset <= self.start_offset:
             return

@@ -13,15 +13,23 @@ from uuid import UUID
 from attrs import define
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 
-__all__ = ["FINAL_EPOCH", "INITIAL_EPOCH", "MemberKey", "Place", "ShareSession", "ShareSessions", "rotated"]
+__all__ = [
+    "FINAL_EPOCH",
+    "INITIAL_EPOCH",
+    "MemberKey",
+    "ShareSession",
+    "ShareSessionCache",
+    "TopicIdPartition",
+    "rotated",
+]
 
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
 
-Place: TypeAlias = tuple[UUID, int]
+TopicIdPartition: TypeAlias = tuple[UUID, int]
 """The id of a topic, and the number of a partition."""
 
 
@@ -40,33 +48,35 @@ class ShareSession:
 
     key: MemberKey
     connection: int
-    places: dict[Place, bool]
+    partitions: dict[TopicIdPartition, bool]
     epoch: int = INITIAL_EPOCH + 1
 
-    def answers(self, place: Place, *, has_records: bool, failed: bool) -> bool:
+    def update_responded(self, place: TopicIdPartition, *, has_records: bool, failed: bool) -> bool:
         """Return whether an answer has a partition, and remember it. One with records goes to the end."""
-        if place not in self.places:
+        if place not in self.partitions:
             return False
-        shown = has_records or failed or self.places[place]
-        self.places[place] = failed
+        shown = has_records or failed or self.partitions[place]
+        self.partitions[place] = failed
         if has_records:
-            self.places[place] = self.places.pop(place)
+            self.partitions[place] = self.partitions.pop(place)
         return shown
 
     def advance(self, epoch: int) -> None:
-        """Take the next request. Raises ``RefusedError`` with INVALID_SHARE_SESSION_EPOCH if it is another one."""
+        """Take the next request. Raises ``RequestRefusedError`` with INVALID_SHARE_SESSION_EPOCH if it is
+        another one.
+        """
         if epoch != self.epoch:
             _refuse(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
         self.epoch = self.epoch + 1 if self.epoch < _MAX_EPOCH else 1
 
 
-def rotated(places: list[Place], epoch: int) -> list[Place]:
+def rotated(places: list[TopicIdPartition], epoch: int) -> list[TopicIdPartition]:
     """Return the partitions that a fetch asks for, from another one on at each epoch: each comes first in turn."""
     at = epoch % len(places) if places and epoch > 0 else 0
     return places[at:] + places[:at]
 
 
-class ShareSessions:
+class ShareSessionCache:
     """The share sessions of one broker, at most ``limit``."""
 
     def __init__(self, limit: int) -> None:
@@ -78,16 +88,16 @@ class ShareSessions:
         return len(self._sessions)
 
     def get(self, key: MemberKey) -> ShareSession:
-        """Return the session of a member. Raises ``RefusedError`` with SHARE_SESSION_NOT_FOUND."""
+        """Return the session of a member. Raises ``RequestRefusedError`` with SHARE_SESSION_NOT_FOUND."""
         session = self._sessions.get(key)
         if session is None:
             _refuse(ErrorCode.SHARE_SESSION_NOT_FOUND)
         return session
 
-    def begin(self, key: MemberKey, places: Iterable[Place], connection: int) -> ShareSession:
+    def begin(self, key: MemberKey, places: Iterable[TopicIdPartition], connection: int) -> ShareSession:
         """Begin a session, in place of the one that the member had.
 
-        Raises ``RefusedError`` with SHARE_SESSION_LIMIT_REACHED if all places are taken.
+        Raises ``RequestRefusedError`` with SHARE_SESSION_LIMIT_REACHED if all places are taken.
         """
         self.end(key)
         if len(self._sessions) >= self._limit:
@@ -97,17 +107,19 @@ class ShareSessions:
         self._sizes[key.group_id] = self._sizes.get(key.group_id, 0) + 1
         return session
 
-    def update(self, key: MemberKey, epoch: int, add: Iterable[Place], forget: Iterable[Place]) -> ShareSession:
-        """Take a fetch of a session that goes on. Raises ``RefusedError``.
+    def update(
+        self, key: MemberKey, epoch: int, add: Iterable[TopicIdPartition], forget: Iterable[TopicIdPartition]
+    ) -> ShareSession:
+        """Take a fetch of a session that goes on. Raises ``RequestRefusedError``.
 
         The errors are SHARE_SESSION_NOT_FOUND and INVALID_SHARE_SESSION_EPOCH.
         """
         session = self.get(key)
         session.advance(epoch)
         for place in add:
-            session.places.setdefault(place, True)
+            session.partitions.setdefault(place, True)
         for place in forget:
-            session.places.pop(place, None)
+            session.partitions.pop(place, None)
         return session
 
     def end(self, key: MemberKey) -> ShareSession | None:
@@ -129,4 +141,4 @@ class ShareSessions:
 
 
 def _refuse(error: ErrorCode) -> NoReturn:
-    raise RefusedError(error=error)
+    raise RequestRefusedError(error=error)

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-__all__ = ["RENEW", "STATE_OF_TYPE", "Acknowledgement", "AcquireMode", "Acquired", "RecordState", "StateBatch"]
+__all__ = [
+    "RENEW",
+    "STATE_OF_TYPE",
+    "AcknowledgementBatch",
+    "AcquireMode",
+    "AcquiredRecords",
+    "PersisterStateBatch",
+    "RecordState",
+]
 
 
 class RecordState(IntEnum):
@@ -42,7 +50,7 @@ STATE_OF_TYPE: Final[Mapping[int, RecordState]] = {
 """What becomes of a record by the type of its acknowledgement: gap, accept, release and reject."""
 
 
-class Acknowledgement(NamedTuple):
+class AcknowledgementBatch(NamedTuple):
     """What a member says about the records from ``first`` to ``last``: one type for all, or one for each."""
 
     first: int
@@ -50,7 +58,7 @@ class Acknowledgement(NamedTuple):
     types: Sequence[int]
 
 
-class Acquired(NamedTuple):
+class AcquiredRecords(NamedTuple):
     """Records that a member got, and how often they were delivered by now."""
 
     first: int
@@ -63,7 +71,7 @@ class Acquired(NamedTuple):
         return self.last - self.first + 1
 
 
-class StateBatch(NamedTuple):
+class PersisterStateBatch(NamedTuple):
     """The state of the records from ``first`` to ``last``, as the share coordinator keeps it."""
 
     first: int

@@ -6,16 +6,16 @@ markers of the transactions that end.
 """
 
 from kafka_msgs.broker.transactions.config import TransactionConfig
-from kafka_msgs.broker.transactions.coordinator import Ending, TransactionCoordinator
-from kafka_msgs.broker.transactions.status import TransactionStatus
-from kafka_msgs.broker.transactions.transaction import Producer, TopicPartition, Transaction
+from kafka_msgs.broker.transactions.coordinator import PendingCompletion, TransactionCoordinator
+from kafka_msgs.broker.transactions.status import TransactionState
+from kafka_msgs.broker.transactions.transaction import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
 
 __all__ = [
-    "Ending",
-    "Producer",
+    "PendingCompletion",
+    "ProducerIdAndEpoch",
     "TopicPartition",
-    "Transaction",
     "TransactionConfig",
     "TransactionCoordinator",
-    "TransactionStatus",
+    "TransactionMetadata",
+    "TransactionState",
 ]

@@ -4,9 +4,10 @@
 that the coordinator was given. If that fails, nothing has changed. So the state is what the records of
 ``__transaction_state`` say, except for the epochs before the present ones.
 
-An end of a transaction has two steps. First it is decided: the request is answered, and ``endings`` has an ``Ending``.
-The caller writes the markers, and says so by ``marked``. After the last one the transaction is complete. The source is
-``kafka.coordinator.transaction.TransactionCoordinator`` with its ``TransactionStateManager``; KIP-98, KIP-890.
+An end of a transaction has two steps. First it is decided: the request is answered, and ``endings`` has an
+``PendingCompletion``. The caller writes the markers, and says so by ``markers_written``. After the last one the
+transaction is complete. The source is ``kafka.coordinator.transaction.TransactionCoordinator`` with its
+``TransactionStateManager``; KIP-98, KIP-890.
 """
 
 from __future__ import annotations
@@ -17,35 +18,35 @@ from typing import Final
 
 from attrs import Factory, define, evolve, frozen
 
-from kafka_msgs.broker.state_partition import state_partition
+from kafka_msgs.broker.state_partition import partition_for_key
 from kafka_msgs.broker.transactions.config import TransactionConfig
 from kafka_msgs.broker.transactions.ending import is_repeated, refuse
-from kafka_msgs.broker.transactions.status import TransactionStatus
+from kafka_msgs.broker.transactions.status import TransactionState
 from kafka_msgs.broker.transactions.transaction import (
     LAST_EPOCH,
     NO_EPOCH,
     TOPIC,
-    Producer,
+    ProducerIdAndEpoch,
     TopicPartition,
-    Transaction,
+    TransactionMetadata,
     from_value,
 )
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue
 from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, TopicRecord
 
-__all__ = ["Ending", "TransactionCoordinator"]
+__all__ = ["PendingCompletion", "TransactionCoordinator"]
 
 _RETRY_MS: Final = 100
 """After how many milliseconds the record of a complete transaction is written again, if that failed."""
 
-_NOBODY: Final = Producer()
+_NOBODY: Final = ProducerIdAndEpoch()
 
 
 @frozen(kw_only=True)
-class Ending:
+class PendingCompletion:
     """A decided end of a transaction. Each partition needs the marker of the producer.
 
     ``bumps_epoch`` is True from version 2 of transactions: then the epoch of the marker is a new one (KIP-890).
@@ -54,7 +55,7 @@ class Ending:
     transactional_id: str
     state_partition: int
     coordinator_epoch: int
-    producer: Producer
+    producer: ProducerIdAndEpoch
     committed: bool
     bumps_epoch: bool
     partitions: frozenset[TopicPartition]
@@ -68,16 +69,16 @@ class _Shard:
 
     epoch: int
     loading: bool = True
-    transactions: dict[str, Transaction] = Factory(dict)
+    transactions: dict[str, TransactionMetadata] = Factory(dict)
     unmarked: dict[str, set[TopicPartition]] = Factory(dict)
 
 
 class TransactionCoordinator:
     """The coordinator of the transactional ids whose partitions it leads.
 
-    ``append`` appends a record to a partition of ``__transaction_state``, and raises ``RefusedError`` if it cannot.
-    ``new_producer_id`` gives a producer id that was never given before. ``endings`` has the ends that were decided and
-    not taken yet. Times are in milliseconds since the epoch.
+    ``append`` appends a record to a partition of ``__transaction_state``, and raises ``RequestRefusedError`` if it
+    cannot. ``new_producer_id`` gives a producer id that was never given before. ``endings`` has the ends that were
+    decided and not taken yet. Times are in milliseconds since the epoch.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class TransactionCoordinator:
         config: TransactionConfig | None = None,
     ) -> None:
         self.config = config or TransactionConfig()
-        self.endings: deque[Ending] = deque()
+        self.endings: deque[PendingCompletion] = deque()
         self._append = append
         self._new_producer_id = new_producer_id
         self._shards: dict[int, _Shard] = {}
@@ -99,15 +100,15 @@ class TransactionCoordinator:
     # Requests
 
     def init_producer_id(
-        self, transactional_id: str | None, timeout_ms: int, expected: Producer | None, *, now: int
-    ) -> Producer:
+        self, transactional_id: str | None, timeout_ms: int, expected: ProducerIdAndEpoch | None, *, now: int
+    ) -> ProducerIdAndEpoch:
         """Return the producer of a transactional id with a new epoch, and fence those before it.
 
         ``expected`` is what the producer says it has (KIP-360). Without a transactional id the producer is a new one.
-        Raises ``RefusedError``. An open transaction is aborted first: then the error is CONCURRENT_TRANSACTIONS.
+        Raises ``RequestRefusedError``. An open transaction is aborted first: then the error is CONCURRENT_TRANSACTIONS.
         """
         if transactional_id is None:
-            return Producer(self._new_producer_id(), 0)
+            return ProducerIdAndEpoch(self._new_producer_id(), 0)
         if not transactional_id:
             refuse(ErrorCode.INVALID_REQUEST)
         if not 0 < timeout_ms <= self.config.transaction_max_timeout_ms:
@@ -116,18 +117,18 @@ class TransactionCoordinator:
         transaction = shard.transactions.get(transactional_id)
         if transaction is None:
             producer_id = self._new_producer_id()
-            transaction = Transaction(
+            transaction = TransactionMetadata(
                 transactional_id=transactional_id, producer_id=producer_id, timeout_ms=timeout_ms, updated_ms=now
             )
         elif expected is not None and not _may_go_on(transaction, expected):
             refuse(ErrorCode.PRODUCER_FENCED)
-        if transaction.status is TransactionStatus.ONGOING:
+        if transaction.status is TransactionState.ONGOING:
             self._fence(shard, transaction, now)
         if not transaction.status.at_rest:
             refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.exhausted and (expected is None or expected.epoch == transaction.producer_epoch):
             known = expected is not None
-            renewed = transaction.rotated(self._new_producer_id(), timeout_ms, now, keep_last=known)
+            renewed = transaction.with_new_producer_id(self._new_producer_id(), timeout_ms, now, keep_last=known)
         else:
             renewed = transaction.renewed(timeout_ms, expected, now)
         self._write(shard, renewed)
@@ -136,25 +137,27 @@ class TransactionCoordinator:
     def add_partitions(
         self,
         transactional_id: str,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         partitions: Iterable[TopicPartition],
         *,
         client_version: int,
         now: int,
     ) -> None:
-        """Add partitions to the transaction of a producer. The first ones open it. Raises ``RefusedError``."""
+        """Add partitions to the transaction of a producer. The first ones open it. Raises ``RequestRefusedError``."""
         shard, transaction = self._checked(transactional_id, producer)
         if transaction.status.ending:
             refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
         added = frozenset(partitions)
-        if transaction.status is TransactionStatus.ONGOING and added <= transaction.partitions:
+        if transaction.status is TransactionState.ONGOING and added <= transaction.partitions:
             return
-        self._write(shard, transaction.joined_by(added, client_version, now))
+        self._write(shard, transaction.with_partitions(added, client_version, now))
 
     def verify_partitions(
-        self, transactional_id: str, producer: Producer, partitions: Iterable[TopicPartition]
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Tell for each partition whether it is in the transaction of a producer (KIP-890). Raises ``RefusedError``."""
+        """Tell for each partition whether it is in the transaction of a producer (KIP-890). Raises
+        ``RequestRefusedError``.
+        """
         _, transaction = self._checked(transactional_id, producer)
         if transaction.status.ending:
             refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -162,11 +165,11 @@ class TransactionCoordinator:
         return {each: ErrorCode.NONE if each in joined else ErrorCode.TRANSACTION_ABORTABLE for each in partitions}
 
     def end(
-        self, transactional_id: str, producer: Producer, *, committed: bool, client_version: int, now: int
-    ) -> Producer:
+        self, transactional_id: str, producer: ProducerIdAndEpoch, *, committed: bool, client_version: int, now: int
+    ) -> ProducerIdAndEpoch:
         """Decide the end of a transaction. Return the producer for the next one, from version 2 of transactions.
 
-        Before that version the answer has no producer: id and epoch are -1. Raises ``RefusedError``.
+        Before that version the answer has no producer: id and epoch are -1. Raises ``RequestRefusedError``.
         """
         shard, transaction = self._found(transactional_id)
         bumps = client_version >= 2
@@ -175,8 +178,8 @@ class TransactionCoordinator:
         ended = self._end(shard, transaction, committed, client_version, now)
         return ended.completed(now).producer if bumps else _NOBODY
 
-    def describe(self, transactional_id: str) -> Transaction:
-        """Return the state of a transactional id. Raises ``RefusedError``."""
+    def describe(self, transactional_id: str) -> TransactionMetadata:
+        """Return the state of a transactional id. Raises ``RequestRefusedError``."""
         if not transactional_id:
             refuse(ErrorCode.INVALID_REQUEST)
         transaction = self._shard(transactional_id).transactions.get(transactional_id)
@@ -184,8 +187,10 @@ class TransactionCoordinator:
             refuse(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
         return transaction
 
-    def transactions(self) -> Iterator[Transaction]:
-        """Give all transactional ids, for ListTransactions. Raises ``RefusedError`` while a partition is loading."""
+    def transactions(self) -> Iterator[TransactionMetadata]:
+        """Give all transactional ids, for ListTransactions. Raises ``RequestRefusedError`` while a partition is
+        loading.
+        """
         if any(shard.loading for shard in self._shards.values()):
             refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         for shard in self._shards.values():
@@ -193,7 +198,7 @@ class TransactionCoordinator:
 
     # Markers
 
-    def marked(self, ending: Ending, partitions: Iterable[TopicPartition], *, now: int) -> None:
+    def markers_written(self, ending: PendingCompletion, partitions: Iterable[TopicPartition], *, now: int) -> None:
         """Note that the markers of some partitions are written, or that a partition is gone.
 
         After the last one the transaction is complete. An ending of an earlier leadership changes nothing.
@@ -207,7 +212,7 @@ class TransactionCoordinator:
             if not unmarked:
                 self._complete(shard, ending.transactional_id, now)
 
-    def waits_for(self, ending: Ending) -> bool:
+    def is_pending(self, ending: PendingCompletion) -> bool:
         """Tell whether markers of an ending are still to be written, and this coordinator still has to write them."""
         shard = self._shards.get(ending.state_partition)
         return (
@@ -219,7 +224,7 @@ class TransactionCoordinator:
     def _complete(self, shard: _Shard, transactional_id: str, now: int) -> None:
         try:
             self._write(shard, shard.transactions[transactional_id].completed(now))
-        except RefusedError:
+        except RequestRefusedError:
             self._retry_at = now + _RETRY_MS
         else:
             del shard.unmarked[transactional_id]
@@ -257,7 +262,7 @@ class TransactionCoordinator:
             for transaction in [each for each in shard.transactions.values() if each.timed_out(now)]:
                 try:
                     self._fence(shard, transaction, now)
-                except RefusedError:
+                except RequestRefusedError:
                     continue
 
     def _expire(self, now: int) -> None:
@@ -268,7 +273,7 @@ class TransactionCoordinator:
                 key = TransactionLogKey(transactional_id=transaction.transactional_id)
                 try:
                     self._append(partition, TopicRecord(topic=TOPIC, key=key))
-                except RefusedError:
+                except RequestRefusedError:
                     continue
                 del shard.transactions[transaction.transactional_id]
 
@@ -276,7 +281,7 @@ class TransactionCoordinator:
 
     def partition_for(self, transactional_id: str) -> int:
         """Return the partition of ``__transaction_state`` that a transactional id lives in."""
-        return state_partition(transactional_id, self.config.transaction_state_log_num_partitions)
+        return partition_for_key(transactional_id, self.config.transaction_state_log_num_partitions)
 
     def elect(self, partition: int, epoch: int, *, now: int) -> None:
         """Become the leader of a partition. Until ``loaded``, requests get COORDINATOR_LOAD_IN_PROGRESS."""
@@ -323,7 +328,7 @@ class TransactionCoordinator:
             refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return shard
 
-    def _found(self, transactional_id: str) -> tuple[_Shard, Transaction]:
+    def _found(self, transactional_id: str) -> tuple[_Shard, TransactionMetadata]:
         if not transactional_id:
             refuse(ErrorCode.INVALID_REQUEST)
         shard = self._shard(transactional_id)
@@ -332,7 +337,7 @@ class TransactionCoordinator:
             refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         return shard, transaction
 
-    def _checked(self, transactional_id: str, producer: Producer) -> tuple[_Shard, Transaction]:
+    def _checked(self, transactional_id: str, producer: ProducerIdAndEpoch) -> tuple[_Shard, TransactionMetadata]:
         shard, transaction = self._found(transactional_id)
         if transaction.producer_id != producer.id:
             refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -340,7 +345,7 @@ class TransactionCoordinator:
             refuse(ErrorCode.PRODUCER_FENCED)
         return shard, transaction
 
-    def _fence(self, shard: _Shard, transaction: Transaction, now: int) -> None:
+    def _fence(self, shard: _Shard, transaction: TransactionMetadata, now: int) -> None:
         """Abort an open transaction in such a way that its producer can do nothing more."""
         version = self.config.transaction_version
         if version < 2:
@@ -350,8 +355,8 @@ class TransactionCoordinator:
         self._end(shard, transaction, False, version, now)
 
     def _end(
-        self, shard: _Shard, transaction: Transaction, committed: bool, client_version: int, now: int
-    ) -> Transaction:
+        self, shard: _Shard, transaction: TransactionMetadata, committed: bool, client_version: int, now: int
+    ) -> TransactionMetadata:
         rotates = client_version >= 2 and transaction.exhausted
         following = self._new_producer_id() if rotates else NO_PRODUCER
         ended = transaction.ended(
@@ -361,7 +366,7 @@ class TransactionCoordinator:
         self._decided(shard, ended, now)
         return ended
 
-    def _decided(self, shard: _Shard, transaction: Transaction, now: int) -> None:
+    def _decided(self, shard: _Shard, transaction: TransactionMetadata, now: int) -> None:
         """Have the markers of a transaction written. Without partitions it is complete."""
         transactional_id = transaction.transactional_id
         shard.unmarked[transactional_id] = set(transaction.partitions)
@@ -369,25 +374,25 @@ class TransactionCoordinator:
             self._complete(shard, transactional_id, now)
             return
         self.endings.append(
-            Ending(
+            PendingCompletion(
                 transactional_id=transactional_id,
                 state_partition=self.partition_for(transactional_id),
                 coordinator_epoch=shard.epoch,
                 producer=transaction.producer,
-                committed=transaction.status is TransactionStatus.PREPARE_COMMIT,
+                committed=transaction.status is TransactionState.PREPARE_COMMIT,
                 bumps_epoch=transaction.bumps_epoch,
                 partitions=transaction.partitions,
             )
         )
 
-    def _write(self, shard: _Shard, transaction: Transaction) -> None:
+    def _write(self, shard: _Shard, transaction: TransactionMetadata) -> None:
         """Append the record of a state. Then it is the state."""
         version = 1 if self.config.transaction_version >= 1 else 0
         self._append(self.partition_for(transaction.transactional_id), transaction.record(version))
         shard.transactions[transaction.transactional_id] = transaction
 
 
-def _may_go_on(transaction: Transaction, expected: Producer) -> bool:
+def _may_go_on(transaction: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:
     """Whether a producer that names its id may have a new epoch: its own id, or the one whose epochs are used up."""
     if transaction.producer_epoch == NO_EPOCH or expected.id == transaction.producer_id:
         return True

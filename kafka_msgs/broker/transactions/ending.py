@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NoReturn
 
-from kafka_msgs.broker.transactions.status import TransactionStatus
-from kafka_msgs.broker.transactions.transaction import LAST_EPOCH, Producer, Transaction
+from kafka_msgs.broker.transactions.status import TransactionState
+from kafka_msgs.broker.transactions.transaction import LAST_EPOCH, ProducerIdAndEpoch, TransactionMetadata
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 
 __all__ = ["is_repeated", "refuse"]
 
-_Status = TransactionStatus
-_OUTCOMES: Final[Mapping[TransactionStatus, bool]] = {
+_Status = TransactionState
+_OUTCOMES: Final[Mapping[TransactionState, bool]] = {
     _Status.PREPARE_COMMIT: True,
     _Status.COMPLETE_COMMIT: True,
     _Status.PREPARE_ABORT: False,
@@ -29,14 +29,16 @@ _OUTCOMES: Final[Mapping[TransactionStatus, bool]] = {
 
 def refuse(error: ErrorCode) -> NoReturn:
     """Raise the error that answers a request."""
-    raise RefusedError(error=error)
+    raise RequestRefusedError(error=error)
 
 
-def is_repeated(transaction: Transaction, producer: Producer, *, committed: bool, bumps_epoch: bool) -> bool:
+def is_repeated(
+    transaction: TransactionMetadata, producer: ProducerIdAndEpoch, *, committed: bool, bumps_epoch: bool
+) -> bool:
     """Tell whether a request of a client to end a transaction was done before: then it is answered again.
 
     False means that the transaction is to be ended. ``bumps_epoch`` is True from version 2 of transactions. Raises
-    ``RefusedError`` if neither is right.
+    ``RequestRefusedError`` if neither is right.
     """
     overflowed = bumps_epoch and _overflowed(transaction, producer)
     if transaction.producer_id != producer.id and not overflowed:
@@ -51,13 +53,13 @@ def is_repeated(transaction: Transaction, producer: Producer, *, committed: bool
     return _repeated_by_epoch(transaction, again, committed)
 
 
-def _overflowed(transaction: Transaction, producer: Producer) -> bool:
+def _overflowed(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
     """Whether the producer has the last epoch of the producer id before the present one."""
     first = transaction.producer_epoch == 0 and transaction.previous_producer_id == producer.id
     return first and producer.epoch == LAST_EPOCH
 
 
-def _has_right_epoch(transaction: Transaction, producer: Producer, again: bool) -> bool:
+def _has_right_epoch(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, again: bool) -> bool:
     same = producer.epoch == transaction.producer_epoch
     if transaction.status.ending:
         return transaction.producer_epoch == producer.epoch + 1
@@ -66,7 +68,7 @@ def _has_right_epoch(transaction: Transaction, producer: Producer, again: bool) 
     return same
 
 
-def _repeated_by_state(transaction: Transaction, committed: bool) -> bool:
+def _repeated_by_state(transaction: TransactionMetadata, committed: bool) -> bool:
     """Before version 2 of transactions: the state shows whether the request was done before."""
     status = transaction.status
     if status is _Status.ONGOING:
@@ -78,7 +80,7 @@ def _repeated_by_state(transaction: Transaction, committed: bool) -> bool:
     return True
 
 
-def _repeated_by_epoch(transaction: Transaction, again: bool, committed: bool) -> bool:
+def _repeated_by_epoch(transaction: TransactionMetadata, again: bool, committed: bool) -> bool:
     """From version 2 of transactions: the epoch shows it. A producer may abort when no transaction is open."""
     status = transaction.status
     if status.ending:

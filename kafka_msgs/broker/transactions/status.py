@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["PREVIOUS", "TransactionStatus"]
+__all__ = ["VALID_PREVIOUS_STATES", "TransactionState"]
 
 
-class TransactionStatus(IntEnum):
+class TransactionState(IntEnum):
     """The state of a transactional id. The number is the one that ``__transaction_state`` has."""
 
     EMPTY = 0
@@ -40,11 +40,11 @@ class TransactionStatus(IntEnum):
         return self in _ENDING
 
 
-_STATUS = TransactionStatus
+_STATUS = TransactionState
 _AT_REST: Final = frozenset({_STATUS.EMPTY, _STATUS.COMPLETE_COMMIT, _STATUS.COMPLETE_ABORT})
 _ENDING: Final = frozenset({_STATUS.PREPARE_COMMIT, _STATUS.PREPARE_ABORT})
 
-PREVIOUS: Final[Mapping[TransactionStatus, frozenset[TransactionStatus]]] = {
+VALID_PREVIOUS_STATES: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
     _STATUS.EMPTY: _AT_REST,
     _STATUS.ONGOING: _AT_REST | {_STATUS.ONGOING},
     _STATUS.PREPARE_COMMIT: frozenset({_STATUS.ONGOING}),

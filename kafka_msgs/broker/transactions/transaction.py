@@ -1,7 +1,7 @@
 """A transactional id as a value, its steps, and its record.
 
-A step is a function from one ``Transaction`` to the next one. It decides nothing about who may take it: ``coordinator``
-and ``ending`` do that. The source is ``org.apache.kafka.coordinator.transaction.TransactionMetadata``.
+A step is a function from one ``TransactionMetadata`` to the next one. It decides nothing about who may take it:
+``coordinator`` and ``ending`` do that. The source is ``org.apache.kafka.coordinator.transaction.TransactionMetadata``.
 """
 
 from __future__ import annotations
@@ -12,14 +12,22 @@ from typing import Any, Final, NamedTuple
 
 from attrs import evolve, frozen
 
-from kafka_msgs.broker.transactions.status import PREVIOUS, TransactionStatus
+from kafka_msgs.broker.transactions.status import VALID_PREVIOUS_STATES, TransactionState
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import InternalError, RefusedError
+from kafka_msgs.errors import InternalError, RequestRefusedError
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import PartitionsSchema, TransactionLogValue
 from kafka_msgs.topics.records import NO_PRODUCER, TopicRecord
 
-__all__ = ["LAST_EPOCH", "NO_EPOCH", "TOPIC", "Producer", "TopicPartition", "Transaction", "from_value"]
+__all__ = [
+    "LAST_EPOCH",
+    "NO_EPOCH",
+    "TOPIC",
+    "ProducerIdAndEpoch",
+    "TopicPartition",
+    "TransactionMetadata",
+    "from_value",
+]
 
 TOPIC: Final = "__transaction_state"
 """The topic that holds the records."""
@@ -43,7 +51,7 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
-class Producer(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """A producer id with an epoch."""
 
     id: int = NO_PRODUCER
@@ -51,7 +59,7 @@ class Producer(NamedTuple):
 
 
 @frozen(kw_only=True)
-class Transaction:
+class TransactionMetadata:
     """The state of a transactional id.
 
     ``timeout_ms`` is the time in milliseconds after which an open transaction is aborted. ``started_ms`` and
@@ -68,16 +76,16 @@ class Transaction:
     previous_producer_id: int = NO_PRODUCER
     next_producer_id: int = NO_PRODUCER
     timeout_ms: int
-    status: TransactionStatus = TransactionStatus.EMPTY
+    status: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
     started_ms: int = -1
     updated_ms: int
     client_version: int = 0
 
     @property
-    def producer(self) -> Producer:
+    def producer(self) -> ProducerIdAndEpoch:
         """The producer id with its epoch."""
-        return Producer(self.producer_id, self.producer_epoch)
+        return ProducerIdAndEpoch(self.producer_id, self.producer_epoch)
 
     @property
     def bumps_epoch(self) -> bool:
@@ -97,14 +105,14 @@ class Transaction:
     def timed_out(self, now: int) -> bool:
         """Tell whether an open transaction has lasted longer than it may."""
         late = self.started_ms + self.timeout_ms < now
-        return self.status is TransactionStatus.ONGOING and late and not self.two_phase
+        return self.status is TransactionState.ONGOING and late and not self.two_phase
 
     # Steps
 
-    def renewed(self, timeout_ms: int, expected: Producer | None, now: int) -> Transaction:
+    def renewed(self, timeout_ms: int, expected: ProducerIdAndEpoch | None, now: int) -> TransactionMetadata:
         """The next epoch of the same producer id, for InitProducerId. ``expected`` is what the producer says it has.
 
-        A producer that asks again gets the epoch that it got before. Raises ``RefusedError`` for an older one.
+        A producer that asks again gets the epoch that it got before. Raises ``RequestRefusedError`` for an older one.
         """
         last = NO_EPOCH
         epoch = self.producer_epoch + 1
@@ -114,17 +122,19 @@ class Transaction:
             elif expected.epoch == self.last_producer_epoch:
                 epoch, last = self.producer_epoch, self.last_producer_epoch
             else:
-                raise RefusedError(error=ErrorCode.PRODUCER_FENCED)
+                raise RequestRefusedError(error=ErrorCode.PRODUCER_FENCED)
         return self._emptied(timeout_ms, now, producer_epoch=epoch, last_producer_epoch=last)
 
-    def rotated(self, producer_id: int, timeout_ms: int, now: int, *, keep_last: bool) -> Transaction:
+    def with_new_producer_id(
+        self, producer_id: int, timeout_ms: int, now: int, *, keep_last: bool
+    ) -> TransactionMetadata:
         """A new producer id with epoch 0, for InitProducerId when the epochs are used up."""
         last = self.producer_epoch if keep_last else NO_EPOCH
         return self._emptied(timeout_ms, now, producer_id=producer_id, producer_epoch=0, last_producer_epoch=last)
 
-    def _emptied(self, timeout_ms: int, now: int, **producer: int) -> Transaction:
+    def _emptied(self, timeout_ms: int, now: int, **producer: int) -> TransactionMetadata:
         return self._to(
-            TransactionStatus.EMPTY,
+            TransactionState.EMPTY,
             partitions=frozenset(),
             started_ms=-1,
             updated_ms=now,
@@ -132,17 +142,19 @@ class Transaction:
             **producer,
         )
 
-    def joined_by(self, partitions: frozenset[TopicPartition], client_version: int, now: int) -> Transaction:
+    def with_partitions(
+        self, partitions: frozenset[TopicPartition], client_version: int, now: int
+    ) -> TransactionMetadata:
         """The open transaction with more partitions. The first ones open it."""
         return self._to(
-            TransactionStatus.ONGOING,
+            TransactionState.ONGOING,
             partitions=self.partitions | partitions,
             started_ms=now if self.status.at_rest else self.started_ms,
             updated_ms=now,
             client_version=client_version,
         )
 
-    def ended(self, *, committed: bool, client_version: int, next_producer_id: int, now: int) -> Transaction:
+    def ended(self, *, committed: bool, client_version: int, next_producer_id: int, now: int) -> TransactionMetadata:
         """The decision to commit or to abort. From version 2 of transactions the epoch grows.
 
         ``next_producer_id`` is for the transaction after this one, if the epochs are used up.
@@ -154,7 +166,7 @@ class Transaction:
                 "last_producer_epoch": self.producer_epoch,
             }
         return self._to(
-            TransactionStatus.PREPARE_COMMIT if committed else TransactionStatus.PREPARE_ABORT,
+            TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT,
             started_ms=now if self.status.at_rest else self.started_ms,
             updated_ms=now,
             next_producer_id=next_producer_id,
@@ -162,21 +174,21 @@ class Transaction:
             **producer,
         )
 
-    def completed(self, now: int) -> Transaction:
+    def completed(self, now: int) -> TransactionMetadata:
         """The end, after all markers are written. A producer id that has no epoch left is replaced by the next one."""
-        committed = self.status is TransactionStatus.PREPARE_COMMIT
+        committed = self.status is TransactionState.PREPARE_COMMIT
         rotates = self.bumps_epoch and self.next_producer_id != NO_PRODUCER
         producer = {"producer_id": self.next_producer_id, "producer_epoch": 0} if rotates else {}
         return self._to(
-            TransactionStatus.COMPLETE_COMMIT if committed else TransactionStatus.COMPLETE_ABORT,
+            TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT,
             partitions=frozenset(),
             next_producer_id=NO_PRODUCER,
             updated_ms=now,
             **producer,
         )
 
-    def _to(self, status: TransactionStatus, **changes: Any) -> Transaction:
-        if self.status not in PREVIOUS[status]:
+    def _to(self, status: TransactionState, **changes: Any) -> TransactionMetadata:
+        if self.status not in VALID_PREVIOUS_STATES[status]:
             raise InternalError(reason=f"{status.label} cannot follow {self.status.label}")
         return evolve(self, status=status, previous_producer_id=self.producer_id, **changes)
 
@@ -184,7 +196,7 @@ class Transaction:
 
     def record(self, version: int) -> TopicRecord:
         """Return the record of this state, with a value of a version."""
-        empty = self.status is TransactionStatus.EMPTY
+        empty = self.status is TransactionState.EMPTY
         modern = version >= 1
         value = TransactionLogValue(
             producer_id=self.producer_id,
@@ -207,16 +219,16 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[PartitionsSchema
         yield PartitionsSchema(topic=topic, partition_ids=tuple(each.partition for each in group))
 
 
-def from_value(transactional_id: str, value: TransactionLogValue) -> Transaction:
+def from_value(transactional_id: str, value: TransactionLogValue) -> TransactionMetadata:
     """Return the state that a record holds. The epoch before the present one is not in it."""
-    return Transaction(
+    return TransactionMetadata(
         transactional_id=transactional_id,
         producer_id=value.producer_id,
         producer_epoch=value.producer_epoch,
         previous_producer_id=value.previous_producer_id,
         next_producer_id=value.next_producer_id,
         timeout_ms=value.transaction_timeout_ms,
-        status=TransactionStatus(value.transaction_status),
+        status=TransactionState(value.transaction_status),
         partitions=frozenset(
             TopicPartition(each.topic, partition)
             for each in value.transaction_partitions or ()

@@ -25,7 +25,7 @@ _COLUMNS: Final = ("apiKey", "api", "broker", "library", "both")
 @click.option("--node", metavar="ID", type=int, help="Ask this broker; by default any.")
 @listing_option
 def api_versions_command(
-    bootstrap_server: str, command_config: Path | None, timeout: int, node: int | None, form: str
+    bootstrap_server: str, command_config: Path | None, timeout: int, node: int | None, output_format: str
 ) -> None:
     """List the versions of each api that a broker has, those of this library, and those that both have."""
     from kafka_msgs.client.client import Client
@@ -33,9 +33,9 @@ def api_versions_command(
 
     request = ApiVersionsRequest(client_software_name="kafka-msgs", client_software_version=__version__)
     with Client(client_config(bootstrap_server, command_config, timeout)) as client:
-        response = client.call(request, node=node)
+        response = client.call(request, broker_id=node)
     offered = {each.api_key: VersionRange(each.min_version, each.max_version) for each in response.api_keys}
-    print_listing(form, _COLUMNS, list(_rows(offered)))
+    print_listing(output_format, _COLUMNS, list(_rows(offered)))
 
 
 def _rows(offered: Mapping[int, VersionRange]) -> Iterator[dict[str, Any]]:
@@ -54,11 +54,11 @@ def _rows(offered: Mapping[int, VersionRange]) -> Iterator[dict[str, Any]]:
 
 def _requests() -> dict[int, type[Message]]:
     """Return the requests of the release by api key, but for those that no broker answers any more."""
-    from kafka_msgs.lookup import message_classes
+    from kafka_msgs.lookup import iter_message_classes
 
     return {
         cls.INFO.api_key: cls
-        for cls in message_classes()
+        for cls in iter_message_classes()
         if cls.INFO.kind == "request" and cls.INFO.api_key is not None and not cls.INFO.versions.empty
     }
 

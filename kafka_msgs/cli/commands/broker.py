@@ -22,7 +22,7 @@ from kafka_msgs.message import Response
 
 if TYPE_CHECKING:
     from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig
-    from kafka_msgs.broker.call import Call
+    from kafka_msgs.broker.call import ServerCall
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import ListenerConfig
 
@@ -185,7 +185,7 @@ def broker_command(
     Any Kafka client can use it for tests. It is not for data that you want to keep.
     """
     from kafka_msgs.broker import BrokerConfig
-    from kafka_msgs.groups.profiles import PAGE, SHIPPED
+    from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED
 
     tls = _server_tls(tls_cert, tls_key, tls_ca)
     shown = {name: (host, number) for name, _, host, number in map(_listener_parts, advertised)}
@@ -200,7 +200,7 @@ def broker_command(
         users=users,
         authorizer=authorizer,
         super_users=super_users,
-        profile=dict(zip(_PROFILES, (SHIPPED, PAGE), strict=True))[profile],
+        profile=dict(zip(_PROFILES, (SHIPPED, KIP_1071_PAGE), strict=True))[profile],
     )
     asyncio.run(_run(config, list(map(_topic, topics)), as_json=as_json, verbose=verbose))
 
@@ -214,7 +214,7 @@ async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: 
         loop.add_signal_handler(number, stop.set)
     async with AsyncEmbeddedBroker(config) as broker:
         if verbose:
-            broker.run(lambda cluster: cluster.observers.append(_show))
+            broker.run(lambda cluster: cluster.response_observers.append(_show))
         for name, partitions in topics:
             broker.run(partial(_create, name, partitions))
         click.echo(_ready(broker) if as_json else broker.bootstrap_servers)
@@ -225,10 +225,10 @@ async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: 
 
 def _create(name: str, partitions: int, cluster: Cluster) -> None:
     """Create a topic, unless the directory has it already."""
-    from kafka_msgs.broker.controller.topics import NewTopic, create_topic
+    from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
 
     if name not in cluster.image.topics:
-        cluster.commit(create_topic(cluster, NewTopic(name=name, num_partitions=partitions)))
+        cluster.commit(create_topic(cluster, TopicToCreate(name=name, num_partitions=partitions)))
 
 
 def _ready(broker: AsyncEmbeddedBroker) -> str:
@@ -239,7 +239,7 @@ def _ready(broker: AsyncEmbeddedBroker) -> str:
     return json.dumps({"ready": True, **facts})
 
 
-def _show(call: Call[Any], response: Response | None) -> None:
+def _show(call: ServerCall[Any], response: Response | None) -> None:
     name = call.request.INFO.name.removesuffix("Request")
     took = call.cluster.now - call.received_at
     error = ErrorCode(getattr(response, "error_code", 0))

@@ -16,9 +16,9 @@ from kafka_msgs.errors import JsonFormError
 from kafka_msgs.message import Request
 
 if TYPE_CHECKING:
-    from kafka_msgs.cli.watching import WatchedNetwork
+    from kafka_msgs.cli.watching import RecordingNetwork
     from kafka_msgs.client.core import ClientCore
-    from kafka_msgs.client.waiting import Steps
+    from kafka_msgs.client.waiting import Flow
     from kafka_msgs.versions import VersionRange
 
 __all__ = ["call_command"]
@@ -61,14 +61,14 @@ def call_command(
     request about partitions of several brokers is split, and the answers are merged. Error codes are part of the
     response, and do not change the exit status.
     """
-    form = _form(text)
-    from kafka_msgs.cli.watching import WatchedNetwork
+    output_format = _form(text)
+    from kafka_msgs.cli.watching import RecordingNetwork
     from kafka_msgs.client.core import ClientCore
 
-    network = WatchedNetwork()
+    network = RecordingNetwork()
     core = ClientCore(client_config(bootstrap_server, command_config, timeout), network)
     try:
-        found = network.run(_call(core, request, form, version, node))
+        found = network.run(_call(core, request, output_format, version, node))
         if not explain:
             _print_response(*found)
     finally:
@@ -86,38 +86,38 @@ def _form(text: str) -> Any:
 
 
 def _call(
-    core: ClientCore, cls: type[AnyRequest], form: Any, version: int | None, node: int | None
-) -> Steps[tuple[Any, int]]:
+    core: ClientCore, cls: type[AnyRequest], output_format: Any, version: int | None, node: int | None
+) -> Flow[tuple[Any, int]]:
     """Return the response, and the version that it has."""
     deadline = core.deadline(None)
     if version is None:
         if node is None:
-            link = yield from core.directory.any_link(deadline=deadline)
+            link = yield from core.directory.any_connection(deadline=deadline)
         else:
             link = yield from core.link(node, deadline=deadline)
-        link.version_of(cls)  # Raises the error that names the versions of both, if they have none in common.
-        message, version = _fitting(cls, form, link.versions_of(cls))
+        link.highest_version(cls)  # Raises the error that names the versions of both, if they have none in common.
+        message, version = _fitting(cls, output_format, link.version_range(cls))
     else:
-        message = _message(cls, form, version)
-    return (yield from core.call(message, deadline=deadline, version=version, node=node)), version
+        message = _message(cls, output_format, version)
+    return (yield from core.call(message, deadline=deadline, version=version, broker_id=node)), version
 
 
-def _fitting(cls: type[AnyRequest], form: Any, versions: VersionRange) -> tuple[AnyRequest, int]:
+def _fitting(cls: type[AnyRequest], output_format: Any, versions: VersionRange) -> tuple[AnyRequest, int]:
     """Return the message at the highest version that has all fields of the form; raises the error of the highest."""
     refusal: JsonFormError | None = None
     for version in reversed([*versions]):
         try:
-            return _message(cls, form, version), version
+            return _message(cls, output_format, version), version
         except JsonFormError as error:
             refusal = refusal or error
     assert refusal is not None, "there is a version"
     raise refusal
 
 
-def _message(cls: type[AnyRequest], form: Any, version: int) -> AnyRequest:
+def _message(cls: type[AnyRequest], output_format: Any, version: int) -> AnyRequest:
     from kafka_msgs.codec.json import from_json
 
-    return from_json(cls, form, version, partial=True)
+    return from_json(cls, output_format, version, partial=True)
 
 
 def _print_response(response: Any, version: int) -> None:
@@ -126,7 +126,7 @@ def _print_response(response: Any, version: int) -> None:
     print_json(readable_json(response, version))
 
 
-def _explain(network: WatchedNetwork, request: type[AnyRequest]) -> None:
+def _explain(network: RecordingNetwork, request: type[AnyRequest]) -> None:
     from kafka_msgs.cli.frame_dump import request_annotations, response_annotations
     from kafka_msgs.cli.render.hex_dump import print_dump
     from kafka_msgs.lookup import release_catalog

@@ -50,8 +50,8 @@ def capture_command(
     any_port: bool,
     bodies: bool,
     only_summary: bool,
-    report_to: Path | None,
-    form: str,
+    report_dir: Path | None,
+    output_format: str,
 ) -> None:
     """Print the requests in pcap and pcapng files, and in recordings of tap, with their responses: latency, errors.
 
@@ -59,11 +59,11 @@ def capture_command(
     its place. The exit status is 1 if anything is missing, damaged, or could not be decoded.
     """
     total = CaptureTally()
-    clients = ClientTally() if report_to is not None else None
+    clients = ClientTally() if report_dir is not None else None
     rows = _Rows(None if any_port else ports, total, clients, exchanges=not only_summary, bodies=bodies)
-    print_rows(form, rows.of(paths), lambda: _summary(total.summary()))
-    if report_to is not None and clients is not None:
-        save_report(captures_report(total.summary(), clients), report_to, paths)
+    print_rows(output_format, rows.of(paths), lambda: _summary(total.summary()))
+    if report_dir is not None and clients is not None:
+        save_report(captures_report(total.summary(), clients), report_dir, paths)
     if total.summary().damaged:
         ctx.exit(1)
 

@@ -66,7 +66,7 @@ def _start(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 @click.option("--value-decoder", type=click.Choice([*DECODERS]), help="What the bytes of values are; text by default.")
 @click.option("--keys", metavar="SEPARATOR", help="As text, print the key and SEPARATOR in front of the value.")
 @click.option(
-    "--output", "form", type=click.Choice(["text", "jsonl"]), default="text", show_default=True,
+    "--output", "output_format", type=click.Choice(["text", "jsonl"]), default="text", show_default=True,
     help="Values as lines of text, or one JSON object per record, with offset, time and headers.",
 )  # fmt: skip
 def consume_command(
@@ -84,7 +84,7 @@ def consume_command(
     key_decoder: str | None,
     value_decoder: str | None,
     keys: str | None,
-    form: str,
+    output_format: str,
 ) -> None:
     """Print the records of topics as they come, until you interrupt it.
 
@@ -116,7 +116,7 @@ def consume_command(
             with counting("records read", when=not sys.stdout.isatty()) as progress:
                 found = _records(consumer, ends if until_end else None, max_messages, commits=commits)
                 for number, record in enumerate(found, 1):
-                    click.echo(_line(record, decoders, keys, form))
+                    click.echo(_line(record, decoders, keys, output_format))
                     progress(number)
         except KeyboardInterrupt:
             return
@@ -177,10 +177,10 @@ def _at(consumer: Consumer, ends: Mapping[TopicPartition, int] | None) -> bool:
     return ends is not None and all(consumer.position(place) >= end for place, end in ends.items())
 
 
-def _line(record: ConsumerRecord, decoders: tuple[str | None, str | None], keys: str | None, form: str) -> str:
+def _line(record: ConsumerRecord, decoders: tuple[str | None, str | None], keys: str | None, output_format: str) -> str:
     topic = record.topic if record.topic in TOPICS else None
     content = content_of(record, topic, *decoders)
-    if form == "jsonl":
+    if output_format == "jsonl":
         facts = {
             "topic": record.topic,
             "partition": record.partition,

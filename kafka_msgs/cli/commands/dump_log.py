@@ -10,7 +10,7 @@ import click
 
 from kafka_msgs.cli.log_paths import log_files
 from kafka_msgs.cli.options import rows_option
-from kafka_msgs.cli.render.log_files import View, rows
+from kafka_msgs.cli.render.log_files import LogDumpOptions, rows
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.records import DECODERS
 from kafka_msgs.cli.render.rows import Named, print_rows
@@ -56,7 +56,7 @@ def _decoder(side: str) -> Callable[[F], F]:
 @rows_option
 @click.pass_context
 def dump_log_command(
-    ctx: click.Context, /, paths: tuple[Path, ...], form: str, only_summary: bool, deep: bool, **asked: Any
+    ctx: click.Context, /, paths: tuple[Path, ...], output_format: str, only_summary: bool, deep: bool, **asked: Any
 ) -> None:
     """Print the batches and records in segments and KRaft snapshots, the entries of indexes and the small files.
 
@@ -70,7 +70,7 @@ def dump_log_command(
     summary = LogSummary()
     view = _view(only_summary=only_summary, deep=deep, **asked)
     found = _all_rows(log_files(paths, view.topic), view, summary)
-    print_rows(form, found, lambda: with_times(summary.facts()))
+    print_rows(output_format, found, lambda: with_times(summary.facts()))
     if summary.errors:
         ctx.exit(1)
 
@@ -87,13 +87,13 @@ def _view(
     index_sanity_check: bool,
     key_decoder: str | None,
     value_decoder: str | None,
-) -> View:
+) -> LogDumpOptions:
     kinds = {"batch", "entry"}
     if deep or topic is not None:
         kinds |= {"record"}
     if verify_index_only or index_sanity_check:
         kinds -= {"entry"}
-    return View(
+    return LogDumpOptions(
         kinds=frozenset() if only_summary else frozenset(kinds),
         from_offset=from_offset,
         max_bytes=max_bytes,
@@ -105,7 +105,7 @@ def _view(
     )
 
 
-def _all_rows(paths: Sequence[Path], view: View, summary: LogSummary) -> Iterator[Named]:
+def _all_rows(paths: Sequence[Path], view: LogDumpOptions, summary: LogSummary) -> Iterator[Named]:
     with progress_over(paths) as progress:
         for path in paths:
             progress.file(path)

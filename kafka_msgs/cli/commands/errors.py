@@ -17,21 +17,21 @@ _COLUMNS: Final = ("code", "name", "retriable")
 
 
 @click.command("errors", context_settings={"ignore_unknown_options": True})
-@click.argument("wanted", metavar="[CODE|NAME]", default="")
+@click.argument("requested", metavar="[CODE|NAME]", default="")
 @listing_option
-def errors_command(wanted: str, form: str) -> None:
+def errors_command(requested: str, output_format: str) -> None:
     """List the error codes, or the one with this CODE, or those whose name contains NAME."""
-    found = list(_matching(wanted))
+    found = list(_matching(requested))
     if not found:
-        raise click.ClickException(f"this release has no error {wanted}")
+        raise click.ClickException(f"this release has no error {requested}")
     rows = [{"code": code.value, "name": code.name, "retriable": code.retriable} for code in found]
-    print_listing(form, _COLUMNS, rows)
+    print_listing(output_format, _COLUMNS, rows)
 
 
-def _matching(wanted: str) -> Iterator[ErrorCode]:
+def _matching(requested: str) -> Iterator[ErrorCode]:
     try:
-        number = int(wanted)
+        number = int(requested)
     except ValueError:
-        yield from (code for code in ErrorCode if wanted.upper().replace("-", "_") in code.name)
+        yield from (code for code in ErrorCode if requested.upper().replace("-", "_") in code.name)
     else:
         yield from (code for code in ErrorCode if code == number)

@@ -6,7 +6,7 @@ import re
 
 import click
 
-from kafka_msgs.cli.definitions import current_catalog, defined_in, definitions_options
+from kafka_msgs.cli.definitions import current_catalog, definitions_options, user_messages
 from kafka_msgs.cli.frame_dump import request_annotations, response_annotations
 from kafka_msgs.cli.input import read_binary
 from kafka_msgs.cli.message_names import find_messages
@@ -42,7 +42,7 @@ def _api_key(api: str, ctx: click.Context) -> int:
     if api.isdigit():
         return int(api)
     try:
-        found = find_messages(api, defined_in(ctx))
+        found = find_messages(api, user_messages(ctx))
         keys = [cls.INFO.api_key for cls in found if cls.INFO.kind in ("request", "response")]
     except LookupError as error:
         raise click.BadParameter(error.args[0], param_hint="--response-to") from None

@@ -10,13 +10,13 @@ from typing import Any, Final
 import click
 
 from kafka_msgs.cli.connecting import broker_options, client_config
-from kafka_msgs.cli.offsets_topic import chosen, groups_in, names_in, report_groups, report_problems
+from kafka_msgs.cli.offsets_topic import names_in, read_groups_from, report_groups, report_problems, select_groups
 from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.times import iso_of_ms, short_time
 from kafka_msgs.cli.reporting import report_option
-from kafka_msgs.offline.groups import Group
-from kafka_msgs.topics.describe import Assigned, MemberDescription
+from kafka_msgs.offline.groups import GroupWithOffsets
+from kafka_msgs.topics.describe import AssignedItem, MemberDescription
 
 __all__ = ["groups_command"]
 
@@ -44,7 +44,7 @@ _TYPES: Final = ("classic", "consumer", "share", "streams")
 
 
 @click.command("groups")
-@click.argument("wanted", metavar="[GROUP]...", nargs=-1)
+@click.argument("requested", metavar="[GROUP]...", nargs=-1)
 @broker_options(required=False)
 @log_dirs_option(required=False)
 @click.option("--list", "listing", is_flag=True, help="List the groups; this is the default.")
@@ -59,7 +59,7 @@ _TYPES: Final = ("classic", "consumer", "share", "streams")
 @report_option
 @listing_option
 def groups_command(
-    wanted: tuple[str, ...],
+    requested: tuple[str, ...],
     bootstrap_server: str | None,
     command_config: Path | None,
     timeout: int,
@@ -69,8 +69,8 @@ def groups_command(
     group_type: str | None,
     protocol: str | None,
     short: str | None,
-    report_to: Path | None,
-    form: str,
+    report_dir: Path | None,
+    output_format: str,
 ) -> None:
     """List groups of every type: kind, state, members, lag and last commit, also of empty groups.
 
@@ -79,15 +79,17 @@ def groups_command(
     """
     if bool(log_dirs) == (bootstrap_server is not None):
         raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
-    if report_to is not None and not log_dirs:
+    if report_dir is not None and not log_dirs:
         raise click.UsageError("--report needs --log-dirs")
     if listing and members:
         raise click.UsageError("give --list or --members")
     choice = partial(_chosen, group_type=group_type, protocol=protocol, short=short)
     if bootstrap_server is None:
-        found = groups_in(log_dirs)
+        found = read_groups_from(log_dirs)
         groups = [
-            each for each in chosen(found, wanted) if choice(each.description.kind, each.description.protocol_type)
+            each
+            for each in select_groups(found, requested)
+            if choice(each.description.kind, each.description.protocol_type)
         ]
         names = names_in(log_dirs) if members else {}
         rows = (
@@ -95,8 +97,8 @@ def groups_command(
             if members
             else list(map(_group, groups))
         )
-        _print(form, rows, members=members)
-        report_groups(found, groups, log_dirs, report_to)
+        _print(output_format, rows, members=members)
+        report_groups(found, groups, log_dirs, report_dir)
         report_problems(found.problems)
         return
     from kafka_msgs.admin.admin import Admin
@@ -105,12 +107,12 @@ def groups_command(
 
     with Admin(client_config(bootstrap_server, command_config, timeout)) as admin:
         source = BrokerGroups(admin)
-        listed = [each for each in source.listed() if choice(each.type, each.protocol_type)]
-        for name in wanted:
+        listed = [each for each in source.list_groups() if choice(each.type, each.protocol_type)]
+        for name in requested:
             if name not in {each.group_id for each in listed}:
                 raise click.ClickException(f"there is no group {name!r}")
-        listed = [each for each in listed if not wanted or each.group_id in wanted]
-        _print(form, list((member_summaries if members else summaries)(source, listed)), members=members)
+        listed = [each for each in listed if not requested or each.group_id in requested]
+        _print(output_format, list((member_summaries if members else summaries)(source, listed)), members=members)
 
 
 def _chosen(kind: str, protocol_type: str, *, group_type: str | None, protocol: str | None, short: str | None) -> bool:
@@ -124,14 +126,14 @@ def _chosen(kind: str, protocol_type: str, *, group_type: str | None, protocol: 
     )
 
 
-def _print(form: str, rows: Sequence[dict[str, Any]], *, members: bool) -> None:
+def _print(output_format: str, rows: Sequence[dict[str, Any]], *, members: bool) -> None:
     if members:
-        print_listing(form, _MEMBER, rows, in_table=_MEMBER_TABLE)
+        print_listing(output_format, _MEMBER, rows, in_table=_MEMBER_TABLE)
     else:
-        print_listing(form, _GROUP, rows, in_table=_GROUP_TABLE)
+        print_listing(output_format, _GROUP, rows, in_table=_GROUP_TABLE)
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: GroupWithOffsets) -> dict[str, Any]:
     described = group.description
     return {
         "group": described.group_id,
@@ -148,7 +150,7 @@ def _group(group: Group) -> dict[str, Any]:
     }
 
 
-def _member(group: Group, member: MemberDescription, names: dict[str, str]) -> dict[str, Any]:
+def _member(group: GroupWithOffsets, member: MemberDescription, names: dict[str, str]) -> dict[str, Any]:
     topics = member.subscribed_topics
     return {
         "group": group.description.group_id,
@@ -173,7 +175,7 @@ def _places(member: MemberDescription, status: str, names: dict[str, str]) -> li
     return [_place(each, names) for each in member.assigned if each.status == status]
 
 
-def _place(assigned: Assigned, names: dict[str, str]) -> str:
+def _place(assigned: AssignedItem, names: dict[str, str]) -> str:
     """Return ``orders-0`` for a partition, and ``standby 1_0`` for a task of a streams group."""
     if assigned.role != "partition":
         return f"{assigned.role} {assigned.subtopology_id}_{assigned.partition}"

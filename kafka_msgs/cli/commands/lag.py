@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_msgs.cli.connecting import broker_options, client_config
-from kafka_msgs.cli.offsets_topic import chosen, groups_in, report_groups, report_problems
+from kafka_msgs.cli.offsets_topic import read_groups_from, report_groups, report_problems, select_groups
 from kafka_msgs.cli.options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.times import iso_of_ms, short_time, streams_times
 from kafka_msgs.cli.reporting import report_option
 
 if TYPE_CHECKING:
-    from kafka_msgs.offline.groups import CommittedOffset, Group
+    from kafka_msgs.offline.groups import GroupOffset, GroupWithOffsets
 
 __all__ = ["lag_command"]
 
@@ -38,7 +38,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 @click.command("lag")
-@click.argument("wanted", metavar="[GROUP]...", nargs=-1)
+@click.argument("requested", metavar="[GROUP]...", nargs=-1)
 @broker_options(required=False)
 @log_dirs_option(required=False)
 @click.option(
@@ -63,7 +63,7 @@ Rows = Sequence[Mapping[str, Any]]
 def lag_command(
     ctx: click.Context,
     /,
-    wanted: tuple[str, ...],
+    requested: tuple[str, ...],
     bootstrap_server: str | None,
     command_config: Path | None,
     timeout: int,
@@ -75,8 +75,8 @@ def lag_command(
     max_lag: int | None,
     max_seconds: float | None,
     prometheus: bool,
-    report_to: Path | None,
-    form: str,
+    report_dir: Path | None,
+    output_format: str,
 ) -> None:
     """List the committed offsets of all groups with their lag, the largest lag first, also of empty groups.
 
@@ -91,33 +91,33 @@ def lag_command(
         raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
     if log_dirs and watch is not None:
         raise click.UsageError("--watch needs --bootstrap-server")
-    if report_to is not None and not log_dirs:
+    if report_dir is not None and not log_dirs:
         raise click.UsageError("--report needs --log-dirs")
     if bootstrap_server is None:
-        found = groups_in(log_dirs, end_offsets)
-        groups = chosen(found, wanted)
+        found = read_groups_from(log_dirs, end_offsets)
+        groups = select_groups(found, requested)
         rows: Rows = [_row(group, each) for group in groups for each in group.offsets]
         rows = sorted(rows, key=_largest_lag_first)
-        _show(rows, form, prometheus)
-        report_groups(found, groups, log_dirs, report_to)
+        _show(rows, output_format, prometheus)
+        report_groups(found, groups, log_dirs, report_dir)
         report_problems(found.problems)
     else:
         from kafka_msgs.admin.admin import Admin
         from kafka_msgs.cli.groups.broker import BrokerGroups
-        from kafka_msgs.cli.groups.lags import lags_of, row_of
+        from kafka_msgs.cli.groups.lags import compute_lags, row_of
 
         with Admin(client_config(bootstrap_server, command_config, timeout)) as admin:
             source = BrokerGroups(admin)
 
             def ask() -> Rows:
-                return [row_of(each) for each in lags_of(source, wanted, times=not records_only)]
+                return [row_of(each) for each in compute_lags(source, requested, times=not records_only)]
 
-            rows = _rounds(ask, form, prometheus, watch, rounds)
+            rows = _rounds(ask, output_format, prometheus, watch, rounds)
     if _above(rows, max_lag, max_seconds):
         ctx.exit(_TOO_FAR)
 
 
-def _rounds(ask: Any, form: str, prometheus: bool, watch: float | None, rounds: int | None) -> Rows:
+def _rounds(ask: Any, output_format: str, prometheus: bool, watch: float | None, rounds: int | None) -> Rows:
     """Ask and print once, or with ``watch`` until ``rounds`` are over or the user interrupts; return the last rows."""
     rows: Rows = []
     done = 0
@@ -126,7 +126,7 @@ def _rounds(ask: Any, form: str, prometheus: bool, watch: float | None, rounds: 
             rows = ask()
             if watch is not None and sys.stdout.isatty():
                 click.clear()
-            _show(rows, form, prometheus)
+            _show(rows, output_format, prometheus)
             done += 1
             if watch is None or done == rounds:
                 return rows
@@ -135,14 +135,14 @@ def _rounds(ask: Any, form: str, prometheus: bool, watch: float | None, rounds: 
         return rows
 
 
-def _show(rows: Rows, form: str, prometheus: bool) -> None:
+def _show(rows: Rows, output_format: str, prometheus: bool) -> None:
     if prometheus:
         from kafka_msgs.cli.groups.lags import metrics
         from kafka_msgs.report.exposition import metrics_text
 
         click.echo(metrics_text(metrics(rows)), nl=False)
     else:
-        print_listing(form, _COLUMNS, rows, in_table=_IN_TABLE)
+        print_listing(output_format, _COLUMNS, rows, in_table=_IN_TABLE)
 
 
 def _above(rows: Rows, max_lag: int | None, max_seconds: float | None) -> bool:
@@ -150,7 +150,7 @@ def _above(rows: Rows, max_lag: int | None, max_seconds: float | None) -> bool:
     return any((row[name] or 0) > limit for name, limit in limits.items() if limit is not None for row in rows)
 
 
-def _row(group: Group, committed: CommittedOffset) -> dict[str, Any]:
+def _row(group: GroupWithOffsets, committed: GroupOffset) -> dict[str, Any]:
     return {
         "group": group.description.group_id,
         "state": group.description.state,

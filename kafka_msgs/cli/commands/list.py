@@ -16,7 +16,7 @@ from kafka_msgs.cli.message_names import (
 )
 from kafka_msgs.cli.options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
-from kafka_msgs.lookup import message_classes
+from kafka_msgs.lookup import iter_message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.versions import VersionRange
 
@@ -26,7 +26,7 @@ _COLUMNS: Final = ("name", "origin", "kind", "apiKey", "versions", "flexible", "
 
 
 def _kind(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    return _one_of({cls.INFO.kind for cls in message_classes()}, value, ctx, param) if value else None
+    return _one_of({cls.INFO.kind for cls in iter_message_classes()}, value, ctx, param) if value else None
 
 
 def _origin(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -43,16 +43,21 @@ def _one_of(known: set[str], value: str, ctx: click.Context, param: click.Parame
 @click.argument("text", default="")
 @click.option("--kind", callback=_kind, help="Only this kind, such as request, response, data or coordinator-value.")
 @click.option(
-    "--origin", "wanted", callback=_origin, help="Only this part of Kafka, such as clients or metadata, or this draft."
+    "--origin",
+    "requested",
+    callback=_origin,
+    help="Only this part of Kafka, such as clients or metadata, or this draft.",
 )
 @click.option("--drafts", "of_drafts", is_flag=True, help="List the messages of drafts instead of the release's.")
 @listing_option
-def list_command(text: str, kind: str | None, wanted: str | None, of_drafts: bool, form: str) -> None:
+def list_command(text: str, kind: str | None, requested: str | None, of_drafts: bool, output_format: str) -> None:
     """List messages, or those whose name contains TEXT."""
-    names = draft_names() if of_drafts or wanted in draft_origins() else released_names()
+    names = draft_names() if of_drafts or requested in draft_origins() else released_names()
     found = [(name, find_messages(name)[0]) for name in names if text.lower() in name.lower()]
-    listed = [_row(name, cls) for name, cls in found if wanted in (None, origin(name)) if kind in (None, cls.INFO.kind)]
-    print_listing(form, _COLUMNS, listed, title=f"{len(listed)} message{'' if len(listed) == 1 else 's'}")
+    listed = [
+        _row(name, cls) for name, cls in found if requested in (None, origin(name)) if kind in (None, cls.INFO.kind)
+    ]
+    print_listing(output_format, _COLUMNS, listed, title=f"{len(listed)} message{'' if len(listed) == 1 else 's'}")
 
 
 def _row(name: str, cls: type[Message]) -> dict[str, Any]:

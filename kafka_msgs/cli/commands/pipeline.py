@@ -14,29 +14,29 @@ import click
 from rich.console import Console
 
 from kafka_msgs.cli.help import FullHelpGroup
-from kafka_msgs.cli.log_job import Kind, LogJob, engine_option
+from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.reporting import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.formats import FORMAT_NAMES
-from kafka_msgs.lookup import message_named
+from kafka_msgs.lookup import message_by_name
 from kafka_msgs.offline.directories import end_offsets_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_msgs.filesystems.settings import Settings
-    from kafka_msgs.pipeline.job import Inputs, Run
+    from kafka_msgs.filesystems.settings import FilesystemOptions
+    from kafka_msgs.pipeline.job import JobInputs, JobRun
     from kafka_msgs.report import Report
-    from kafka_msgs.spark.jobs.job import Outcome
+    from kafka_msgs.spark.jobs.job import JobResult
 
 __all__ = ["pipeline_command", "show_tables"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Frames = Callable[["SparkSession"], "Mapping[str, DataFrame]"]
 """Makes the inputs of a job in a session. The arguments were checked before it is returned."""
-Check = Callable[["Settings"], Frames]
+Check = Callable[["FilesystemOptions"], Frames]
 """Checks the arguments of a job, with the settings of filesystems."""
 
 _FEATURE: Final = "kafka-msgs pipeline"
@@ -67,7 +67,7 @@ def _options(command: F) -> F:
             help="Where Spark runs, such as local[4]; default: the setting of Spark, or all cores.",
         ),
         click.option(
-            "--report", "report_to", type=click.Path(path_type=Path), help="Where the report goes; default: --out."
+            "--report", "report_dir", type=click.Path(path_type=Path), help="Where the report goes; default: --out."
         ),
         click.option(
             "--format",
@@ -105,18 +105,18 @@ def group_offsets_command(
     --out may hold an earlier run over the same inputs: then only what is new is read.
     """
 
-    def run(found: Inputs) -> Run[Any, Any]:
-        from kafka_msgs.pipeline.group_offsets import offsets_run
+    def run(found: JobInputs) -> JobRun[Any, Any]:
+        from kafka_msgs.pipeline.group_offsets import group_offsets_run
 
         ends = None if end_offsets is None else end_offsets_in(end_offsets)
-        return offsets_run(found, ends, history=history)
+        return group_offsets_run(found, ends, history=history)
 
-    def report(found: Any, of: Inputs) -> Report:
-        from kafka_msgs.pipeline.offsets_report import offsets_report
+    def report(found: Any, of: JobInputs) -> Report:
+        from kafka_msgs.pipeline.offsets_report import group_offsets_report
 
-        return offsets_report(found, of.times())
+        return group_offsets_report(found, of.times())
 
-    kind = Kind(name="group-offsets", options={"history": history}, run=run, report=report)
+    kind = LogJobSpec(name="group-offsets", options={"history": history}, run=run, report=report)
     _run_over_logs(kind, inputs, **options)
 
 
@@ -131,17 +131,17 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     --out may hold an earlier run over the same inputs: then only what is new is read.
     """
 
-    def run(found: Inputs) -> Run[Any, Any]:
-        from kafka_msgs.pipeline.group_state import state_run
+    def run(found: JobInputs) -> JobRun[Any, Any]:
+        from kafka_msgs.pipeline.group_state import group_state_run
 
-        return state_run(found)
+        return group_state_run(found)
 
-    def report(found: Any, _: Inputs) -> Report:
-        from kafka_msgs.pipeline.state_report import state_report
+    def report(found: Any, _: JobInputs) -> Report:
+        from kafka_msgs.pipeline.state_report import group_state_report
 
-        return state_report(found)
+        return group_state_report(found)
 
-    _run_over_logs(Kind(name="group-state", run=run, report=report), inputs, **options)
+    _run_over_logs(LogJobSpec(name="group-state", run=run, report=report), inputs, **options)
 
 
 @pipeline_command.command("topic-profile")
@@ -155,17 +155,17 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     earlier run over the same inputs: then only what is new is read.
     """
 
-    def run(found: Inputs) -> Run[Any, Any]:
-        from kafka_msgs.pipeline.topic_profile import profile_run
+    def run(found: JobInputs) -> JobRun[Any, Any]:
+        from kafka_msgs.pipeline.topic_profile import topic_profile_run
 
-        return profile_run(found)
+        return topic_profile_run(found)
 
-    def report(found: Any, of: Inputs) -> Report:
-        from kafka_msgs.pipeline.profile_report import profile_report
+    def report(found: Any, of: JobInputs) -> Report:
+        from kafka_msgs.pipeline.profile_report import topic_profile_report
 
-        return profile_report(found, of.places())
+        return topic_profile_report(found, of.local_partitions())
 
-    _run_over_logs(Kind(name="topic-profile", run=run, report=report), inputs, **options)
+    _run_over_logs(LogJobSpec(name="topic-profile", run=run, report=report), inputs, **options)
 
 
 @pipeline_command.command("records")
@@ -207,12 +207,12 @@ def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_
 
     INPUT is a capture of packets, pcap or pcapng; a path, or s3:// and the like.
     """
-    wanted = {"ports": "any" if any_port else ",".join(map(str, ports))} if any_port or ports else {}
+    requested = {"ports": "any" if any_port else ",".join(map(str, ports))} if any_port or ports else {}
 
-    def check(settings: Settings) -> Frames:
+    def check(settings: FilesystemOptions) -> Frames:
         job = import_module("kafka_msgs.spark.jobs.capture_report")
         _check_captures(inputs, settings)
-        return lambda spark: {"exchanges": job.exchanges_frame(spark, inputs, wanted)}
+        return lambda spark: {"exchanges": job.exchanges_frame(spark, inputs, requested)}
 
     _run("capture_report", check, inputs, **options)
 
@@ -231,9 +231,9 @@ def wire_compat_command(
     The exit status is 1 if they differ.
     """
 
-    def check(_: Settings) -> Frames:
+    def check(_: FilesystemOptions) -> Frames:
         for name in messages:
-            message_named(name)
+            message_by_name(name)
         units = import_module("kafka_msgs.spark.jobs.wire_compat").fuzz_units
         return lambda spark: {"units": units(spark, range(first_seed, first_seed + seeds), messages or None)}
 
@@ -242,7 +242,7 @@ def wire_compat_command(
         ctx.exit(1)
 
 
-def _check_captures(inputs: Sequence[str], settings: Settings) -> None:
+def _check_captures(inputs: Sequence[str], settings: FilesystemOptions) -> None:
     from kafka_msgs.filesystems.files import CAPTURES, log_files
 
     try:
@@ -252,7 +252,7 @@ def _check_captures(inputs: Sequence[str], settings: Settings) -> None:
 
 
 def _run_over_logs(
-    kind: Kind,
+    kind: LogJobSpec,
     inputs: tuple[str, ...],
     *,
     engine: str | None,
@@ -270,12 +270,12 @@ def _run(
     inputs: Sequence[str] = (),
     *,
     out: str,
-    report_to: Path | None,
+    report_dir: Path | None,
     master: str | None,
     conf: tuple[str, ...],
     table_format: str,
     facts: Mapping[str, str] | None = None,
-) -> Outcome:
+) -> JobResult:
     """Check the arguments, then start Spark and run a job; print what it found and where that is.
 
     Inputs on other filesystems are looked at when Spark has started: its configuration has their settings.
@@ -284,21 +284,21 @@ def _run(
     require_spark(_FEATURE)
     from kafka_msgs.cli.job_output import destination
     from kafka_msgs.filesystems.files import is_remote
-    from kafka_msgs.filesystems.settings import NO_SETTINGS
+    from kafka_msgs.filesystems.settings import NO_OPTIONS
     from kafka_msgs.spark.session import session_settings
 
     jobs = import_module("kafka_msgs.spark.jobs.job")
     if not is_remote(out) or table_format != FORMAT_NAMES[0]:
-        jobs.check_output(out, report_to, table_format)
-    checked = None if any(map(is_remote, inputs)) else check(NO_SETTINGS)
+        jobs.check_output(out, report_dir, table_format)
+    checked = None if any(map(is_remote, inputs)) else check(NO_OPTIONS)
     with one_sentence(), session_for(_FEATURE, master, conf_of_spark) as spark, progress_of(spark) as show_step:
         show_step("reading directories")
         settings = session_settings(spark)
         checked = checked or check(settings)
         job = import_module(f"kafka_msgs.spark.jobs.{module}").JOB
-        with destination(spark, out, report_to, settings) as to:
+        with destination(spark, out, report_dir, settings) as to:
             known = input_facts(inputs) if facts is None else facts
-            outcome: Outcome = jobs.run(job, checked(spark), to.tables, to.report, show_step, known, table_format)
+            outcome: JobResult = jobs.run(job, checked(spark), to.tables, to.report, show_step, known, table_format)
     _show(outcome.report, [to.named(path, out) for path in outcome.files])
     return outcome
 

@@ -12,7 +12,7 @@ from kafka_msgs.cli.options import json_option
 from kafka_msgs.cli.render.console import console, print_json
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.ops import Op
-from kafka_msgs.codec.plan import StructPlan, Value, compile_plan
+from kafka_msgs.codec.plan import StructPlan, WireValue, compile_plan
 from kafka_msgs.codec.python import source
 from kafka_msgs.message import Message
 
@@ -57,5 +57,5 @@ def _fields(plan: StructPlan) -> list[dict[str, Any]]:
     ]
 
 
-def _struct(value: Value) -> StructPlan | None:
+def _struct(value: WireValue) -> StructPlan | None:
     return value.item.struct if value.op is Op.ARRAY else value.struct

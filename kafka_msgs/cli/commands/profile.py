@@ -13,7 +13,7 @@ from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.times import iso_of_ms
 from kafka_msgs.cli.reporting import report_option, save_report
 from kafka_msgs.offline.directories import partitions_in
-from kafka_msgs.offline.profile import Figures, Profile, add_up, read_profile
+from kafka_msgs.offline.profile import TopicProfile, TopicStats, merge_stats, read_profile
 
 __all__ = ["profile_command"]
 
@@ -39,7 +39,7 @@ _IN_TABLE: Final = ("records", "bytes", "ratio", "codecs", "tombstones", "aborte
 @report_option
 @listing_option
 def profile_command(
-    topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str, report_to: Path | None, form: str
+    topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str, report_dir: Path | None, output_format: str
 ) -> None:
     """List what is in topics: records, bytes, codecs, sizes, producers, transactions, order of times.
 
@@ -50,27 +50,27 @@ def profile_command(
     for topic in topics:
         if topic not in {each.topic for each in partitions}:
             raise click.ClickException(f"there is no topic {topic!r}")
-    wanted = [each for each in partitions if not topics or each.topic in topics]
-    with progress_over([segment.path for each in wanted for segment in each.segments]) as progress:
-        found = read_profile(wanted, progress=progress)
+    requested = [each for each in partitions if not topics or each.topic in topics]
+    with progress_over([segment.path for each in requested for segment in each.segments]) as progress:
+        found = read_profile(requested, progress=progress)
     place = _PLACE[: _PLACE.index(by) + 1]
-    print_listing(form, (*place, *_COLUMNS), _rows(found, len(place)), in_table=(*place, *_IN_TABLE))
-    if report_to is not None:
+    print_listing(output_format, (*place, *_COLUMNS), _rows(found, len(place)), in_table=(*place, *_IN_TABLE))
+    if report_dir is not None:
         from kafka_msgs.offline.reports import profile_report
 
-        save_report(profile_report(found, partitions, wanted), report_to, log_dirs)
+        save_report(profile_report(found, partitions, requested), report_dir, log_dirs)
     for name, problem in found.problems:
         click.echo(f"{name}: {problem.reason}", err=True)
     if found.problems:
         click.get_current_context().exit(1)
 
 
-def _rows(found: Profile, depth: int) -> list[dict[str, Any]]:
-    parts: dict[tuple[Any, ...], list[Figures]] = {}
+def _rows(found: TopicProfile, depth: int) -> list[dict[str, Any]]:
+    parts: dict[tuple[Any, ...], list[TopicStats]] = {}
     for place, figures in found.figures.items():
         parts.setdefault(place[:depth], []).append(figures)
     by_place = sorted(parts, key=lambda place: [(part is None, part) for part in place])
-    return [_place(place) | _row(add_up(parts[place])) for place in by_place]
+    return [_place(place) | _row(merge_stats(parts[place])) for place in by_place]
 
 
 def _place(place: tuple[Any, ...]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _place(place: tuple[Any, ...]) -> dict[str, Any]:
     return {name: iso_of_ms(value) if name == "hour" else value for name, value in named.items()}
 
 
-def _row(figures: Figures) -> dict[str, Any]:
+def _row(figures: TopicStats) -> dict[str, Any]:
     return {
         "records": figures.records,
         "batches": figures.batches,

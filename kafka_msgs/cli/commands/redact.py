@@ -11,7 +11,7 @@ import click
 from kafka_msgs.capture.faults import CaptureFault
 from kafka_msgs.capture.recording import is_recording, read_recording, recording_pieces, recording_start
 from kafka_msgs.cli.recordings import new_file, redact_option
-from kafka_msgs.redaction import Redaction, RedactKind
+from kafka_msgs.redaction import RedactKind, Redactor
 
 __all__ = ["redact_command"]
 
@@ -27,7 +27,7 @@ def redact_command(recording: Path, new: Path, kinds: frozenset[RedactKind]) -> 
     any case. Decoded messages are left out: kafka-msgs capture decodes the bytes of NEW.
     """
     hidden = kinds | {RedactKind.SASL}
-    redaction = Redaction(hidden)
+    redaction = Redactor(hidden)
     with recording.open("rb") as file:
         if not is_recording(file):
             raise click.ClickException(f"{recording}: not a recording of kafka-msgs tap")
@@ -36,7 +36,7 @@ def redact_command(recording: Path, new: Path, kinds: frozenset[RedactKind]) -> 
         with new_file(new) as written:
             written.write(recording_start(facts).encode("ascii") + b"\n")
             for item in read_recording(file):
-                written.writelines(recording_pieces(redaction.item(item)))
+                written.writelines(recording_pieces(redaction.redact(item)))
                 exchanges += not isinstance(item, CaptureFault)
                 faults += isinstance(item, CaptureFault)
     click.echo(f"{exchanges} exchanges, {faults} faults", err=True)

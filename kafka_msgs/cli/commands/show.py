@@ -26,12 +26,12 @@ def show_command(messages: list[type[Message]], version: int | None, as_json: bo
     9, shows the request and the response. The message of a draft has the name of the draft in front, such as
     kip_88.OffsetFetchRequest.
     """
-    wanted = [(cls, _versions(cls, version)) for cls in messages]
+    requested = [(cls, _versions(cls, version)) for cls in messages]
     if as_json:
-        print_json([described(cls, versions) for cls, versions in wanted])
+        print_json([described(cls, versions) for cls, versions in requested])
         return
     out = console()
-    for cls, versions in wanted:
+    for cls, versions in requested:
         out.print(fields_tree(cls, versions))
         for table in (errors_table(cls, versions), history_table(cls, versions)):
             if table is not None:

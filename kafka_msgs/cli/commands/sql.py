@@ -7,7 +7,7 @@ import click
 from kafka_msgs.cli.options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.progress import progress_over
-from kafka_msgs.cli.sql import Question
+from kafka_msgs.cli.sql import SqlQuery
 
 __all__ = ["sql_command"]
 
@@ -15,7 +15,7 @@ __all__ = ["sql_command"]
 @click.command("sql")
 @click.argument("query")
 @listing_option
-def sql_command(query: str, form: str) -> None:
+def sql_command(query: str, output_format: str) -> None:
     """Answer QUERY, a SELECT statement in the SQL of DuckDB, from the files of brokers.
 
     log('DIR') is a table with a row for each record in a log directory, or in the directory of one partition, with the
@@ -23,7 +23,7 @@ def sql_command(query: str, form: str) -> None:
     l.offset for log('DIR') l. What is damaged is a row with the reason in _error. Nothing is written, and the
     query reads no file but those of the log directories. Bytes are shown as text where they are UTF-8.
     """
-    question = Question(query)
+    question = SqlQuery(query)
     with progress_over([file for path in question.paths for file in question.files(path)]) as progress:
-        columns, rows = question.answer(progress)
-        print_listing(form, columns, rows)
+        columns, rows = question.execute(progress)
+        print_listing(output_format, columns, rows)

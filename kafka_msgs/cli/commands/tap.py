@@ -16,10 +16,10 @@ import click
 from kafka_msgs.capture import CaptureFault, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.recording import recording_pieces, recording_start
-from kafka_msgs.cli.connecting import config_option
+from kafka_msgs.cli.connecting import command_config_option
 from kafka_msgs.cli.recordings import new_file, redact_option
 from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
-from kafka_msgs.redaction import Redaction, RedactKind
+from kafka_msgs.redaction import RedactKind, Redactor
 from kafka_msgs.tap import Tap
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[En
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The key of the certificate (PEM, without a password), if it is not in the same file.",
 )
-@config_option("Properties of Kafka's clients for the connections with brokers. Clients themselves log in with SASL.")
+@command_config_option(
+    "Properties of Kafka's clients for the connections with brokers. Clients themselves log in with SASL."
+)
 @click.option(
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -88,7 +90,7 @@ def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[En
 @click.option("--cap-versions", is_flag=True, help="Offer clients only the versions that this release knows.")
 @click.option(
     "--output",
-    "form",
+    "output_format",
     type=click.Choice(_FORMS),
     default=_FORMS[0],
     show_default=True,
@@ -108,7 +110,7 @@ def tap_command(
     kinds: frozenset[RedactKind],
     sasl_in_clear: bool,
     cap_versions: bool,
-    form: str,
+    output_format: str,
     duration: float | None,
 ) -> None:
     """Stand between clients and brokers, and show each request with its response: latency, sizes, errors.
@@ -121,7 +123,7 @@ def tap_command(
     tls = {"client_tls": _client_tls(certificate, key), "broker_tls": _broker_tls(command_config)}
     hidden = kinds if sasl_in_clear else kinds | {RedactKind.SASL}
     with ExitStack() as stack:
-        receiver = _Receiver(Redaction(hidden), form=form, bodies=bodies, raw=raw)
+        receiver = _Receiver(Redactor(hidden), output_format=output_format, bodies=bodies, raw=raw)
         if record is not None:
             start = recording_start({"bootstrap": [str(each) for each in brokers], "redacted": sorted(hidden)})
             receiver.file = stack.enter_context(new_file(record))
@@ -147,10 +149,10 @@ def _client_tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | 
 def _broker_tls(command_config: Path | None) -> ssl.SSLContext | None:
     if command_config is None:
         return None
-    from kafka_msgs.client.properties import tls_of
+    from kafka_msgs.client.properties import parse_tls
     from kafka_msgs.client.servers import load_properties
 
-    return tls_of(load_properties(command_config))
+    return parse_tls(load_properties(command_config))
 
 
 async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: float | None, **options: Any) -> None:
@@ -171,13 +173,13 @@ async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: flo
 class _Receiver:
     """Shows and records items. If that fails, it stops the proxy."""
 
-    def __init__(self, redaction: Redaction, *, form: str, bodies: bool, raw: bool) -> None:
+    def __init__(self, redaction: Redactor, *, output_format: str, bodies: bool, raw: bool) -> None:
         self.file: BinaryIO | None = None
         self.error: OSError | None = None
         self.stop: Callable[[], None] = lambda: None
         self._exchanges = self._undecoded = self._faults = 0
         self._redaction = redaction
-        self._form = form
+        self._form = output_format
         self._bodies = bodies
         self._raw = raw
 
@@ -194,7 +196,7 @@ class _Receiver:
 
     def __call__(self, item: Item) -> None:
         self._count(item)
-        hidden = self._redaction.item(item)
+        hidden = self._redaction.redact(item)
         try:
             if self.file is not None and self.error is None:
                 self.write(recording_pieces(hidden, self._decoded(hidden), raw=self._raw))

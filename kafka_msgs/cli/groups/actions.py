@@ -14,18 +14,18 @@ import click
 from kafka_msgs.admin.admin import Admin
 from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
 from kafka_msgs.cli.connecting import client_config
-from kafka_msgs.cli.groups.arguments import Action, Asked
+from kafka_msgs.cli.groups.arguments import Action, GroupCommandOptions
 from kafka_msgs.cli.groups.broker import BrokerGroups
 from kafka_msgs.cli.groups.changes import delete, delete_offsets, reset_offsets
 from kafka_msgs.cli.groups.files import FileGroups
-from kafka_msgs.cli.groups.kinds import Columns, Kind
+from kafka_msgs.cli.groups.kinds import Columns, GroupCommandSpec
 from kafka_msgs.cli.groups.rows import assigned_places, member_rows, offset_rows, state_of, state_row, type_of
 from kafka_msgs.cli.groups.source import GroupSource
 from kafka_msgs.cli.render.columns import print_columns
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.enums import GroupState, GroupType
 
-__all__ = ["act"]
+__all__ = ["run_action"]
 
 _OPTIONAL: Final = ("instanceId", "upgraded")
 """Columns that a table has only where some row has a value, as in Kafka's tool."""
@@ -42,23 +42,23 @@ _REBALANCING: Final = (
 )
 
 
-def act(kind: Kind, asked: Asked, form: str) -> None:
+def run_action(kind: GroupCommandSpec, asked: GroupCommandOptions, output_format: str) -> None:
     """Do what was asked for, and print it in one of ``FORMS``."""
     if asked.log_dirs:
         source = FileGroups(asked.log_dirs)
-        _READ[asked.action](kind, asked, source, form)
-        source.finish()
+        _READ[asked.action](kind, asked, source, output_format)
+        source.report_problems()
         return
     assert asked.bootstrap_server is not None, "one of both sources was given"
     with Admin(client_config(asked.bootstrap_server, asked.command_config, asked.timeout)) as admin:
         groups = BrokerGroups(admin)
         if asked.action in _READ:
-            _READ[asked.action](kind, asked, groups, form)
+            _READ[asked.action](kind, asked, groups, output_format)
         else:
-            _CHANGE[asked.action](kind, asked, groups, form)
+            _CHANGE[asked.action](kind, asked, groups, output_format)
 
 
-def _list(kind: Kind, asked: Asked, source: GroupSource, form: str) -> None:
+def _list(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSource, output_format: str) -> None:
     states = _parsed(asked.state, GroupState, kind.states, "state")
     types = _parsed(asked.type, GroupType, kind.types, "type")
     listed = [each for each in _of_kind(kind, source) if each.state in states and each.type in types]
@@ -66,8 +66,8 @@ def _list(kind: Kind, asked: Asked, source: GroupSource, form: str) -> None:
     headings = {"group": "GROUP"}
     headings |= {"type": "TYPE"} if asked.type is not None else {}
     headings |= {"state": "STATE"} if asked.state is not None else {}
-    if form != "table":
-        print_listing(form, ("group", "type", "state"), rows)
+    if output_format != "table":
+        print_listing(output_format, ("group", "type", "state"), rows)
     elif len(headings) > 1:
         print_columns(headings, rows)
     else:
@@ -85,16 +85,16 @@ def _parsed(text: str | None, words: type[Any], known: Sequence[Any], what: str)
     return found
 
 
-def _of_kind(kind: Kind, source: GroupSource) -> Iterator[GroupListing]:
+def _of_kind(kind: GroupCommandSpec, source: GroupSource) -> Iterator[GroupListing]:
     """Yield the groups of a kind; a classic group counts as one of consumers if it is not one of Connect, say."""
-    for each in source.listed():
+    for each in source.list_groups():
         if each.type in kind.types and (each.type != GroupType.CLASSIC or each.protocol_type in ("consumer", "")):
             yield each
 
 
-def _describe(kind: Kind, asked: Asked, source: GroupSource, form: str) -> None:
+def _describe(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSource, output_format: str) -> None:
     names = asked.group or [each.group_id for each in _of_kind(kind, source)]
-    described = list(source.described(names, listed=not asked.group).values())
+    described = list(source.describe_groups(names, listed=not asked.group).values())
     for each in described:
         if type_of(each) not in kind.types:
             raise click.ClickException(f"{each.group_id!r} is a {str(type_of(each)).lower()} group, not a {kind.noun}")
@@ -102,11 +102,11 @@ def _describe(kind: Kind, asked: Asked, source: GroupSource, form: str) -> None:
         click.echo(_NOTE)
     _warn(kind, described)
     shown = [each for each in described if each.members] if asked.old_output else described
-    _print(form, kind, asked, list(_rows(kind, asked, source, shown)))
+    _print(output_format, kind, asked, list(_rows(kind, asked, source, shown)))
 
 
 def _rows(
-    kind: Kind, asked: Asked, source: GroupSource, described: Sequence[AnyGroupDescription]
+    kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSource, described: Sequence[AnyGroupDescription]
 ) -> Iterator[Mapping[str, Any]]:
     if asked.view == "state":
         yield from map(state_row, described)
@@ -114,14 +114,14 @@ def _rows(
         for each in described:
             yield from member_rows(each)
     else:
-        offsets = source.offsets([each.group_id for each in described], share=kind.share)
+        offsets = source.group_offsets([each.group_id for each in described], share=kind.share)
         places = {place for each in described for place in (*assigned_places(each), *offsets[each.group_id])}
         bounds = source.bounds(places)
         for each in described:
             yield from offset_rows(each, offsets[each.group_id], bounds)
 
 
-def _warn(kind: Kind, described: Sequence[AnyGroupDescription]) -> None:
+def _warn(kind: GroupCommandSpec, described: Sequence[AnyGroupDescription]) -> None:
     for each in described:
         name = f"{kind.noun.capitalize()} '{each.group_id}'"
         if state_of(each) == GroupState.EMPTY:
@@ -130,9 +130,11 @@ def _warn(kind: Kind, described: Sequence[AnyGroupDescription]) -> None:
             click.echo(f"Warning: {name} is rebalancing.", err=True)
 
 
-def _print(form: str, kind: Kind, asked: Asked, rows: Sequence[Mapping[str, Any]]) -> None:
-    if form != "table":
-        print_listing(form, [*kind.verbose[asked.view]], rows)
+def _print(
+    output_format: str, kind: GroupCommandSpec, asked: GroupCommandOptions, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    if output_format != "table":
+        print_listing(output_format, [*kind.verbose[asked.view]], rows)
         return
     print_columns(_used(kind.shown(asked.view, verbose=asked.verbose), rows), rows)
 
@@ -142,8 +144,11 @@ def _used(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> Columns:
     return {name: heading for name, heading in columns.items() if name not in empty}
 
 
-_READ: Final[Mapping[Action, Callable[[Kind, Asked, GroupSource, str], None]]] = {"list": _list, "describe": _describe}
-_CHANGE: Final[Mapping[Action, Callable[[Kind, Asked, BrokerGroups, str], None]]] = {
+_READ: Final[Mapping[Action, Callable[[GroupCommandSpec, GroupCommandOptions, GroupSource, str], None]]] = {
+    "list": _list,
+    "describe": _describe,
+}
+_CHANGE: Final[Mapping[Action, Callable[[GroupCommandSpec, GroupCommandOptions, BrokerGroups, str], None]]] = {
     "reset_offsets": reset_offsets,
     "delete_offsets": delete_offsets,
     "delete": delete,

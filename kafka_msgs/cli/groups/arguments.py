@@ -13,9 +13,9 @@ from typing import Final, Literal, TypeAlias
 import click
 from attrs import fields, frozen
 
-from kafka_msgs.cli.groups.scope import Topics
+from kafka_msgs.cli.groups.scope import TopicSelection
 
-__all__ = ["Action", "Asked", "View", "check"]
+__all__ = ["Action", "GroupCommandOptions", "View", "check"]
 
 Action: TypeAlias = Literal["list", "describe", "reset_offsets", "delete_offsets", "delete"]
 View: TypeAlias = Literal["offsets", "members", "state"]
@@ -47,7 +47,7 @@ _ONLY_WITH: Final[Mapping[str, Collection[str]]] = {
 
 
 @frozen(kw_only=True)
-class Asked:
+class GroupCommandOptions:
     """What a command on groups was asked for: the values of its options. What was not given is empty, false or None."""
 
     list: bool = False
@@ -64,7 +64,7 @@ class Asked:
     verbose: bool = False
     old_output: bool = False
     all_topics: bool = False
-    topics: tuple[Topics, ...] = ()
+    topics: tuple[TopicSelection, ...] = ()
     to_datetime: datetime | None = None
     by_duration: timedelta | None = None
     to_earliest: bool = False
@@ -75,7 +75,7 @@ class Asked:
     to_offset: int | None = None
     execute: bool = False
     dry_run: bool = False
-    internal_topics: tuple[Topics, ...] = ()
+    internal_topics: tuple[TopicSelection, ...] = ()
     bootstrap_server: str | None = None
     command_config: Path | None = None
     timeout: int = 0
@@ -92,9 +92,9 @@ class Asked:
         return "members" if self.members else "state" if self.state is not None else "offsets"
 
     @property
-    def wanted_topics(self) -> Topics | None:
+    def wanted_topics(self) -> TopicSelection | None:
         """The topics in question, None for all of them."""
-        whole = Topics(partitions={})
+        whole = TopicSelection(partitions={})
         for each in self.topics:
             whole |= each
         return whole if self.topics else None
@@ -109,7 +109,7 @@ def _absent(value: object) -> bool:
     return value is None or value is False or value == ()
 
 
-def check(asked: Asked, flags: Mapping[str, str]) -> None:
+def check(asked: GroupCommandOptions, flags: Mapping[str, str]) -> None:
     """Raise ``click.UsageError`` for options that do not go together; ``flags`` has their names as they are typed."""
     for rule in (_one_source, _one_action, _belongs, _groups, _one_view, _one_scope, _one_spec, _decided):
         problem = rule(asked, flags)
@@ -117,7 +117,7 @@ def check(asked: Asked, flags: Mapping[str, str]) -> None:
             raise click.UsageError(problem)
 
 
-def _one_source(asked: Asked, flags: Mapping[str, str]) -> str | None:
+def _one_source(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     given = list(asked.given(("bootstrap_server", "log_dirs")))
     if len(given) == 1:
         return None
@@ -125,11 +125,11 @@ def _one_source(asked: Asked, flags: Mapping[str, str]) -> str | None:
     return f"give {' or '.join(words)}" + (", not both" if given else "")
 
 
-def _one_action(asked: Asked, flags: Mapping[str, str]) -> str | None:
+def _one_action(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     return _exactly_one(asked, [each for each in _ACTIONS if each in flags], flags)
 
 
-def _belongs(asked: Asked, flags: Mapping[str, str]) -> str | None:
+def _belongs(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     for name in asked.given(_ONLY_WITH):
         if asked.action not in _ONLY_WITH[name]:
             actions = " or ".join(flags[each] for each in _ONLY_WITH[name] if each in flags)
@@ -137,7 +137,7 @@ def _belongs(asked: Asked, flags: Mapping[str, str]) -> str | None:
     return None
 
 
-def _groups(asked: Asked, flags: Mapping[str, str]) -> str | None:
+def _groups(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     if asked.action == "list":
         return None
     if asked.group and asked.all_groups:
@@ -149,7 +149,7 @@ def _groups(asked: Asked, flags: Mapping[str, str]) -> str | None:
     return None
 
 
-def _one_view(asked: Asked, flags: Mapping[str, str]) -> str | None:
+def _one_view(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     given = [flags[each] for each in asked.given(("offsets", "members", "state"))]
     if asked.action == "describe" and len(given) > 1:
         return f"give one of {', '.join(given)}"
@@ -158,7 +158,7 @@ def _one_view(asked: Asked, flags: Mapping[str, str]) -> str | None:
     return None
 
 
-def _one_scope(asked: Asked, flags: Mapping[str, str]) -> str | None:
+def _one_scope(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     if asked.action not in _ONE_GROUP:
         return None
     given = list(asked.given(("all_topics", "topics")))
@@ -167,15 +167,15 @@ def _one_scope(asked: Asked, flags: Mapping[str, str]) -> str | None:
     return _exactly_one(asked, ["all_topics", "topics"], flags)
 
 
-def _one_spec(asked: Asked, flags: Mapping[str, str]) -> str | None:
+def _one_spec(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     return _exactly_one(asked, [each for each in _SPECS if each in flags], flags) if asked.reset_offsets else None
 
 
-def _decided(asked: Asked, flags: Mapping[str, str]) -> str | None:
+def _decided(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     return _exactly_one(asked, ["dry_run", "execute"], flags) if asked.reset_offsets else None
 
 
-def _exactly_one(asked: Asked, names: Collection[str], flags: Mapping[str, str]) -> str | None:
+def _exactly_one(asked: GroupCommandOptions, names: Collection[str], flags: Mapping[str, str]) -> str | None:
     given = list(asked.given(names))
     if len(given) == 1:
         return None
@@ -183,4 +183,4 @@ def _exactly_one(asked: Asked, names: Collection[str], flags: Mapping[str, str])
     return f"give only one of {words}" if given else f"give one of {words}"
 
 
-assert {each.name for each in fields(Asked)} >= set(_ONLY_WITH), "each option has a value"
+assert {each.name for each in fields(GroupCommandOptions)} >= set(_ONLY_WITH), "each option has a value"

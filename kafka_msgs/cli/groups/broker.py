@@ -12,7 +12,7 @@ from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
 from kafka_msgs.admin.partitions import OffsetSpec
 from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
 from kafka_msgs.admin.results import Results
-from kafka_msgs.cli.groups.source import Bounds, Offsets, Stored
+from kafka_msgs.cli.groups.source import LogBounds, Offsets, OffsetWithLag
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError
@@ -31,23 +31,23 @@ class BrokerGroups:
 
     admin: Admin
 
-    def listed(self) -> Sequence[GroupListing]:
+    def list_groups(self) -> Sequence[GroupListing]:
         """Return all groups; raises if a broker does not answer, for it may be the coordinator of some."""
         return sorted(self.admin.list_groups().all(), key=lambda each: each.group_id)
 
-    def described(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
+    def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
         """Return the groups as their coordinators describe them."""
         found = self.admin.describe_groups(groups)
         return _existing(found) if listed else found.all()
 
-    def offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
+    def group_offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
         """Return the offsets of groups: one request per coordinator, whatever the number of partitions."""
         none: dict[str, Offsets] = {group: {} for group in groups}
         if share:
             started = _existing(self.admin.list_share_group_offsets(dict.fromkeys(groups)))
             return none | {
                 group: {
-                    place: Stored(
+                    place: OffsetWithLag(
                         offset=each.start_offset, leader_epoch=_known(each.leader_epoch), lag=_known(each.lag)
                     )
                     for place, each in found.all().items()
@@ -58,14 +58,14 @@ class BrokerGroups:
         committed = _existing(self.admin.list_offsets_of_groups(dict.fromkeys(groups)))
         return none | {
             group: {
-                place: Stored(offset=each.offset, leader_epoch=_known(each.leader_epoch), metadata=each.metadata)
+                place: OffsetWithLag(offset=each.offset, leader_epoch=_known(each.leader_epoch), metadata=each.metadata)
                 for place, each in found.all().items()
                 if each.offset >= 0
             }
             for group, found in committed.items()
         }
 
-    def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
+    def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogBounds]:
         """Return the bounds of the partitions that exist."""
         if not partitions:
             return {}
@@ -73,7 +73,7 @@ class BrokerGroups:
             self.admin.list_offsets(dict.fromkeys(partitions, spec)).ok
             for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
         )
-        return {place: Bounds(first[place].offset, last[place].offset) for place in first.keys() & last.keys()}
+        return {place: LogBounds(first[place].offset, last[place].offset) for place in first.keys() & last.keys()}
 
     def partitions(self, topics: Collection[str]) -> set[TopicPartition]:
         """Return every partition of topics. Raises ``BrokerError`` for a topic that does not exist."""
@@ -100,7 +100,7 @@ class BrokerGroups:
         starts = {p: each.offset if each.offset >= 0 else latest[p].offset for p, each in found.ok.items()}
         return Results({**{p: OffsetChange(_NONE, start) for p, start in starts.items()}, **found.errors})
 
-    def finish(self) -> None:
+    def report_problems(self) -> None:
         """Nothing is left to report."""
 
 

@@ -14,11 +14,11 @@ from kafka_msgs.admin.groups import AnyGroupDescription
 from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
 from kafka_msgs.admin.results import Results
 from kafka_msgs.admin.streams_groups import StreamsGroupDescription
-from kafka_msgs.cli.groups.arguments import Asked
+from kafka_msgs.cli.groups.arguments import GroupCommandOptions
 from kafka_msgs.cli.groups.broker import BrokerGroups
-from kafka_msgs.cli.groups.kinds import DELETED, DELETED_OFFSETS, PLANNED, Columns, Kind
+from kafka_msgs.cli.groups.kinds import DELETED, DELETED_OFFSETS, PLANNED, Columns, GroupCommandSpec
 from kafka_msgs.cli.groups.rows import state_of, type_of
-from kafka_msgs.cli.groups.scope import Topics
+from kafka_msgs.cli.groups.scope import TopicSelection
 from kafka_msgs.cli.groups.targets import target_of
 from kafka_msgs.cli.render.columns import print_columns
 from kafka_msgs.cli.render.listing import print_listing
@@ -34,7 +34,7 @@ _SUCCESSFUL: Final = "Successful"
 _PLANNED: Final = "Planned"
 
 
-def reset_offsets(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> None:
+def reset_offsets(kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, output_format: str) -> None:
     """Print the plan of new offsets, and with ``--execute`` commit them."""
     group, target = asked.group[0], target_of(asked)
     described = _described(kind, source, group)
@@ -49,17 +49,17 @@ def reset_offsets(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> 
     if planned.errors:
         _report(planned)
     rows = [_planned_row(group, place, change) for place, change in planned.items()]
-    _print(form, PLANNED, rows, in_json=("group", "topic", "partition", "newOffset", "committedOffset"))
+    _print(output_format, PLANNED, rows, in_json=("group", "topic", "partition", "newOffset", "committedOffset"))
     if asked.execute:
         new = {place: change.after for place, change in planned.items()}
         admin = source.admin
         _report(admin.alter_share_group_offsets(group, new) if kind.share else admin.alter_group_offsets(group, new))
 
 
-def _described(kind: Kind, source: BrokerGroups, group: str) -> AnyGroupDescription | None:
+def _described(kind: GroupCommandSpec, source: BrokerGroups, group: str) -> AnyGroupDescription | None:
     """Return the description of a group, or None for one that does not exist but may be made by its offsets."""
     try:
-        found = source.described([group])[group]
+        found = source.describe_groups([group])[group]
     except BrokerError as error:
         if error.error == ErrorCode.GROUP_ID_NOT_FOUND and kind.may_be_new:
             return None
@@ -69,7 +69,7 @@ def _described(kind: Kind, source: BrokerGroups, group: str) -> AnyGroupDescript
     return found
 
 
-def _refuse_active(described: AnyGroupDescription | None, asked: Asked) -> None:
+def _refuse_active(described: AnyGroupDescription | None, asked: GroupCommandOptions) -> None:
     if described is None or state_of(described) in _INACTIVE:
         return
     reason = f"the group {described.group_id!r} is active: its state is {state_of(described)}"
@@ -79,41 +79,41 @@ def _refuse_active(described: AnyGroupDescription | None, asked: Asked) -> None:
 
 
 def _scope(
-    kind: Kind, asked: Asked, source: BrokerGroups, described: AnyGroupDescription | None
+    kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, described: AnyGroupDescription | None
 ) -> set[TopicPartition]:
     """Return the partitions whose offsets are to be reset."""
-    wanted = asked.wanted_topics
+    requested = asked.wanted_topics
     if isinstance(described, StreamsGroupDescription):
-        wanted = _input_topics(described, wanted)
-    if wanted is None:
-        return set(source.offsets(asked.group, share=kind.share)[asked.group[0]])
-    return _partitions(source, wanted)
+        requested = _input_topics(described, requested)
+    if requested is None:
+        return set(source.group_offsets(asked.group, share=kind.share)[asked.group[0]])
+    return _partitions(source, requested)
 
 
-def _input_topics(group: StreamsGroupDescription, wanted: Topics | None) -> Topics:
+def _input_topics(group: StreamsGroupDescription, requested: TopicSelection | None) -> TopicSelection:
     """Return the wanted input topics of a topology; raises ``click.ClickException`` for one that it does not read."""
     inputs = {topic for part in group.subtopologies for topic in part.source_topics}
-    if wanted is None:
-        return Topics(partitions=dict.fromkeys(sorted(inputs)))
-    _refuse_others(wanted.partitions, inputs, f"input topic of the group {group.group_id!r}")
-    return wanted
+    if requested is None:
+        return TopicSelection(partitions=dict.fromkeys(sorted(inputs)))
+    _refuse_others(requested.partitions, inputs, f"input topic of the group {group.group_id!r}")
+    return requested
 
 
-def _refuse_others(wanted: Iterable[str], known: Collection[str], what: str) -> None:
-    others = sorted(set(wanted) - set(known))
+def _refuse_others(requested: Iterable[str], known: Collection[str], what: str) -> None:
+    others = sorted(set(requested) - set(known))
     if others:
         raise click.ClickException(
             f"{', '.join(others)}: not an {what}, which has {', '.join(sorted(known)) or 'none'}"
         )
 
 
-def _partitions(source: BrokerGroups, wanted: Topics) -> set[TopicPartition]:
-    existing = source.partitions(wanted.partitions)
-    for topic, numbers in wanted.partitions.items():
+def _partitions(source: BrokerGroups, requested: TopicSelection) -> set[TopicPartition]:
+    existing = source.partitions(requested.partitions)
+    for topic, numbers in requested.partitions.items():
         missing = [number for number in numbers or () if TopicPartition(topic, number) not in existing]
         if missing:
             raise click.ClickException(f"the topic {topic!r} has no partition {missing[0]}")
-    return {place for place in existing if wanted.has(place)}
+    return {place for place in existing if requested.has(place)}
 
 
 def _planned_row(group: str, place: TopicPartition, change: OffsetChange) -> dict[str, Any]:
@@ -126,25 +126,27 @@ def _planned_row(group: str, place: TopicPartition, change: OffsetChange) -> dic
     }
 
 
-def delete_offsets(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> None:
+def delete_offsets(
+    kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, output_format: str
+) -> None:
     """Delete the offsets of a group for some topics; print what became of each partition."""
     group = asked.group[0]
     described = _described(kind, source, group)
-    wanted = asked.wanted_topics
+    requested = asked.wanted_topics
     if isinstance(described, StreamsGroupDescription):
-        wanted = _input_topics(described, wanted)
-    stored = source.offsets([group], share=kind.share)[group]
-    places = sorted(place for place in stored if wanted is None or wanted.has(place))
+        requested = _input_topics(described, requested)
+    stored = source.group_offsets([group], share=kind.share)[group]
+    places = sorted(place for place in stored if requested is None or requested.has(place))
     if not places:
         raise click.ClickException(f"the group {group!r} has no offsets for these topics")
     results = _deleted_offsets(kind, source, group, places)
     rows = [{"topic": p.topic, "partition": p.partition, "status": _status(results, p)} for p in places]
-    _print(form, DELETED_OFFSETS, rows)
+    _print(output_format, DELETED_OFFSETS, rows)
     _report(results)
 
 
 def _deleted_offsets(
-    kind: Kind, source: BrokerGroups, group: str, places: Collection[TopicPartition]
+    kind: GroupCommandSpec, source: BrokerGroups, group: str, places: Collection[TopicPartition]
 ) -> Results[TopicPartition, None]:
     """Delete offsets; those of share groups go by whole topics."""
     if not kind.share:
@@ -153,17 +155,17 @@ def _deleted_offsets(
     return Results({place: topics[place.topic] for place in places})
 
 
-def delete(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> None:
+def delete(kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, output_format: str) -> None:
     """Delete groups, and the internal topics of streams groups; or print what would be deleted."""
-    names = asked.group or [each.group_id for each in source.listed() if each.type in kind.types]
+    names = asked.group or [each.group_id for each in source.list_groups() if each.type in kind.types]
     described = Results[str, AnyGroupDescription]({name: _existing(kind, source, name) for name in names})
     topics = {name: _internal_topics(each) for name, each in described.ok.items()}
-    wanted = None
+    requested = None
     if asked.internal_topics:
-        wanted = {topic for each in asked.internal_topics for topic in each.partitions}
+        requested = {topic for each in asked.internal_topics for topic in each.partitions}
         known = {topic for each in topics.values() for topic in each}
-        _refuse_others(wanted, known, f"internal topic of {', '.join(map(repr, names))}")
-    kept = {name: [each for each in found if wanted is None or each in wanted] for name, found in topics.items()}
+        _refuse_others(requested, known, f"internal topic of {', '.join(map(repr, names))}")
+    kept = {name: [each for each in found if requested is None or each in requested] for name, found in topics.items()}
     groups: Mapping[str, Any] = described.outcomes
     gone: Mapping[Any, Any] = {topic: None for found in kept.values() for topic in found}
     if not asked.dry_run:
@@ -171,14 +173,14 @@ def delete(kind: Kind, asked: Asked, source: BrokerGroups, form: str) -> None:
         internal = [topic for name, error in groups.items() if error is None for topic in kept[name]]
         gone = source.admin.delete_topics(internal).outcomes if internal else {}
     good = _PLANNED if asked.dry_run else _SUCCESSFUL
-    _print(form, DELETED, _deleted_rows(Results(groups), Results(gone), kept, good))
+    _print(output_format, DELETED, _deleted_rows(Results(groups), Results(gone), kept, good))
     _report(Results(groups), Results(gone))
 
 
-def _existing(kind: Kind, source: BrokerGroups, name: str) -> AnyGroupDescription | BrokerError:
+def _existing(kind: GroupCommandSpec, source: BrokerGroups, name: str) -> AnyGroupDescription | BrokerError:
     """Return the description of a group, or why there is none; one that is not of this kind is refused."""
     try:
-        found = source.described([name])[name]
+        found = source.describe_groups([name])[name]
     except BrokerError as error:
         return error
     if type_of(found) not in kind.types:
@@ -227,8 +229,10 @@ def _report(*results: Results[Any, Any]) -> None:
         click.get_current_context().exit(1)
 
 
-def _print(form: str, columns: Columns, rows: list[dict[str, Any]], *, in_json: Collection[str] | None = None) -> None:
-    if form == "table":
+def _print(
+    output_format: str, columns: Columns, rows: list[dict[str, Any]], *, in_json: Collection[str] | None = None
+) -> None:
+    if output_format == "table":
         print_columns(columns, rows)
     else:
-        print_listing(form, [*(in_json or columns)], rows)
+        print_listing(output_format, [*(in_json or columns)], rows)

@@ -10,8 +10,8 @@ import click
 
 from kafka_msgs import __version__
 from kafka_msgs.cli.connecting import broker_options
-from kafka_msgs.cli.groups.arguments import Asked, check
-from kafka_msgs.cli.groups.kinds import Kind
+from kafka_msgs.cli.groups.arguments import GroupCommandOptions, check
+from kafka_msgs.cli.groups.kinds import GroupCommandSpec
 from kafka_msgs.cli.groups.moments import read_datetime, read_duration
 from kafka_msgs.cli.groups.scope import read_topics
 from kafka_msgs.cli.options import listing_option
@@ -82,15 +82,15 @@ _OPTIONS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
 """How each option is read, and its help."""
 
 
-def groups_command(kind: Kind, text: str) -> click.Command:
+def groups_command(kind: GroupCommandSpec, text: str) -> click.Command:
     """Return the command for a kind of groups."""
 
-    def run(form: str, **given: Any) -> None:
-        asked = Asked(**given)
+    def run(output_format: str, **given: Any) -> None:
+        asked = GroupCommandOptions(**given)
         check(asked, kind.flags)
-        from kafka_msgs.cli.groups.actions import act
+        from kafka_msgs.cli.groups.actions import run_action
 
-        act(kind, asked, form)
+        run_action(kind, asked, output_format)
 
     run.__doc__ = text
     decorated: Callable[..., Any] = listing_option(run)
@@ -101,7 +101,7 @@ def groups_command(kind: Kind, text: str) -> click.Command:
     return click.command(kind.command)(decorated)
 
 
-def _names(kind: Kind, name: str) -> list[str]:
+def _names(kind: GroupCommandSpec, name: str) -> list[str]:
     """Return the spellings of an option; Kafka's own tool has one topic per --input-topic."""
     flag = kind.flags[name]
     return [flag, "--input-topic"] if flag == "--input-topics" else [flag]

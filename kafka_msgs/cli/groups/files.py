@@ -20,15 +20,15 @@ from kafka_msgs.admin.streams_groups import (
     StreamsGroupSubtopologyDescription,
     TopicInfo,
 )
-from kafka_msgs.cli.groups.source import Bounds, Offsets, Stored
-from kafka_msgs.cli.offsets_topic import groups_in, names_in, report_problems
+from kafka_msgs.cli.groups.source import LogBounds, Offsets, OffsetWithLag
+from kafka_msgs.cli.offsets_topic import names_in, read_groups_from, report_problems
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.messages import streams_group_topology_value as topology
 from kafka_msgs.messages.streams_group_describe_response import Assignment, TaskIds
-from kafka_msgs.offline.directories import end_of, partitions_in
-from kafka_msgs.offline.groups import Group, Groups, Problem
-from kafka_msgs.topics.describe import Assigned, MemberDescription
+from kafka_msgs.offline.directories import end_offset_of, partitions_in
+from kafka_msgs.offline.groups import GroupsRead, GroupWithOffsets, ReadProblem
+from kafka_msgs.topics.describe import AssignedItem, MemberDescription
 
 __all__ = ["FileGroups"]
 
@@ -40,29 +40,29 @@ class FileGroups:
 
     def __init__(self, log_dirs: Sequence[Path]) -> None:
         self._log_dirs = log_dirs
-        self._problems: list[Problem] = []
+        self._problems: list[ReadProblem] = []
 
     @cached_property
-    def _found(self) -> Groups:
-        found = groups_in(self._log_dirs)
+    def _found(self) -> GroupsRead:
+        found = read_groups_from(self._log_dirs)
         self._problems += found.problems
         return found
 
     @cached_property
-    def _groups(self) -> Mapping[str, Group]:
+    def _groups(self) -> Mapping[str, GroupWithOffsets]:
         return {each.description.group_id: each for each in self._found.groups}
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
         return names_in(self._log_dirs)
 
-    def _named(self, wanted: Collection[str]) -> dict[str, Group]:
-        for name in wanted:
+    def _named(self, requested: Collection[str]) -> dict[str, GroupWithOffsets]:
+        for name in requested:
             if name not in self._groups:
                 raise click.ClickException(f"there is no group {name!r}")
-        return {name: self._groups[name] for name in wanted}
+        return {name: self._groups[name] for name in requested}
 
-    def listed(self) -> Sequence[GroupListing]:
+    def list_groups(self) -> Sequence[GroupListing]:
         """Return the groups that have records."""
         return [
             GroupListing(
@@ -74,16 +74,16 @@ class FileGroups:
             for each in (group.description for group in self._groups.values())
         ]
 
-    def described(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
+    def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
         """Return groups as their coordinator would describe them from the same records; files keep what was listed."""
         named = self._named(groups)
         return {name: _streams(group) if _is_streams(group) else self._plain(group) for name, group in named.items()}
 
-    def offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
+    def group_offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
         """Return what groups have committed, or with ``share`` where share groups begin to read."""
         return {
             name: {
-                TopicPartition(each.topic, each.partition): Stored(
+                TopicPartition(each.topic, each.partition): OffsetWithLag(
                     offset=each.offset,
                     leader_epoch=each.leader_epoch,
                     metadata=each.metadata,
@@ -94,21 +94,21 @@ class FileGroups:
             for name, group in self._named(groups).items()
         }
 
-    def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
+    def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogBounds]:
         """Return the bounds of the partitions that are in the log directories."""
         found = {}
         for each in partitions_in(self._log_dirs):
-            place = TopicPartition(each.topic, each.number)
-            end = end_of(each) if place in partitions else None
+            place = TopicPartition(each.topic, each.partition)
+            end = end_offset_of(each) if place in partitions else None
             if end is not None:
-                found[place] = Bounds(each.segments[0].base_offset, end)
+                found[place] = LogBounds(each.segments[0].base_offset, end)
         return found
 
-    def finish(self) -> None:
+    def report_problems(self) -> None:
         """Report on standard error what could not be read, and end with exit status 1 if that is anything."""
         report_problems(self._problems)
 
-    def _plain(self, group: Group) -> GroupDescription:
+    def _plain(self, group: GroupWithOffsets) -> GroupDescription:
         described = group.description
         return GroupDescription(
             group_id=described.group_id,
@@ -140,16 +140,16 @@ class FileGroups:
     def _places(self, member: MemberDescription, status: Status) -> tuple[TopicPartition, ...]:
         return tuple(self._place(each) for each in member.assigned if each.status == status)
 
-    def _place(self, assigned: Assigned) -> TopicPartition:
+    def _place(self, assigned: AssignedItem) -> TopicPartition:
         topic = assigned.topic or self._names.get(str(assigned.topic_id), str(assigned.topic_id))
         return TopicPartition(topic, assigned.partition)
 
 
-def _is_streams(group: Group) -> bool:
+def _is_streams(group: GroupWithOffsets) -> bool:
     return group.description.kind == "streams"
 
 
-def _streams(group: Group) -> StreamsGroupDescription:
+def _streams(group: GroupWithOffsets) -> StreamsGroupDescription:
     described = group.description
     shape = described.topology
     return StreamsGroupDescription(

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from kafka_msgs.cli.groups.arguments import View
 
-__all__ = ["CONSUMER", "DELETED", "DELETED_OFFSETS", "PLANNED", "SHARE", "STREAMS", "Columns", "Kind"]
+__all__ = ["CONSUMER", "DELETED", "DELETED_OFFSETS", "PLANNED", "SHARE", "STREAMS", "Columns", "GroupCommandSpec"]
 
 Columns = Mapping[str, str]
 """The headings of Kafka's tools by our names."""
@@ -48,7 +48,7 @@ _ALL_TOPICS: Final = {"all_topics": "--all-topics", "topics": "--topic"}
 
 
 @frozen(kw_only=True)
-class Kind:
+class GroupCommandSpec:
     """A kind of groups as its command knows it.
 
     ``flags`` are the options that the command has, by name. ``columns`` are those of each view, ``verbose`` those with
@@ -93,7 +93,7 @@ _STREAMS_STATE: Final = _STATE | {"assignor": "ASSIGNOR"}
 _EPOCHS: Final = {"groupEpoch": "GROUP-EPOCH", "targetEpoch": "TARGET-ASSIGNMENT-EPOCH"}
 _MEMBERS: Final = {"members": "#MEMBERS"}
 
-CONSUMER: Final = Kind(
+CONSUMER: Final = GroupCommandSpec(
     command="consumer-groups",
     noun="consumer group",
     may_be_new=True,
@@ -114,7 +114,7 @@ CONSUMER: Final = Kind(
     },
 )  # fmt: skip
 
-STREAMS: Final = Kind(
+STREAMS: Final = GroupCommandSpec(
     command="streams-groups",
     noun="streams group",
     types=("Streams",),
@@ -145,7 +145,7 @@ STREAMS: Final = Kind(
     },
 )  # fmt: skip
 
-SHARE: Final = Kind(
+SHARE: Final = GroupCommandSpec(
     command="share-groups",
     noun="share group",
     types=("Share",),

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from kafka_msgs.admin.groups import GroupListing
 from kafka_msgs.cli.groups.broker import BrokerGroups
-from kafka_msgs.cli.groups.source import Bounds, Stored
+from kafka_msgs.cli.groups.source import LogBounds, OffsetWithLag
 from kafka_msgs.cli.render.progress import counting
 from kafka_msgs.cli.render.times import iso_of_ms, short_time, streams_times
 from kafka_msgs.client.cluster import TopicPartition
@@ -23,7 +23,7 @@ from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.enums import GroupType
 from kafka_msgs.report import Metric, Sample
 
-__all__ = ["Lag", "lags_of", "metrics", "row_of"]
+__all__ = ["Lag", "compute_lags", "metrics", "row_of"]
 
 _ONE_FETCH_BYTES: Final = 64 * 1024
 _QUIET_SECONDS: Final = 1.0
@@ -42,7 +42,7 @@ class Lag:
 
     group: GroupListing
     place: TopicPartition
-    stored: Stored
+    stored: OffsetWithLag
     end: int | None
     unread_since: int | None = None
 
@@ -60,16 +60,16 @@ class Lag:
         return None if self.unread_since is None else max(0.0, now - self.unread_since / 1000)
 
 
-def lags_of(source: BrokerGroups, wanted: Collection[str], *, times: bool) -> list[Lag]:
+def compute_lags(source: BrokerGroups, requested: Collection[str], *, times: bool) -> list[Lag]:
     """Return the lags of the groups with these names, or of all for none, the largest first.
 
     Raises ``click.ClickException`` for a group that is not there.
     """
-    listed = {each.group_id: each for each in source.listed()}
-    for name in wanted:
+    listed = {each.group_id: each for each in source.list_groups()}
+    for name in requested:
         if name not in listed:
             raise click.ClickException(f"there is no group {name!r}")
-    chosen = [listed[name] for name in wanted or listed]
+    chosen = [listed[name] for name in requested or listed]
     found = list(_lags(source, chosen))
     since = _unread_times(source, [(each.place, each.stored.offset) for each in found if each.records]) if times else {}
     dated = [
@@ -89,8 +89,8 @@ def _lags(source: BrokerGroups, groups: Iterable[GroupListing]) -> Iterator[Lag]
     by_name = {each.group_id: each for each in groups}
     share = [name for name, each in by_name.items() if each.type == GroupType.SHARE]
     others = [name for name in by_name if name not in share]
-    offsets = {**source.offsets(others), **source.offsets(share, share=True)}
-    bounds: Mapping[TopicPartition, Bounds] = source.bounds({place for each in offsets.values() for place in each})
+    offsets = {**source.group_offsets(others), **source.group_offsets(share, share=True)}
+    bounds: Mapping[TopicPartition, LogBounds] = source.bounds({place for each in offsets.values() for place in each})
     for name, stored in offsets.items():
         for place, each in stored.items():
             limits = bounds.get(place)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_msgs.admin.groups import AnyGroupDescription, GroupDescription, GroupMember
 from kafka_msgs.admin.streams_groups import StreamsGroupDescription, StreamsGroupMemberDescription
-from kafka_msgs.cli.groups.source import Bounds, Offsets, Stored
+from kafka_msgs.cli.groups.source import LogBounds, Offsets, OffsetWithLag
 from kafka_msgs.client.cluster import Broker, TopicPartition
 from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.messages.streams_group_describe_response import Assignment, TaskIds
@@ -18,7 +18,9 @@ __all__ = ["assigned_places", "member_rows", "offset_rows", "state_of", "state_r
 Row = dict[str, Any]
 
 
-def offset_rows(group: AnyGroupDescription, offsets: Offsets, bounds: Mapping[TopicPartition, Bounds]) -> Iterator[Row]:
+def offset_rows(
+    group: AnyGroupDescription, offsets: Offsets, bounds: Mapping[TopicPartition, LogBounds]
+) -> Iterator[Row]:
     """Yield a row for each partition that a member has or the group has an offset for, by topic and partition."""
     owners = assigned_places(group)
     for place in sorted({*owners, *offsets}):
@@ -38,7 +40,7 @@ def offset_rows(group: AnyGroupDescription, offsets: Offsets, bounds: Mapping[To
         }
 
 
-def _lag(group: AnyGroupDescription, stored: Stored | None, limits: Bounds | None) -> int | None:
+def _lag(group: AnyGroupDescription, stored: OffsetWithLag | None, limits: LogBounds | None) -> int | None:
     """Return how many offsets are left, None where it is not known.
 
     The coordinator counts those of a share group. A streams group without an offset begins at the first record.
@@ -157,4 +159,4 @@ def type_of(group: AnyGroupDescription) -> GroupType:
 
 
 def _coordinator(broker: Broker | None) -> str | None:
-    return None if broker is None else f"{broker.address.host}:{broker.address.port} ({broker.node})"
+    return None if broker is None else f"{broker.address.host}:{broker.address.port} ({broker.id})"

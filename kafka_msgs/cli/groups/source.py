@@ -10,10 +10,10 @@ from attrs import frozen
 from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
 from kafka_msgs.client.cluster import TopicPartition
 
-__all__ = ["Bounds", "GroupSource", "Offsets", "Stored"]
+__all__ = ["GroupSource", "LogBounds", "OffsetWithLag", "Offsets"]
 
 
-class Bounds(NamedTuple):
+class LogBounds(NamedTuple):
     """The first offset of a partition, and the one after its last record."""
 
     earliest: int
@@ -21,7 +21,7 @@ class Bounds(NamedTuple):
 
 
 @frozen(kw_only=True)
-class Stored:
+class OffsetWithLag:
     """An offset of a group: the next record to read; of a share group the first one that its members still need.
 
     ``leader_epoch`` and ``metadata`` are None where there is none. ``lag`` is what the coordinator counted, for share
@@ -34,35 +34,35 @@ class Stored:
     lag: int | None = None
 
 
-Offsets = Mapping[TopicPartition, Stored]
+Offsets = Mapping[TopicPartition, OffsetWithLag]
 """The offsets of a group."""
 
 
 class GroupSource(Protocol):
     """Answers questions that only read. Each raises ``KafkaMsgsError`` where it cannot be answered as a whole."""
 
-    def listed(self) -> Sequence[GroupListing]:
+    def list_groups(self) -> Sequence[GroupListing]:
         """Return all groups of every type, by name."""
         ...
 
-    def described(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
+    def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
         """Return the groups with their members. Raises for a group that does not exist.
 
         Groups that were ``listed`` a moment ago may have been deleted since: those are left out.
         """
         ...
 
-    def offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
+    def group_offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
         """Return what groups have committed, or with ``share`` where share groups begin to read.
 
         A group that does not exist has no offsets.
         """
         ...
 
-    def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
+    def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogBounds]:
         """Return where partitions begin and end, as far as that is known."""
         ...
 
-    def finish(self) -> None:
+    def report_problems(self) -> None:
         """Report what could not be read, and end with exit status 1 if that is anything."""
         ...

@@ -20,13 +20,13 @@ Row = dict[str, Any]
 
 def summaries(source: BrokerGroups, listed: Sequence[GroupListing]) -> Iterator[Row]:
     """Yield a row for each group that still exists."""
-    described = source.described([each.group_id for each in listed], listed=True)
+    described = source.describe_groups([each.group_id for each in listed], listed=True)
     listed = [each for each in listed if each.group_id in described]
     names = [each.group_id for each in listed]
     share = [each.group_id for each in listed if each.type == GroupType.SHARE]
     offsets = {
-        **source.offsets([name for name in names if name not in share]),
-        **source.offsets(share, share=True),
+        **source.group_offsets([name for name in names if name not in share]),
+        **source.group_offsets(share, share=True),
     }
     bounds = source.bounds({place for each in offsets.values() for place in each})
     for each in listed:
@@ -50,7 +50,7 @@ def summaries(source: BrokerGroups, listed: Sequence[GroupListing]) -> Iterator[
 
 def member_summaries(source: BrokerGroups, listed: Sequence[GroupListing]) -> Iterator[Row]:
     """Yield a row for each member of the groups."""
-    for name, group in source.described([each.group_id for each in listed], listed=True).items():
+    for name, group in source.describe_groups([each.group_id for each in listed], listed=True).items():
         for member in group.members:
             row = {
                 "group": name,

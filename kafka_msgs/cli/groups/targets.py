@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from kafka_msgs.admin.resets import OffsetTarget
-from kafka_msgs.cli.groups.arguments import Asked
+from kafka_msgs.cli.groups.arguments import GroupCommandOptions
 from kafka_msgs.cli.groups.moments import milliseconds_of
 from kafka_msgs.client.cluster import TopicPartition
 
@@ -24,7 +24,7 @@ _NAMED: Final = {"newOffset": "offset"}
 """What a column of ours is called here."""
 
 
-def target_of(asked: Asked, now: datetime | None = None) -> OffsetTarget | Mapping[TopicPartition, int]:
+def target_of(asked: GroupCommandOptions, now: datetime | None = None) -> OffsetTarget | Mapping[TopicPartition, int]:
     """Return where offsets are to be reset to. ``now`` is what ``--by-duration`` counts back from."""
     if asked.from_file is not None:
         return offsets_in(asked.from_file, asked.group[0])

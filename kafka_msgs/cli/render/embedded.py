@@ -24,7 +24,7 @@ from kafka_msgs.messages.join_group_response import JoinGroupResponseMember
 from kafka_msgs.messages.sync_group_request import SyncGroupRequestAssignment
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 from kafka_msgs.schema import fields
-from kafka_msgs.topics.members import Embedded, open_embedded
+from kafka_msgs.topics.members import EmbeddedMessage, decode_embedded
 
 __all__ = ["CONSUMER", "opened", "protocol_type_of", "read_as", "readable_json"]
 
@@ -51,7 +51,7 @@ def protocol_type_of(item: Any, above: str | None) -> str | None:
     return named or above
 
 
-def opened(struct: type[Any], attribute: str, data: Any, protocol_type: str | None) -> Embedded[Message] | None:
+def opened(struct: type[Any], attribute: str, data: Any, protocol_type: str | None) -> EmbeddedMessage[Message] | None:
     """Return the message in the bytes of a field, or None where the field is not known to hold one.
 
     Where no protocol type is named, as in old versions, bytes that do not hold a message are not a fault.
@@ -59,11 +59,11 @@ def opened(struct: type[Any], attribute: str, data: Any, protocol_type: str | No
     cls = _EMBEDDED.get((struct, attribute))
     if cls is None or not data or protocol_type not in (None, CONSUMER):
         return None
-    found = open_embedded(cls, bytes(data))
+    found = decode_embedded(cls, bytes(data))
     return None if protocol_type is None and found.fault else found
 
 
-def read_as(found: Embedded[Message]) -> int:
+def read_as(found: EmbeddedMessage[Message]) -> int:
     """Return the version at which an embedded message is shown: its own, or the highest that this release has."""
     assert found.message is not None, "only a message has a version"
     return min(found.version or 0, found.message.INFO.versions.highest)
@@ -99,29 +99,29 @@ def _readable(plan: StructPlan, item: Any, shown: dict[str, Any], above: str | N
     protocol_type = protocol_type_of(item, above)
     steps = {step.json_name: step for step in plan.steps + plan.tagged}
     readable: dict[str, Any] = {}
-    for name, form in shown.items():
+    for name, output_format in shown.items():
         step = steps[name]
-        readable |= _field(plan.cls, step, getattr(item, step.attribute), form, protocol_type)
+        readable |= _field(plan.cls, step, getattr(item, step.attribute), output_format, protocol_type)
     return readable
 
 
-def _field(struct: type[Any], step: Step, value: Any, form: Any, protocol_type: str | None) -> dict[str, Any]:
+def _field(struct: type[Any], step: Step, value: Any, output_format: Any, protocol_type: str | None) -> dict[str, Any]:
     name, declared = step.json_name, step.value
     if value is None:
-        return {name: form}
+        return {name: output_format}
     if declared.op is Op.STRUCT:
-        return {name: _readable(declared.inner, value, form, protocol_type)}
+        return {name: _readable(declared.inner, value, output_format, protocol_type)}
     if declared.op is Op.ARRAY:
         if declared.item.op is not Op.STRUCT:
-            return {name: form}
-        inner, pairs = declared.item.inner, zip(value, form, strict=True)
+            return {name: output_format}
+        inner, pairs = declared.item.inner, zip(value, output_format, strict=True)
         return {name: [_readable(inner, each, its_form, protocol_type) for each, its_form in pairs]}
     if declared.op is Op.INT64 and is_time(step.attribute):
-        return {name: form, time_name(name): iso_of_ms(value)}
-    return {name: form, **_decoded(name, opened(struct, step.attribute, value, protocol_type))}
+        return {name: output_format, time_name(name): iso_of_ms(value)}
+    return {name: output_format, **_decoded(name, opened(struct, step.attribute, value, protocol_type))}
 
 
-def _decoded(name: str, found: Embedded[Message] | None) -> dict[str, Any]:
+def _decoded(name: str, found: EmbeddedMessage[Message] | None) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     if found is not None and found.message is not None:
         shown[f"{name}Decoded"] = {"version": found.version, **found.message.to_json(read_as(found))}

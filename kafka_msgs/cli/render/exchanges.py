@@ -29,8 +29,8 @@ def exchange_facts(exchange: Exchange) -> dict[str, Any]:
     response = exchange.response
     return {
         "packet": exchange.request.packet,
-        "requestAt": exchange.request.at,
-        "requestTime": iso_of_us(exchange.request.at),
+        "requestAt": exchange.request.time_us,
+        "requestTime": iso_of_us(exchange.request.time_us),
         "client": str(exchange.connection.client),
         "server": str(exchange.connection.server),
         "api": exchange.api or exchange.api_key,
@@ -61,7 +61,7 @@ def fault_facts(fault: CaptureFault) -> dict[str, Any]:
         "packet": fault.packet,
         "at": fault.at,
         "time": iso_of_us(fault.at),
-        "connection": None if fault.connection is None else fault.connection.way(fault.direction),
+        "connection": None if fault.connection is None else fault.connection.ends_of(fault.direction),
         "fault": fault.kind.value,
         "size": fault.size,
         "reason": fault.reason,
@@ -79,7 +79,7 @@ def item_text(item: Item) -> str:
     wrong += [problem.reason for problem in item.problems]
     api = f"{item.api or item.api_key} v{item.version}"
     who = f"{item.connection.number:>4}  {item.client_id or '-'}"
-    line = f"{_clock(item.request.at)} {who:<24} {api:<28} {latency:>12}  {sizes}"
+    line = f"{_clock(item.request.time_us)} {who:<24} {api:<28} {latency:>12}  {sizes}"
     return printable("  ".join((line, *wrong)))
 
 

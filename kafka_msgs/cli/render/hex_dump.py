@@ -17,7 +17,7 @@ from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.codec.reference import Span
 from kafka_msgs.codec.reference import annotate as annotate_plan
 from kafka_msgs.errors import DecodeError, TrailingDataError
-from kafka_msgs.schema import Described
+from kafka_msgs.schema import MessageStruct
 
 __all__ = ["Annotation", "annotate", "dump_json", "dump_table", "print_dump", "refuse_trailing", "show_trailing"]
 
@@ -42,7 +42,7 @@ class Annotation:
     error: DecodeError | None
 
 
-def annotate(cls: type[Described], version: int, data: bytes, offset: int = 0) -> Annotation:
+def annotate(cls: type[MessageStruct], version: int, data: bytes, offset: int = 0) -> Annotation:
     """Explain the message at ``offset`` of ``data``; malformed bytes are explained as far as they can be read.
 
     Raises ``UnsupportedVersionError``.
@@ -53,7 +53,7 @@ def annotate(cls: type[Described], version: int, data: bytes, offset: int = 0) -
     return Annotation(f"{plan.name} v{version}", offset, end, tuple(spans), error)
 
 
-def refuse_trailing(annotation: Annotation, cls: type[Described], version: int, size: int) -> Annotation:
+def refuse_trailing(annotation: Annotation, cls: type[MessageStruct], version: int, size: int) -> Annotation:
     """Return the annotation with an error for the bytes after a message that should fill its ``size`` bytes."""
     if annotation.error is not None or annotation.end == size:
         return annotation

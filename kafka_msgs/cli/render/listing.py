@@ -26,7 +26,7 @@ _TEXT_WIDTHS: Final = (40, 24, 12)
 
 
 def print_listing(
-    form: str,
+    output_format: str,
     columns: Sequence[str],
     listed: Iterable[Mapping[str, Any]],
     *,
@@ -35,16 +35,16 @@ def print_listing(
 ) -> None:
     """Print rows, each a mapping with the keys ``columns``, in the order of these.
 
-    ``form`` is one of ``FORMS``. Values are those that JSON has. Lines of JSON and of CSV are printed as rows come.
-    A table has the columns ``in_table``, by default all: None is an empty cell, numbers are aligned to the right, and a
-    column that is empty in every row is left out.
+    ``output_format`` is one of ``FORMS``. Values are those that JSON has. Lines of JSON and of CSV are printed as rows
+    come. A table has the columns ``in_table``, by default all: None is an empty cell, numbers are aligned to the right,
+    and a column that is empty in every row is left out.
     """
-    if form == "json":
+    if output_format == "json":
         print_json([{name: row[name] for name in columns} for row in listed])
-    elif form == "jsonl":
+    elif output_format == "jsonl":
         for row in listed:
             click.echo(json.dumps({name: row[name] for name in columns}, ensure_ascii=False))
-    elif form == "csv":
+    elif output_format == "csv":
         lines = csv.writer(sys.stdout, lineterminator="\n")
         lines.writerows([columns, *([_field(row[name]) for name in columns] for row in listed)])
     else:
@@ -53,17 +53,17 @@ def print_listing(
 
 def _print_table(columns: Sequence[str], listed: Sequence[Mapping[str, Any]], title: str) -> None:
     """Print a table in which no number and no word of a heading is broken, or paragraphs where it would not fit."""
-    wanted = [name for name in columns if not listed or any(row[name] not in (None, "", []) for row in listed)]
-    cells = [[_cell(row[name]) for name in wanted] for row in listed]
-    numbers = [any(type(row[name]) in (int, float) for row in listed) for name in wanted]
+    requested = [name for name in columns if not listed or any(row[name] not in (None, "", []) for row in listed)]
+    cells = [[_cell(row[name]) for name in requested] for row in listed]
+    numbers = [any(type(row[name]) in (int, float) for row in listed) for name in requested]
     out = console()
     widths = next(
-        (found for most in _TEXT_WIDTHS if sum(found := _widths(wanted, cells, numbers, most)) < out.width), None
+        (found for most in _TEXT_WIDTHS if sum(found := _widths(requested, cells, numbers, most)) < out.width), None
     )
     if widths is None:
-        print_paragraphs(out, wanted, cells)
+        print_paragraphs(out, requested, cells)
         return
-    shown = table(*map(_heading, wanted), title=title or None)
+    shown = table(*map(_heading, requested), title=title or None)
     for column, width, number in zip(shown.columns, widths, numbers, strict=True):
         column.justify = "right" if number else "left"
         column.min_width = width - _GAP
@@ -72,10 +72,10 @@ def _print_table(columns: Sequence[str], listed: Sequence[Mapping[str, Any]], ti
     out.print(shown)
 
 
-def _widths(wanted: Sequence[str], cells: Sequence[Sequence[str]], numbers: Sequence[bool], most: int) -> list[int]:
+def _widths(requested: Sequence[str], cells: Sequence[Sequence[str]], numbers: Sequence[bool], most: int) -> list[int]:
     """Return the least widths of columns, gaps included; of a text, ``most`` letters and no more need one line."""
     widths = []
-    for place, (name, number) in enumerate(zip(wanted, numbers, strict=True)):
+    for place, (name, number) in enumerate(zip(requested, numbers, strict=True)):
         words = [word for row in cells for word in row[place].split(" ")]
         longest = max(map(len, words), default=0)
         heading = max(map(len, _heading(name).split()))

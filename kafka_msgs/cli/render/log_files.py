@@ -24,11 +24,11 @@ from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, fault_in_batch, walk
 from kafka_msgs.records import ControlRecord, ControlType, Record, RecordBatch
 from kafka_msgs.topics.records import TOPICS
 
-__all__ = ["View", "is_log_file", "rows"]
+__all__ = ["LogDumpOptions", "is_log_file", "rows"]
 
 
 @attrs.frozen(kw_only=True)
-class View:
+class LogDumpOptions:
     """What is asked for.
 
     ``kinds`` are those of rows; errors are always among them. Batches before ``from_offset``, and those that end behind
@@ -48,7 +48,7 @@ class View:
     compared: bool = True
 
 
-def rows(path: Path, view: View, summary: LogSummary, progress: Callable[[int], None]) -> Iterator[Row]:
+def rows(path: Path, view: LogDumpOptions, summary: LogSummary, progress: Callable[[int], None]) -> Iterator[Row]:
     """Yield the rows of a file, and count them; ``progress`` is called with the number of bytes that are read.
 
     Indexes and the small files are recognised by suffix or name; other files are read as batches.
@@ -107,7 +107,7 @@ _ENTRIES: Final[Mapping[str, _Read]] = {
 }
 
 
-def _entries(path: Path, view: View, summary: LogSummary, read: _Read) -> Iterator[Row]:
+def _entries(path: Path, view: LogDumpOptions, summary: LogSummary, read: _Read) -> Iterator[Row]:
     try:
         for entry in read(path):
             if isinstance(entry, KafkaMsgsError):
@@ -118,7 +118,7 @@ def _entries(path: Path, view: View, summary: LogSummary, read: _Read) -> Iterat
         yield _counted(fault, summary)
 
 
-def _batches(path: Path, view: View, summary: LogSummary, progress: Callable[[int], None]) -> Iterator[Row]:
+def _batches(path: Path, view: LogDumpOptions, summary: LogSummary, progress: Callable[[int], None]) -> Iterator[Row]:
     segment = Segment(path) if path.stem.isdecimal() else None
     closed = segment is not None and segment.closed
     if not view.kinds & {"batch", "record"} and not view.from_offset and view.max_bytes is None:
@@ -136,7 +136,7 @@ def _batches(path: Path, view: View, summary: LogSummary, progress: Callable[[in
     summary.preallocated += scan.preallocated
 
 
-def _batch(path: Path, batch: AnyBatch, view: View, summary: LogSummary) -> Iterator[Row]:
+def _batch(path: Path, batch: AnyBatch, view: LogDumpOptions, summary: LogSummary) -> Iterator[Row]:
     if "batch" in view.kinds:
         yield Row("batch", _header(batch))
     try:
@@ -154,13 +154,13 @@ def _batch(path: Path, batch: AnyBatch, view: View, summary: LogSummary) -> Iter
                 yield _counted(fault_in_batch(path, batch, f"record at offset {item.offset}: {error}"), summary)
 
 
-def _records(batch: AnyBatch, view: View) -> Sequence[Record | ControlRecord]:
+def _records(batch: AnyBatch, view: LogDumpOptions) -> Sequence[Record | ControlRecord]:
     if isinstance(batch, RecordBatch) and batch.is_control:
         return batch.control_records() if view.metadata else []
     return batch.records()
 
 
-def _topic_of(path: Path, view: View) -> str | None:
+def _topic_of(path: Path, view: LogDumpOptions) -> str | None:
     """The internal topic that records are decoded as: the one asked for, else that of the partition's directory.
 
     A decoder that was asked for goes before the name of the directory.
@@ -219,7 +219,7 @@ def _header(batch: AnyBatch) -> dict[str, Any]:
     }
 
 
-def _record(record: Record | ControlRecord, topic: str | None, view: View) -> dict[str, Any]:
+def _record(record: Record | ControlRecord, topic: str | None, view: LogDumpOptions) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if view.metadata:
         facts = {"offset": record.offset, "timestamp": record.timestamp, "time": iso_of_ms(record.timestamp)}

@@ -47,7 +47,7 @@ def counting(things: str, *, when: bool = True) -> Iterator[Callable[[int], None
 class _Shown(Progress):
     """Adds up the bytes of files."""
 
-    def __init__(self, late: _Late) -> None:
+    def __init__(self, late: _DelayedBar) -> None:
         self._late = late
         self._before = self._position = 0
         self._path: Path | None = None
@@ -60,7 +60,7 @@ class _Shown(Progress):
         self._late.draw("" if self._path is None else self._path.name, self._before + position)
 
 
-class _Late:
+class _DelayedBar:
     """A bar that is there after ``PATIENCE_SECONDS``; what that takes is imported only then."""
 
     def __init__(self, columns: Callable[[], Sequence[ProgressColumn]], total: int | None) -> None:
@@ -82,8 +82,8 @@ class _Late:
 
 
 @contextmanager
-def _late(columns: Callable[[], Sequence[ProgressColumn]], total: int | None) -> Iterator[_Late]:
-    late = _Late(columns, total)
+def _late(columns: Callable[[], Sequence[ProgressColumn]], total: int | None) -> Iterator[_DelayedBar]:
+    late = _DelayedBar(columns, total)
     try:
         yield late
     finally:

@@ -35,9 +35,9 @@ Summary = Callable[[], dict[str, Any]]
 """Gives the last row, when all others have been printed."""
 
 
-def print_rows(form: str, found: Iterator[Named], summary: Summary) -> None:
-    """Print rows as they come, and the summary after them; ``form`` is one of the command's ``FORMS``."""
-    _PRINTERS[form](found, summary)
+def print_rows(output_format: str, found: Iterator[Named], summary: Summary) -> None:
+    """Print rows as they come, and the summary after them; ``output_format`` is one of the command's ``FORMS``."""
+    _PRINTERS[output_format](found, summary)
 
 
 def _fact(named: Named) -> dict[str, Any]:

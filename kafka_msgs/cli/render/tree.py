@@ -16,8 +16,8 @@ from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import Step, StructPlan, compile_plan
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Message
-from kafka_msgs.schema import Described
-from kafka_msgs.topics.members import Embedded
+from kafka_msgs.schema import MessageStruct
+from kafka_msgs.topics.members import EmbeddedMessage
 
 __all__ = ["message_tree", "plain"]
 
@@ -25,7 +25,7 @@ _ERROR_CODE: Final = "errorCode"
 _ERROR_NAMES: Final[dict[int, str]] = {code.value: f"{code.value} {code.name}" for code in ErrorCode}
 
 
-def message_tree(message: Described, version: int) -> Tree:
+def message_tree(message: MessageStruct, version: int) -> Tree:
     """Return a message as a tree, with the fields that ``version`` has; raises ``UnsupportedVersionError``."""
     plan = compile_plan(type(message), version)
     tree = Tree(Text(f"{plan.name} v{version}", style="bold"))
@@ -46,7 +46,7 @@ def _add_fields(tree: Tree, plan: StructPlan, item: Any, above: str | None) -> N
         tree.add(_label(f"unknown tag {tag}", raw.hex()))
 
 
-def _add_opened(tree: Tree, step: Step, data: bytes, found: Embedded[Message]) -> None:
+def _add_opened(tree: Tree, step: Step, data: bytes, found: EmbeddedMessage[Message]) -> None:
     if found.message is None:
         branch = tree.add(_label(step.attribute, plain(data)))
     else:

@@ -11,15 +11,15 @@ from kafka_msgs.client.consumer.assignors import ASSIGNORS, Assignor
 from kafka_msgs.client.consumer.async_consumer import AsyncConsumer
 from kafka_msgs.client.consumer.config import ConsumerConfig
 from kafka_msgs.client.consumer.consumer import Consumer
-from kafka_msgs.client.consumer.offsets import CommittedOffset
-from kafka_msgs.client.consumer.partitions import ResetTo
+from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
+from kafka_msgs.client.consumer.partitions import OffsetResetStrategy
 
 __all__ = [
     "ASSIGNORS",
     "Assignor",
     "AsyncConsumer",
-    "CommittedOffset",
     "Consumer",
     "ConsumerConfig",
-    "ResetTo",
+    "OffsetAndMetadata",
+    "OffsetResetStrategy",
 ]

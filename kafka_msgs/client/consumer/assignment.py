@@ -12,13 +12,13 @@ from collections.abc import Collection
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.positions import Positions
 from kafka_msgs.client.consumer.state import Callback, ConsumerState
-from kafka_msgs.client.waiting import Steps, Wait
+from kafka_msgs.client.waiting import Flow, Wait
 
-__all__ = ["Assignment"]
+__all__ = ["AssignmentManager"]
 
 
-class Assignment:
-    """The assignment of one consumer. It is the ``Host`` of its membership."""
+class AssignmentManager:
+    """The assignment of one consumer. It is the ``AssignmentHost`` of its membership."""
 
     def __init__(self, state: ConsumerState, positions: Positions, *, background: bool) -> None:
         self.client = state.client
@@ -42,7 +42,7 @@ class Assignment:
     def report(self, error: Exception) -> None:
         """Let the next poll raise an error."""
         self.faults.append(error)
-        self.arrived.give()
+        self.arrived.notify()
 
     def restart(self) -> None:
         """Forget what was going on: all logic has ended."""
@@ -73,17 +73,17 @@ class Assignment:
         """Whether the assignment changes just now."""
         return self._changes > 0
 
-    def assign(self, names: Collection[TopicPartition]) -> Steps[None]:
+    def assign(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         """Begin to read partitions after the function of the user has returned."""
-        return self._in_a_poll(self._assign(names))
+        return self._in_a_poll(self._assign(partitions))
 
-    def revoke(self, names: Collection[TopicPartition]) -> Steps[None]:
+    def revoke(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         """Commit if that is wanted, call the function of the user, then stop reading partitions."""
-        return self._in_a_poll(self.revoke_now(names))
+        return self._in_a_poll(self.revoke_immediately(partitions))
 
-    def lose(self, names: Collection[TopicPartition]) -> Steps[None]:
+    def lose_partitions(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         """Stop reading partitions that others may have already."""
-        lost = frozenset(names)
+        lost = frozenset(partitions)
         if lost:
             self._state.drop(lost)
             subscription = self._state.subscription
@@ -92,10 +92,10 @@ class Assignment:
                 yield from self._in_a_poll(self._call(function, lost))
 
     def drop_all(self) -> frozenset[TopicPartition]:
-        """Stop reading all partitions at once, and return them: ``lose`` follows."""
-        names = self.partitions.names
-        self._state.drop(names)
-        return names
+        """Stop reading all partitions at once, and return them: ``lose_partitions`` follows."""
+        partitions = self.partitions.names
+        self._state.drop(partitions)
+        return partitions
 
     def notice_topics(self) -> None:
         """Take over what metadata says about the topics of the partitions."""
@@ -105,13 +105,13 @@ class Assignment:
         """Keep the metadata of topics up to date that other members subscribe to."""
         self._state.watched = topics
 
-    def revoke_now(self, names: Collection[TopicPartition]) -> Steps[None]:
+    def revoke_immediately(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         """Revoke without a poll, for a consumer that leaves."""
-        yield from self._positions.commit_by_itself(names)
-        yield from self._call(self._state.subscription.on_revoked, names)
-        self._state.drop(frozenset(names))
+        yield from self._positions.auto_commit(partitions)
+        yield from self._call(self._state.subscription.on_revoked, partitions)
+        self._state.drop(frozenset(partitions))
 
-    def _in_a_poll(self, steps: Steps[None]) -> Steps[None]:
+    def _in_a_poll(self, flow: Flow[None]) -> Flow[None]:
         self.waiting += 1
         try:
             while not self.in_poll:
@@ -120,25 +120,25 @@ class Assignment:
             self.waiting -= 1
         self._changes += 1
         try:
-            yield from steps
+            yield from flow
         finally:
             self._changes -= 1
-            self._state.arrived.give()
+            self._state.arrived.notify()
 
-    def _assign(self, names: Collection[TopicPartition]) -> Steps[None]:
+    def _assign(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         with self._state.lock:
-            self.partitions.add(names, ready=False)
-        yield from self._call(self._state.subscription.on_assigned, names)
-        for name in names:
+            self.partitions.add(partitions, ready=False)
+        yield from self._call(self._state.subscription.on_assigned, partitions)
+        for name in partitions:
             if (partition := self.partitions.get(name)) is not None:
                 partition.ready = True
-        self.changed.give()
+        self.changed.notify()
 
-    def _call(self, function: Callback | None, names: Collection[TopicPartition]) -> Steps[None]:
+    def _call(self, function: Callback | None, partitions: Collection[TopicPartition]) -> Flow[None]:
         """Call a function of the user. Its exception is raised by the poll."""
         if function is None:
             return
-        pending = self.client.network.perform_in_poll(function, sorted(names))
+        pending = self.client.network.perform_in_poll(function, sorted(partitions))
         if not pending.done:
             yield Wait((pending,), None)
         if pending.error is not None:

@@ -14,15 +14,17 @@ from typing import Final
 from attrs import frozen
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.protocol import Assigned, GroupMember, UserData
+from kafka_msgs.client.consumer.protocol import Assigned, AssignorMember, UserData
 from kafka_msgs.client.consumer.racks import NO_RACKS, Racks
-from kafka_msgs.client.consumer.ranges import assign_range, takers_of
+from kafka_msgs.client.consumer.ranges import assign_range, subscribers_by_topic
 from kafka_msgs.client.consumer.sticky import assign_cooperatively, assign_sticky
 
 __all__ = ["ASSIGNORS", "Assignor", "assign_round_robin"]
 
 
-def assign_round_robin(counts: Mapping[str, int], members: Sequence[GroupMember], racks: Racks = NO_RACKS) -> Assigned:
+def assign_round_robin(
+    counts: Mapping[str, int], members: Sequence[AssignorMember], racks: Racks = NO_RACKS
+) -> Assigned:
     """Deal all partitions of all topics, in order, to the members in turn (Kafka's ``RoundRobinAssignor``).
 
     A member that does not subscribe to a topic is passed over. Racks are not considered.
@@ -30,7 +32,7 @@ def assign_round_robin(counts: Mapping[str, int], members: Sequence[GroupMember]
     assigned: Assigned = {member.member_id: [] for member in members}
     ordered = sorted(members, key=lambda member: member.rank)
     turn = cycle(ordered)
-    for topic in sorted(takers_of(counts, ordered)):
+    for topic in sorted(subscribers_by_topic(counts, ordered)):
         for number in range(counts[topic]):
             member = next(each for each in turn if topic in each.topics)
             assigned[member.member_id].append(TopicPartition(topic, number))
@@ -46,7 +48,7 @@ class Assignor:
     """
 
     name: str
-    assign: Callable[[Mapping[str, int], Sequence[GroupMember], Racks], Assigned]
+    assign: Callable[[Mapping[str, int], Sequence[AssignorMember], Racks], Assigned]
     cooperative: bool = False
     user_data: UserData = UserData.NOTHING
 

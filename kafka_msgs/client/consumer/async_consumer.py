@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
-from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerSettings
+from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerOptions
 from kafka_msgs.client.consumer.core import ConsumerCore, Undo
-from kafka_msgs.client.consumer.offsets import CommittedOffset, FoundOffset
-from kafka_msgs.client.consumer.partitions import ResetTo
+from kafka_msgs.client.consumer.offsets import OffsetAndMetadata, OffsetAndTimestamp
+from kafka_msgs.client.consumer.partitions import OffsetResetStrategy
 from kafka_msgs.client.consumer.state import Callback, Offsets, offsets_to_commit
 from kafka_msgs.client.facade import EXIT_TIMEOUT, AsyncFacade
-from kafka_msgs.client.members import GroupMember
+from kafka_msgs.client.members import ConsumerGroupMetadata
 from kafka_msgs.client.servers import Servers
-from kafka_msgs.client.waiting import Pending, Steps
+from kafka_msgs.client.waiting import Flow, Future
 from kafka_msgs.records import ConsumerRecord
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class AsyncConsumer(AsyncFacade):
         key_deserializer: Callable[[bytes], Any] | None = None,
         value_deserializer: Callable[[bytes], Any] | None = None,
         # blocking: threadless: bool = False,
-        **options: Unpack[ConsumerSettings],
+        **options: Unpack[ConsumerOptions],
     ) -> None:
         super().__init__()
         self.config: ConsumerConfig = self._take_client(
@@ -153,8 +153,8 @@ class AsyncConsumer(AsyncFacade):
         assignment the list is empty.
 
         Raises ``BrokerError``, ``AuthenticationError``, ``ConnectionFailedError`` (before the first successful
-        connection, and for what no further attempt can mend), ``PositionError``, ``RecordError`` for damaged records
-        (seek past them to continue), ``WakeupError``, and what a function of ``subscribe`` raised.
+        connection, and for what no further attempt can mend), ``OffsetPositionError``, ``RecordError`` for damaged
+        records (seek past them to continue), ``WakeupError``, and what a function of ``subscribe`` raised.
         """
         room = self.config.max_records if max_records is None else max_records
         deadline = self._deadline(timeout)
@@ -223,16 +223,16 @@ class AsyncConsumer(AsyncFacade):
         with self._exclusive:
             await self._run(self.core.positions.commit(offsets_to_commit(offsets), self._deadline(timeout)))
 
-    def commit_later(self, offsets: Offsets | ConsumerRecord | None = None) -> Pending[None]:
+    def commit_later(self, offsets: Offsets | ConsumerRecord | None = None) -> Future[None]:
         """Begin to commit, and return at once.
 
         The value that is returned is ``done`` after the commit; its ``result()`` raises what ``commit`` raises.
         """
-        return self._do(lambda: self.core.positions.commit_later(offsets_to_commit(offsets)))
+        return self._do(lambda: self.core.positions.commit_nowait(offsets_to_commit(offsets)))
 
     async def committed(
         self, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
-    ) -> dict[TopicPartition, CommittedOffset]:
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return what the group has committed for partitions. Those without a commit are left out."""
         names = [TopicPartition(*each) for each in partitions]
         with self._exclusive:
@@ -244,16 +244,16 @@ class AsyncConsumer(AsyncFacade):
             return await self._run(self.core.positions.position(TopicPartition(*partition), self._deadline(timeout)))
 
     def seek(self, offsets: Offsets) -> None:
-        """Continue at these offsets: a mapping from partition to offset. Raises ``PositionError``."""
+        """Continue at these offsets: a mapping from partition to offset. Raises ``OffsetPositionError``."""
         self._do(lambda: self.core.seek(offsets))
 
     def seek_to_beginning(self, *partitions: tuple[str, int]) -> None:
         """Continue at the first record of partitions; without an argument, of all of them."""
-        self._do(lambda: self.core.reset(partitions or self.assignment, ResetTo.EARLIEST))
+        self._do(lambda: self.core.reset(partitions or self.assignment, OffsetResetStrategy.EARLIEST))
 
     def seek_to_end(self, *partitions: tuple[str, int]) -> None:
         """Continue at the end of partitions; without an argument, of all of them."""
-        self._do(lambda: self.core.reset(partitions or self.assignment, ResetTo.LATEST))
+        self._do(lambda: self.core.reset(partitions or self.assignment, OffsetResetStrategy.LATEST))
 
     def seek_to_time(self, timestamp: int, *partitions: tuple[str, int]) -> None:
         """Continue at the first records that are not older than a time: milliseconds since the epoch.
@@ -265,7 +265,7 @@ class AsyncConsumer(AsyncFacade):
     def high_watermark(self, partition: tuple[str, int]) -> int | None:
         """Return the end of a partition that the last fetch response stated, or None before there was one.
 
-        Raises ``PositionError`` for a partition that the consumer does not have.
+        Raises ``OffsetPositionError`` for a partition that the consumer does not have.
         """
         found = self.core.partitions[TopicPartition(*partition)].high_watermark
         return None if found < 0 else found
@@ -273,7 +273,7 @@ class AsyncConsumer(AsyncFacade):
     def lag(self, partition: tuple[str, int]) -> int | None:
         """Return how many offsets the position is behind the end, as far as the last fetch response stated it.
 
-        Raises ``PositionError`` for a partition that the consumer does not have.
+        Raises ``OffsetPositionError`` for a partition that the consumer does not have.
         """
         return self.core.partitions[TopicPartition(*partition)].lag
 
@@ -283,7 +283,7 @@ class AsyncConsumer(AsyncFacade):
         self, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
         """Return the first offset of each partition."""
-        times = {TopicPartition(*each): int(ResetTo.EARLIEST) for each in partitions}
+        times = {TopicPartition(*each): int(OffsetResetStrategy.EARLIEST) for each in partitions}
         found = await self._run(self.core.positions.look_up(times, self._deadline(timeout)))
         return {name: each.offset for name, each in found.items()}
 
@@ -294,13 +294,13 @@ class AsyncConsumer(AsyncFacade):
 
         With ``read_committed`` it is the last stable offset.
         """
-        times = {TopicPartition(*each): int(ResetTo.LATEST) for each in partitions}
+        times = {TopicPartition(*each): int(OffsetResetStrategy.LATEST) for each in partitions}
         found = await self._run(self.core.positions.look_up(times, self._deadline(timeout)))
         return {name: each.offset for name, each in found.items()}
 
     async def offsets_for_times(
         self, times: Mapping[tuple[str, int], int], *, timeout: float | None = None
-    ) -> dict[TopicPartition, FoundOffset | None]:
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first record of each partition that is not older than a time (ms since the epoch).
 
         The value is None where all records are older.
@@ -325,7 +325,7 @@ class AsyncConsumer(AsyncFacade):
         return self.core.state.identity.member_id
 
     @property
-    def group_member(self) -> GroupMember:
+    def group_member(self) -> ConsumerGroupMetadata:
         """The member of the group that this is now, for ``send_offsets_to_transaction`` of a producer (KIP-447).
 
         With it the broker refuses the offsets if the group has given the partitions to another member. Take it after
@@ -333,7 +333,7 @@ class AsyncConsumer(AsyncFacade):
         ``CommitFailedError`` if the consumer has lost its place in the group: then abort the transaction.
         """
         member = self.core.positions.member()
-        return GroupMember(str(self.config.group_id), member.generation, member.member_id, member.instance_id)
+        return ConsumerGroupMetadata(str(self.config.group_id), member.generation, member.member_id, member.instance_id)
 
     async def close(self, *, timeout: float | None = None) -> None:
         """Commit if ``auto_commit`` is set, give up the partitions, and leave the group.
@@ -348,15 +348,15 @@ class AsyncConsumer(AsyncFacade):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Close the consumer. After an exception, the last records that were returned do not count as handled."""
-        if error is None:
+        if exc is None:
             await self.close()
         elif not self._ended:
             await self._run_last_quietly(self.core.close(self._deadline(EXIT_TIMEOUT), done=False))
 
-    def _closing(self) -> Steps[None]:
+    def _closing(self) -> Flow[None]:
         return self.core.close(self._deadline(EXIT_TIMEOUT), done=False)
 
     def _deadline(self, timeout: float | None) -> float:

@@ -13,19 +13,19 @@ from typing import Any, Final
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS, Assignor
-from kafka_msgs.client.consumer.membership import Host, Membership, PollOverdueError
+from kafka_msgs.client.consumer.membership import AssignmentHost, Membership, PollOverdueError
 from kafka_msgs.client.consumer.protocol import (
     UserData,
-    assignment_bytes,
-    read_assignment,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+    encode_user_data,
     read_joined_member,
-    subscription_bytes,
-    user_data_bytes,
 )
 from kafka_msgs.client.consumer.racks import NO_RACKS, Racks
 from kafka_msgs.client.failures import raise_for
-from kafka_msgs.client.link import Link
-from kafka_msgs.client.waiting import Pending, Steps, Wait
+from kafka_msgs.client.link import BrokerConnection
+from kafka_msgs.client.waiting import Flow, Future, Wait
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
@@ -43,16 +43,16 @@ _NO_GENERATION: Final = -1
 class ClassicMembership(Membership):
     """A member of a classic group."""
 
-    def __init__(self, host: Host, group_id: str) -> None:
+    def __init__(self, host: AssignmentHost, group_id: str) -> None:
         super().__init__(host, group_id)
         self._assignors: tuple[Assignor, ...] = tuple(ASSIGNORS[name] for name in self.config.assignors)
         self._cooperative = all(each.cooperative for each in self._assignors)
         self._joined = False
-        self._had: tuple[tuple[TopicPartition, ...], int] = ((), _NO_GENERATION)
+        self._previous_partitions: tuple[tuple[TopicPartition, ...], int] = ((), _NO_GENERATION)
         self._topics: frozenset[str] = frozenset()
         self._divided: tuple[frozenset[str], Mapping[str, int], Racks] | None = None
         """What a leader has divided: the topics of all members, those that exist with their partitions, and racks."""
-        self._beat: Pending[Any] | None = None
+        self._beat: Future[Any] | None = None
         self._beat_by = 0.0
         self._beat_sent = self._synced = 0.0
         """When the last heartbeat and the last SyncGroup request were sent, by the uptime."""
@@ -62,29 +62,29 @@ class ClassicMembership(Membership):
         """Whether the coordinator has taken the member into the group."""
         return self.generation != _NO_GENERATION
 
-    def leave(self, deadline: float) -> Steps[None]:
+    def leave(self, deadline: float) -> Flow[None]:
         """Send LeaveGroup. A static member sends nothing: its place is kept until its session ends."""
         if not self.member_id or self.config.group_instance_id is not None:
             return
-        link = yield from self._link(deadline)
-        if link.version_of(LeaveGroupRequest) < 3:
+        connection = yield from self._link(deadline)
+        if connection.highest_version(LeaveGroupRequest) < 3:
             request = LeaveGroupRequest(group_id=self.group_id, member_id=self.member_id)
         else:
             member = MemberIdentity(member_id=self.member_id, reason="the consumer is being closed")
             request = LeaveGroupRequest(group_id=self.group_id, members=(member,))
         self.member_id, self.generation, self._joined = "", _NO_GENERATION, False
-        yield Wait(((yield from link.in_turn(lambda: link.send(request), deadline)),), deadline)
+        yield Wait(((yield from connection.send_when_ready(lambda: connection.send(request), deadline)),), deadline)
 
-    def _live(self) -> Steps[None]:
+    def _run_member(self) -> Flow[None]:
         try:
             if not self._joined:
-                yield from self._enter()
-            yield from self._stay()
+                yield from self._join_group()
+            yield from self._heartbeat_until_rebalance()
         except PollOverdueError:
-            yield from self._give_place_up()
+            yield from self._release_membership()
         self._joined = False
 
-    def _recover(self, error: BrokerError) -> Steps[None]:
+    def _recover(self, error: BrokerError) -> Flow[None]:
         self._joined = False
         if error.error == ErrorCode.REBALANCE_IN_PROGRESS:
             return
@@ -93,9 +93,9 @@ class ClassicMembership(Membership):
         self.generation = _NO_GENERATION
         if error.error == ErrorCode.UNKNOWN_MEMBER_ID:
             self.member_id = ""
-        yield from self.host.lose(self.host.partitions.names)
+        yield from self.host.lose_partitions(self.host.partitions.names)
 
-    def _enter(self) -> Steps[None]:
+    def _join_group(self) -> Flow[None]:
         """Give up what must be given up, join, and take what is assigned."""
         yield from self._until_topics()
         self._topics = self.host.topics
@@ -104,14 +104,14 @@ class ClassicMembership(Membership):
         if given_up:
             yield from self._meanwhile(self.host.revoke(given_up))
         joined = yield from self._join()
-        yield from self._take((yield from self._sync(joined)))
+        yield from self._apply_assignment((yield from self._sync(joined)))
 
-    def _until_topics(self) -> Steps[None]:
+    def _until_topics(self) -> Flow[None]:
         yield from self._until_poll()
         while not self.host.topics:
             yield Wait((self.host.changed.pending,), None)
 
-    def _join(self) -> Steps[JoinGroupResponse]:
+    def _join(self) -> Flow[JoinGroupResponse]:
         """Send JoinGroup, a second time if the coordinator first gives out a member id (KIP-394)."""
         while True:
             answer = yield from self._ask(self._join_request(), self.config.rebalance_timeout)
@@ -127,7 +127,7 @@ class ClassicMembership(Membership):
         protocols = (
             JoinGroupRequestProtocol(
                 name=each.name,
-                metadata=subscription_bytes(
+                metadata=encode_subscription(
                     self._topics,
                     owned,
                     generation=self.generation,
@@ -148,18 +148,18 @@ class ClassicMembership(Membership):
         )
 
     def _user_data(self, assignor: Assignor) -> bytes | None:
-        partitions, generation = self._had
+        partitions, generation = self._previous_partitions
         if assignor.user_data is UserData.GENERATION:
             generation = self.generation
-        return user_data_bytes(assignor.user_data, partitions, generation)
+        return encode_user_data(assignor.user_data, partitions, generation)
 
-    def _sync(self, joined: JoinGroupResponse) -> Steps[list[TopicPartition]]:
+    def _sync(self, joined: JoinGroupResponse) -> Flow[list[TopicPartition]]:
         """Send SyncGroup, with the assignment of all members if this one is the leader; return its own partitions."""
         assignments: tuple[SyncGroupRequestAssignment, ...] = ()
         self._divided = None
         self.host.watch(frozenset())
         if joined.leader == joined.member_id:
-            assignments = yield from self._divide(joined)
+            assignments = yield from self._assign_partitions(joined)
         request = SyncGroupRequest(
             group_id=self.group_id,
             generation_id=joined.generation_id,
@@ -172,9 +172,9 @@ class ClassicMembership(Membership):
         self._synced = self.network.uptime()
         answer = yield from self._ask(request, self.config.rebalance_timeout)
         raise_for(answer.error_code, api="SyncGroup", subject=self.group_id)
-        return read_assignment(answer.assignment)
+        return decode_assignment(answer.assignment)
 
-    def _divide(self, joined: JoinGroupResponse) -> Steps[tuple[SyncGroupRequestAssignment, ...]]:
+    def _assign_partitions(self, joined: JoinGroupResponse) -> Flow[tuple[SyncGroupRequestAssignment, ...]]:
         """Compute what each member gets. A static leader that comes back keeps the earlier assignment (KIP-814)."""
         assignor = ASSIGNORS[joined.protocol_name or ""]
         members = [
@@ -191,7 +191,7 @@ class ClassicMembership(Membership):
             return ()
         assigned = assignor.assign(counts, members, racks)
         return tuple(
-            SyncGroupRequestAssignment(member_id=member_id, assignment=assignment_bytes(partitions))
+            SyncGroupRequestAssignment(member_id=member_id, assignment=encode_assignment(partitions))
             for member_id, partitions in assigned.items()
         )
 
@@ -202,20 +202,22 @@ class ClassicMembership(Membership):
     def _racks(self, topics: Iterable[str]) -> Racks:
         """Return the racks of the replicas of each partition."""
         cluster = self.client.cluster
-        racks = {node: broker.rack for node, broker in cluster.brokers.items() if broker.rack}
+        racks = {broker_id: broker.rack for broker_id, broker in cluster.brokers.items() if broker.rack}
         return {
-            TopicPartition(topic, number): frozenset(racks[node] for node in info.replicas if node in racks)
+            TopicPartition(topic, number): frozenset(
+                racks[broker_id] for broker_id in info.replicas if broker_id in racks
+            )
             for topic in topics
             for number, info in cluster.partitions(topic).items()
         }
 
-    def _take(self, assigned: list[TopicPartition]) -> Steps[None]:
+    def _apply_assignment(self, assigned: list[TopicPartition]) -> Flow[None]:
         """Take what was assigned. Where something had to be given up, join again, so that others can get it."""
         self._next_beat = self.network.now() + self.config.heartbeat_interval
         self._beat = None
         self._joined = True
         self.lease_ends = self._synced + self.config.session_timeout
-        self._had = tuple(assigned), self.generation
+        self._previous_partitions = tuple(assigned), self.generation
         owned = self.host.partitions.names
         revoked, added = owned.difference(assigned), [each for each in assigned if each not in owned]
         if revoked:
@@ -223,15 +225,15 @@ class ClassicMembership(Membership):
         yield from self._meanwhile(self.host.assign(added))
         if revoked:
             self._joined = False
-            yield from self._enter()
+            yield from self._join_group()
 
-    def _stay(self) -> Steps[None]:
+    def _heartbeat_until_rebalance(self) -> Flow[None]:
         """Send heartbeats until there is a reason to join again."""
         while not self._must_rejoin():
-            if self._overdue():
+            if self._poll_overdue():
                 raise PollOverdueError
-            link = yield from self._link(self.client.deadline(None))
-            self._check_beat(link)
+            connection = yield from self._link(self.client.deadline(None))
+            self._check_beat(connection)
             until = self._next_beat if self._beat is None else self._beat_by
             waiting = [self.host.changed.pending, *([] if self._beat is None else [self._beat])]
             yield Wait(waiting, self._until(until))
@@ -247,31 +249,31 @@ class ClassicMembership(Membership):
             return True
         return bool(racks) and self._racks(counts) != racks
 
-    def _check_beat(self, link: Link) -> None:
+    def _check_beat(self, connection: BrokerConnection) -> None:
         """Look at the answer of the last heartbeat, and send the next one when it is due."""
         now = self.network.now()
         if self._beat is not None and self._beat.done:
             beat, self._beat = self._beat, None
             raise_for(beat.result().error_code, api="Heartbeat", subject=self.group_id)
             self.lease_ends = self._beat_sent + self.config.session_timeout
-            self.host.arrived.give()
+            self.host.arrived.notify()
             self._failures = 0
         elif self._beat is not None and now >= self._beat_by:
             self._beat = None
-            link.close()
+            connection.close()
             raise DeadlineError(waiting_for=f"Heartbeat of group {self.group_id}")
         if self._beat is None and now >= self._next_beat:
-            self._send_beat(link)
+            self._send_beat(connection)
 
-    def _send_beat(self, link: Link) -> None:
+    def _send_beat(self, connection: BrokerConnection) -> None:
         """Send a heartbeat. If the coordinator has other questions to answer first, it knows that the member lives."""
         now = self.network.now()
         self._next_beat = now + self.config.heartbeat_interval
-        if link.full:
+        if connection.is_full:
             return
         self._beat_by = now + min(self.client.config.request_timeout, self.config.session_timeout)
         self._beat_sent = self.network.uptime()
-        self._beat = link.send(
+        self._beat = connection.send(
             HeartbeatRequest(
                 group_id=self.group_id,
                 generation_id=self.generation,
@@ -280,13 +282,13 @@ class ClassicMembership(Membership):
             )
         )
 
-    def _meanwhile(self, steps: Steps[None]) -> Steps[None]:
+    def _meanwhile(self, flow: Flow[None]) -> Flow[None]:
         """Run a piece of logic, and send heartbeats as long as it lasts. What they answer does not matter yet."""
-        task = self.network.spawn(steps)
+        task = self.network.spawn(flow)
         try:
             while not task.done:
                 yield Wait((task,), self._until(self._next_beat))
-                if not task.done and self._overdue():
+                if not task.done and self._poll_overdue():
                     raise PollOverdueError
                 if not task.done and self.generation != _NO_GENERATION:
                     try:
@@ -297,10 +299,10 @@ class ClassicMembership(Membership):
             task.cancel()
         task.result()
 
-    def _give_place_up(self) -> Steps[None]:
+    def _release_membership(self) -> Flow[None]:
         """Leave the group, because the consumer has not polled for too long."""
         lost = self.host.drop_all()
         with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session ends by itself
             yield from self.leave(self.client.deadline(None))
         self.generation, self._joined = _NO_GENERATION, False
-        yield from self.host.lose(lost)
+        yield from self.host.lose_partitions(lost)

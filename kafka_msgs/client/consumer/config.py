@@ -16,18 +16,18 @@ from kafka_msgs.errors import OptionError
 __all__ = [
     "CONSUMER",
     "ConsumerConfig",
-    "ConsumerSettings",
+    "ConsumerOptions",
     "GroupProtocol",
-    "Isolation",
+    "IsolationLevel",
     "OffsetReset",
     "OffsetsStorage",
-    "consumer_settings",
+    "parse_consumer_properties",
 ]
 
 GroupProtocol: TypeAlias = Literal["classic", "consumer"]
 """The protocol of the group: the one with JoinGroup and SyncGroup, or that of KIP-848."""
 
-Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
+IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
 OffsetReset: TypeAlias = Literal["earliest", "latest", "none"]
 OffsetsStorage: TypeAlias = Literal["kafka", "external"]
 
@@ -96,7 +96,7 @@ class ConsumerConfig:
     auto_commit: bool = False
     auto_commit_interval: float = field(default=5.0, validator=_at_least(0, whole=False))
     auto_offset_reset: OffsetReset = field(default="latest", validator=_one_of(OffsetReset))
-    isolation_level: Isolation = field(default="read_uncommitted", validator=_one_of(Isolation))
+    isolation_level: IsolationLevel = field(default="read_uncommitted", validator=_one_of(IsolationLevel))
     fetch_min_bytes: int = field(default=1, validator=_at_least(0))
     fetch_max_wait: float = field(default=0.5, validator=_at_least(0, whole=False))
     fetch_max_bytes: int = field(default=50 << 20, validator=_at_least(1))
@@ -116,7 +116,7 @@ class ConsumerConfig:
         return self.session_timeout / self.heartbeat_frequency
 
 
-class ConsumerSettings(ClientOptions, total=False):
+class ConsumerOptions(ClientOptions, total=False):
     """The keywords of consumers: those of ``ConsumerConfig``, and some of ``ClientConfig``."""
 
     group_id: str | None
@@ -133,7 +133,7 @@ class ConsumerSettings(ClientOptions, total=False):
     auto_commit: bool
     auto_commit_interval: float
     auto_offset_reset: OffsetReset
-    isolation_level: Isolation
+    isolation_level: IsolationLevel
     fetch_min_bytes: int
     fetch_max_wait: float
     fetch_max_bytes: int
@@ -143,7 +143,7 @@ class ConsumerSettings(ClientOptions, total=False):
     check_crc: bool
 
 
-def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+def parse_consumer_properties(properties: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings of a consumer in properties by Kafka's names.
 
     ``heartbeat.interval.ms`` becomes a frequency: the session timeout divided by it, rounded up. Raises ``OptionError``
@@ -159,5 +159,5 @@ def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     return settings
 
 
-CONSUMER: Final = Keywords("consumer", ConsumerConfig, consumer_settings)
+CONSUMER: Final = Keywords("consumer", ConsumerConfig, parse_consumer_properties)
 """The keywords of consumers, and the parser of their properties."""

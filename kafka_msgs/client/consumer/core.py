@@ -15,26 +15,26 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.assignment import Assignment
+from kafka_msgs.client.consumer.assignment import AssignmentManager
 from kafka_msgs.client.consumer.classic import ClassicMembership
 from kafka_msgs.client.consumer.config import ConsumerConfig
 from kafka_msgs.client.consumer.fetcher import Fetcher
 from kafka_msgs.client.consumer.membership import Membership
 from kafka_msgs.client.consumer.modern import ModernMembership
-from kafka_msgs.client.consumer.offsets import CommittedOffset
-from kafka_msgs.client.consumer.partitions import Partition
+from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
+from kafka_msgs.client.consumer.partitions import AssignedPartition
 from kafka_msgs.client.consumer.positions import Positions
-from kafka_msgs.client.consumer.reading import take_records
+from kafka_msgs.client.consumer.reading import collect_records
 from kafka_msgs.client.consumer.state import Callback, ConsumerState, Offsets, Subscription, refused
-from kafka_msgs.client.consumer.upkeep import Upkeep
+from kafka_msgs.client.consumer.upkeep import Housekeeping
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Steps, Wait
+from kafka_msgs.client.waiting import Flow, Wait
 from kafka_msgs.errors import (
     ClientClosedError,
     ClientError,
     DeserializationError,
-    PositionError,
+    OffsetPositionError,
     RecordError,
     WakeupError,
 )
@@ -47,7 +47,7 @@ __all__ = ["ConsumerCore", "Deserializer", "Undo"]
 
 
 Deserializer: TypeAlias = Callable[[bytes], Any]
-Undo: TypeAlias = "list[tuple[Partition, int | None, int]]"
+Undo: TypeAlias = "list[tuple[AssignedPartition, int | None, int]]"
 """Partitions with their positions and epochs from before records were taken."""
 
 
@@ -76,16 +76,16 @@ class ConsumerCore:
         self.positions = Positions(self.state)
         self.closed = False
         self._random = random or Random()
-        self._assignment = Assignment(self.state, self.positions, background=background)
+        self._assignment = AssignmentManager(self.state, self.positions, background=background)
         self._fetcher = Fetcher(client, config, self.partitions, self.state, self._assignment.report)
-        self._keeper = Upkeep(self.state, self.positions, self._fetcher)
+        self._keeper = Housekeeping(self.state, self.positions, self._fetcher)
         self._options = ReadOptions(check_crc=config.check_crc)
         self._deserializers = key_deserializer, value_deserializer
         self._deserializes = key_deserializer is not None or value_deserializer is not None
         self._woken = False
         self._member: Task[None] | None = None
         self._upkeep: Task[None] | None = None
-        self._iterated: Partition | None = None
+        self._iterated: AssignedPartition | None = None
         self._reading: Any = None
         client.network.events.add(self)
 
@@ -124,7 +124,7 @@ class ConsumerCore:
             )
         )
 
-    def unsubscribe(self, deadline: float) -> Steps[None]:
+    def unsubscribe(self, deadline: float) -> Flow[None]:
         """Give up all partitions, and leave the group."""
         member, self._member = self._member, None
         if member is not None:
@@ -132,34 +132,34 @@ class ConsumerCore:
         membership = self.state.membership
         if membership is not None:
             if self.partitions.names:
-                yield from self._assignment.revoke_now(self.partitions.names)
+                yield from self._assignment.revoke_immediately(self.partitions.names)
             with suppress(ClientError):  # if it does not hear of it, the coordinator waits for the end of the session
                 yield from membership.leave(deadline)
             self.state.membership = None
         self.state.subscription = Subscription()
         self.state.drop()
 
-    def set_partitions(self, names: Collection[TopicPartition]) -> None:
+    def set_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Read exactly these partitions, without a group. Positions of those that stay are kept."""
         if self.state.subscription:
-            raise refused("partitions", sorted(names), "the consumer has a subscription; unsubscribe first")
-        wanted = frozenset(TopicPartition(*name) for name in names)
+            raise refused("partitions", sorted(partitions), "the consumer has a subscription; unsubscribe first")
+        wanted = frozenset(TopicPartition(*name) for name in partitions)
         with self.state.lock:
             self.partitions.remove(self.partitions.names - wanted)
             self.partitions.add(sorted(wanted))
         self.state.metadata_at = 0.0
-        self.state.changed.give()
+        self.state.changed.notify()
 
     def seek(self, offsets: Offsets) -> None:
         """Go on at these offsets."""
         for name, offset in offsets.items():
-            place = CommittedOffset(offset) if isinstance(offset, int) else offset
+            place = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             if place.offset < 0:
-                raise PositionError(topic=name[0], partition=name[1], reason=f"{place.offset} is not an offset")
+                raise OffsetPositionError(topic=name[0], partition=name[1], reason=f"{place.offset} is not an offset")
             partition = self.partitions[TopicPartition(*name)]
             with self.state.lock:
                 partition.seek(place.offset, place.leader_epoch)
-        self.state.changed.give()
+        self.state.changed.notify()
 
     def reset(self, names: Iterable[tuple[str, int]], to: int) -> None:
         """Go on at the start, at the end, or at a time (ms), which is looked up when it is needed."""
@@ -167,20 +167,20 @@ class ConsumerCore:
             partition = self.partitions[TopicPartition(*name)]
             with self.state.lock:
                 partition.reset(to)
-        self.state.changed.give()
+        self.state.changed.notify()
 
     def pause(self, names: Iterable[tuple[str, int]], *, paused: bool) -> None:
         """Stop or go on returning and fetching records of partitions."""
         for name in names:
             self.partitions[TopicPartition(*name)].paused = paused
-        self.state.changed.give()
+        self.state.changed.notify()
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
         """The topics that the consumer subscribes to, as far as they are known."""
         return self._assignment.topics
 
-    def close(self, deadline: float, *, done: bool = True) -> Steps[None]:
+    def close(self, deadline: float, *, done: bool = True) -> Flow[None]:
         """Commit if that is wanted, leave the group, end the fetch sessions.
 
         With ``done`` all records that were returned count as handled.
@@ -193,17 +193,17 @@ class ConsumerCore:
             self._mark_handled()
         try:
             if self.state.membership is None:
-                yield from self.positions.commit_by_itself()
+                yield from self.positions.auto_commit()
             yield from self.unsubscribe(deadline)
         finally:
             if self._upkeep is not None:
                 self._upkeep.cancel()
-            self.state.arrived.give()
+            self.state.arrived.notify()
         yield from self._fetcher.close(deadline)
 
     # Polling: what waits, in the logic
 
-    def fill(self, deadline: float) -> Steps[bool]:
+    def fill(self, deadline: float) -> Flow[bool]:
         """Wait until there is something to take, or to raise. Return False at the deadline."""
         network = self.client.network
         self._begin()
@@ -215,7 +215,7 @@ class ConsumerCore:
                 if self._assignment.is_changing:
                     yield Wait((self.state.arrived.pending,), None)
                     continue
-                self._fetcher.arrange()
+                self._fetcher.restart_loops()
                 if self._has_news():
                     yield Wait((), _AT_ONCE)
                     if not self._assignment.is_changing:
@@ -236,21 +236,21 @@ class ConsumerCore:
             raise RuntimeError("another poll of this consumer is running")
         self._assignment.in_poll = True
         self._mark_handled()
-        self.state.polled.give()
+        self.state.polled.notify()
         if self.state.subscription and self.state.membership is None:
             self.state.membership = self._make_membership()
             self._member = self._spawn(self.state.membership.run(), self._member_ended)
         if self._upkeep is None and (self.state.subscription or len(self.partitions)):
             self._upkeep = self._spawn(self._keeper.run(), self._upkeep_ended)
-        self.state.drained.give()
+        self.state.drained.notify()
 
-    def _spawn(self, steps: Steps[None], ended: Callable[[Task[None]], None]) -> Task[None]:
+    def _spawn(self, flow: Flow[None], ended: Callable[[Task[None]], None]) -> Task[None]:
         """Run a piece of logic by itself. It ends with an error only, unless it is cancelled."""
-        task = self.client.network.spawn(steps)
+        task = self.client.network.spawn(flow)
         if task.done:
             ended(task)
         else:
-            task.on_done(lambda: ended(task))
+            task.add_done_callback(lambda: ended(task))
         return task
 
     def _member_ended(self, task: Task[None]) -> None:
@@ -294,8 +294,8 @@ class ConsumerCore:
         membership = self.state.membership
         return membership is None or self.client.network.uptime() < membership.lease_ends
 
-    def take(self, room: int, undo: Undo) -> list[ConsumerRecord]:
-        """Take up to ``room`` buffered records, without waiting; move the positions behind them.
+    def take(self, max_records: int, undo: Undo) -> list[ConsumerRecord]:
+        """Take up to ``max_records`` buffered records, without waiting; move the positions behind them.
 
         ``undo`` is filled with what ``put_back`` needs if an exception comes before the caller has the records: that of
         a signal handler may come anywhere. Raises what went wrong in the background.
@@ -308,21 +308,21 @@ class ConsumerCore:
                 return records
             buffered = self.partitions.buffered
             self._note(undo)
-            self._collect(room, records)
+            self._collect(max_records, records)
             drained = self.partitions.buffered != buffered
         if drained:
-            self.client.network.post(self.state.drained.give)
+            self.client.network.post(self.state.drained.notify)
         return records
 
-    def take_table(self, room: int, builder: TableBuilder, undo: Undo) -> None:
-        """Take about ``room`` buffered records as columns, as ``take`` does."""
+    def take_table(self, max_records: int, builder: TableBuilder, undo: Undo) -> None:
+        """Take about ``max_records`` buffered records as columns, as ``take`` does."""
         self._raise_fault()
         with self.state.lock:
             self._assignment.polled_at = self.client.network.monotonic()
             if self._has_lease:
                 self._note(undo)
-                self._collect_table(room, builder)
-        self.client.network.post(self.state.drained.give)
+                self._collect_table(max_records, builder)
+        self.client.network.post(self.state.drained.notify)
 
     def take_next(self, undo: Undo) -> ConsumerRecord | None:
         """Take the next buffered record, without waiting. The one before counts as handled now."""
@@ -361,13 +361,13 @@ class ConsumerCore:
         undo.clear()
         if not self.closed:
             with suppress(ClientError):
-                self.client.network.post(self.state.changed.give)
+                self.client.network.post(self.state.changed.notify)
 
     def wakeup(self) -> None:
         """Let the poll that waits, or the next one, raise ``WakeupError``."""
         self._woken = True
         with suppress(ClientError):
-            self.client.network.post(self.state.arrived.give)
+            self.client.network.post(self.state.arrived.notify)
 
     def table_builder(self, columns: Sequence[str] | None) -> TableBuilder:
         """Return an empty table that collects records. Needs the extra ``arrow``."""
@@ -375,18 +375,18 @@ class ConsumerCore:
 
         return TableBuilder(columns)
 
-    def poll(self, deadline: float, room: int) -> Steps[list[ConsumerRecord]]:
+    def poll(self, deadline: float, max_records: int) -> Flow[list[ConsumerRecord]]:
         """Wait and take in one piece of logic. Where it can be cancelled, wait and take apart."""
         while (yield from self.fill(deadline)):
-            if records := self.take(room, []):
+            if records := self.take(max_records, []):
                 return records
         return []
 
-    def poll_table(self, deadline: float, room: int, columns: Sequence[str] | None) -> Steps[Any]:
+    def poll_table(self, deadline: float, max_records: int, columns: Sequence[str] | None) -> Flow[Any]:
         """Wait and take in one piece of logic, as an Arrow table."""
         builder = self.table_builder(columns)
         while not builder.rows and (yield from self.fill(deadline)):
-            self.take_table(room, builder, [])
+            self.take_table(max_records, builder, [])
         return builder.table()
 
     def _note(self, undo: Undo) -> None:
@@ -417,7 +417,7 @@ class ConsumerCore:
         """Refuse every call in a child process: the consumer belongs to the parent."""
         self.closed = True
 
-    def on_exit(self, deadline: float) -> Steps[None]:
+    def on_exit(self, deadline: float) -> Flow[None]:
         """The process ends."""
         return self.close(deadline, done=False)
 
@@ -427,24 +427,26 @@ class ConsumerCore:
             return ModernMembership(self._assignment, group_id, self._random)
         return ClassicMembership(self._assignment, group_id)
 
-    def _readable(self, partition: Partition) -> bool:
+    def _readable(self, partition: AssignedPartition) -> bool:
         if partition.paused or not partition.ready:
             return False
         return not partition.empty or partition.error is not None
 
-    def _collect(self, room: int, into: list[ConsumerRecord]) -> None:
-        """Take up to ``room`` records."""
-        take = self._take_deserialized if self._deserializes else take_records
-        self._take(lambda: room - len(into), lambda part, left: take(part, left, self._options, into), lambda: into)
+    def _collect(self, max_records: int, into: list[ConsumerRecord]) -> None:
+        """Take up to ``max_records`` records."""
+        take = self._take_deserialized if self._deserializes else collect_records
+        self._take(
+            lambda: max_records - len(into), lambda part, left: take(part, left, self._options, into), lambda: into
+        )
 
     def _take_deserialized(
-        self, partition: Partition, room: int, options: ReadOptions, into: list[ConsumerRecord]
+        self, partition: AssignedPartition, max_records: int, options: ReadOptions, into: list[ConsumerRecord]
     ) -> None:
         """Take records one by one, so that the position stays in front of one that cannot be deserialized."""
         one: list[ConsumerRecord] = []
-        while room > 0:
+        while max_records > 0:
             position, epoch = partition.position, partition.position_epoch
-            take_records(partition, 1, options, one)
+            collect_records(partition, 1, options, one)
             if not one:
                 return
             try:
@@ -452,9 +454,9 @@ class ConsumerCore:
             except DeserializationError:
                 partition.position, partition.position_epoch = position, epoch
                 raise
-            room -= 1
+            max_records -= 1
 
-    def _deserialized(self, partition: Partition, record: ConsumerRecord) -> ConsumerRecord:
+    def _deserialized(self, partition: AssignedPartition, record: ConsumerRecord) -> ConsumerRecord:
         if not self._deserializes:
             return record
         key, value = self._deserializers
@@ -472,16 +474,16 @@ class ConsumerCore:
             topic, number = partition.name
             raise DeserializationError(topic=topic, partition=number, offset=record.offset, cause=error) from error
 
-    def _collect_table(self, room: int, builder: TableBuilder) -> None:
-        """Take about ``room`` records as columns."""
+    def _collect_table(self, max_records: int, builder: TableBuilder) -> None:
+        """Take about ``max_records`` records as columns."""
         self._take(
-            lambda: room - builder.rows,
+            lambda: max_records - builder.rows,
             lambda part, left: builder.take(part, left, self._options),
             lambda: builder.rows,
         )
 
     def _take(
-        self, left: Callable[[], int], take: Callable[[Partition, int], None], found: Callable[[], object]
+        self, left: Callable[[], int], take: Callable[[AssignedPartition, int], None], found: Callable[[], object]
     ) -> None:
         """Take buffered records of the partitions in turn.
 

@@ -15,16 +15,16 @@ from uuid import UUID
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.config import ConsumerConfig
 from kafka_msgs.client.consumer.membership import Signal
-from kafka_msgs.client.consumer.partitions import RESETS, Fetched, Partition, Partitions
+from kafka_msgs.client.consumer.partitions import RESETS, AssignedPartition, AssignedPartitions, FetchedRecords
 from kafka_msgs.client.consumer.sessions import FetchSession, FetchTarget, SessionRequest, TopicKey
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error
-from kafka_msgs.client.link import Link
+from kafka_msgs.client.link import BrokerConnection
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Steps, Wait, sleep_until
+from kafka_msgs.client.waiting import Flow, Wait, sleep_until
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import ConnectionFailedError, DeadlineError, NoProgressError, PositionError
+from kafka_msgs.errors import ConnectionFailedError, DeadlineError, NoProgressError, OffsetPositionError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
 from kafka_msgs.messages.fetch_response import FetchResponse, PartitionData
 from kafka_msgs.records import Payload
@@ -72,7 +72,7 @@ class Fetcher:
         self,
         client: ClientCore,
         config: ConsumerConfig,
-        partitions: Partitions,
+        partitions: AssignedPartitions,
         signals: Signals,
         report: Callable[[Exception], None],
     ) -> None:
@@ -86,25 +86,25 @@ class Fetcher:
         self.outdated = False
         """Whether a broker said that the metadata is not right any more."""
 
-    def arrange(self) -> None:
+    def restart_loops(self) -> None:
         """Begin a loop for each broker that has none and has something to fetch."""
         nodes = {self._node_of(partition) for partition in self._partitions}
         for found in nodes.difference(self._loops):
             if found is not None:
                 self._begin_loop(found)
 
-    def _begin_loop(self, node: int) -> None:
-        loop = self._client.network.spawn(self._loop(node))
+    def _begin_loop(self, broker_id: int) -> None:
+        loop = self._client.network.spawn(self._loop(broker_id))
         if loop.done:
-            self._loop_ended(node, loop)
+            self._loop_ended(broker_id, loop)
         else:
-            self._loops[node] = loop
-            loop.on_done(lambda: self._loop_ended(node, loop))
+            self._loops[broker_id] = loop
+            loop.add_done_callback(lambda: self._loop_ended(broker_id, loop))
 
-    def _loop_ended(self, node: int, loop: Task[None]) -> None:
+    def _loop_ended(self, broker_id: int, loop: Task[None]) -> None:
         """A loop ends with an error only, unless it is cancelled."""
         if not loop.cancelled and loop.error is not None:
-            self._loops.pop(node, None)
+            self._loops.pop(broker_id, None)
             self._report(loop.error)
 
     def restart(self) -> None:
@@ -113,18 +113,18 @@ class Fetcher:
         self._sessions.clear()
         self.outdated = True
 
-    def doubt(self) -> None:
+    def invalidate_leaders(self) -> None:
         """Note that the metadata may not be right any more."""
         if not self.outdated:
             self.outdated = True
-            self._signals.changed.give()
+            self._signals.changed.notify()
 
     @property
     def tasks(self) -> Collection[Task[None]]:
         """The loops: they end only with an error."""
         return tuple(self._loops.values())
 
-    def close(self, deadline: float) -> Steps[None]:
+    def close(self, deadline: float) -> Flow[None]:
         """End the loops, and the sessions at the brokers, whose number is limited there.
 
         A session does not belong to a connection. The connection of the loop may have a long poll on its way, and a
@@ -134,59 +134,61 @@ class Fetcher:
         for loop in loops.values():
             loop.cancel()
         closing = []
-        for node, session in self._sessions.items():
+        for broker_id, session in self._sessions.items():
             last = session.close()
             if last is not None:
                 try:
-                    link = yield from self._client.link(node, deadline=deadline)
-                    request, version = self._request(last, wait=0.0), self._version(link)
-                    closing.append((yield from link.in_turn(partial(link.send, request, version), deadline)))
+                    connection = yield from self._client.link(broker_id, deadline=deadline)
+                    request, version = self._request(last, wait=0.0), self._version(connection)
+                    closing.append(
+                        (yield from connection.send_when_ready(partial(connection.send, request, version), deadline))
+                    )
                 except (ConnectionFailedError, DeadlineError):
                     continue
         for pending in closing:
             yield Wait((pending,), deadline)
 
-    def _loop(self, node: int) -> Steps[None]:
+    def _loop(self, broker_id: int) -> Flow[None]:
         """Fetch from one broker again and again; wait while there is nothing to ask for."""
-        session = self._sessions.setdefault(node, FetchSession())
+        session = self._sessions.setdefault(broker_id, FetchSession())
         failures = 0
         while True:
             news = self._signals.changed.pending, self._signals.drained.pending
-            if next(self._ready(node), None) is None:
+            if next(self._ready(broker_id), None) is None:
                 yield Wait(news, None)
                 continue
             try:
-                failed = yield from self._fetch(node, session)
+                failed = yield from self._fetch(broker_id, session)
             except (ConnectionFailedError, DeadlineError):
-                session.failed()
-                self.doubt()
+                session.handle_error()
+                self.invalidate_leaders()
                 failed = True
             failures = failures + 1 if failed else 0
             if failures:
-                self._signals.arrived.give()
+                self._signals.arrived.notify()
                 settings = self._client.config
-                pause = min(settings.longest_backoff, settings.backoff * 2 ** min(failures, 20))
+                pause = min(settings.max_backoff, settings.backoff * 2 ** min(failures, 20))
                 yield from sleep_until(self._client.network.now() + pause)
 
-    def _fetch(self, node: int, session: FetchSession) -> Steps[bool]:
+    def _fetch(self, broker_id: int, session: FetchSession) -> Flow[bool]:
         """Send one request and take in its answer; return whether something in it calls for a pause."""
-        link = yield from self._client.link(node, purpose=PURPOSE, deadline=self._client.deadline(None))
-        version = self._version(link)
-        wanted = dict(self._wanted(node, version))
+        connection = yield from self._client.link(broker_id, purpose=PURPOSE, deadline=self._client.deadline(None))
+        version = self._version(connection)
+        wanted = dict(self._wanted(broker_id, version))
         if not wanted:
             return False
-        limit = self._client.directory.patience() + self._config.fetch_max_wait
+        limit = self._client.directory.request_deadline() + self._config.fetch_max_wait
         request = self._request(session.build(wanted), self._config.fetch_max_wait)
-        answer = yield from link.ask(request, version, deadline=None, limit=limit, options=_VIEWS)
+        answer = yield from connection.call(request, version, deadline=None, limit=limit, options=_VIEWS)
         if answer.error_code:
-            session.failed(answer.error_code)
+            session.handle_error(answer.error_code)
             return True
-        session.answered(answer.session_id)
-        return self._take_in(node, session, answer)
+        session.handle_response(answer.session_id)
+        return self._handle_response(broker_id, session, answer)
 
-    def _version(self, link: Link) -> int:
+    def _version(self, connection: BrokerConnection) -> int:
         """Return the version to use: below topic ids if one of them is not known."""
-        version = link.version_of(FetchRequest)
+        version = connection.highest_version(FetchRequest)
         cluster = self._client.cluster
         if version >= _TOPIC_IDS and any(cluster.topic_id(each.name.topic) is None for each in self._partitions):
             return _TOPIC_IDS - 1
@@ -205,9 +207,9 @@ class Fetcher:
             rack_id=self._config.client_rack,
         )
 
-    def _wanted(self, node: int, version: int) -> Iterator[tuple[FetchTarget, FetchPartition]]:
+    def _wanted(self, broker_id: int, version: int) -> Iterator[tuple[FetchTarget, FetchPartition]]:
         """Yield what to ask this broker for."""
-        for partition in self._ready(node):
+        for partition in self._ready(broker_id):
             topic, number = partition.name
             yield (
                 (self._key(topic, version), number),
@@ -220,30 +222,30 @@ class Fetcher:
                 ),
             )
 
-    def _ready(self, node: int) -> Iterator[Partition]:
+    def _ready(self, broker_id: int) -> Iterator[AssignedPartition]:
         """Yield the partitions to ask this broker for: none while the buffers are full."""
         if self._partitions.buffered < self._config.buffer_max_bytes:
             for partition in self._partitions:
-                if partition.fetchable(self._config.partition_max_bytes) and self._node_of(partition) == node:
+                if partition.is_fetchable(self._config.partition_max_bytes) and self._node_of(partition) == broker_id:
                     yield partition
 
     def _key(self, topic: str, version: int) -> TopicKey:
         topic_id = self._client.cluster.topic_id(topic) if version >= _TOPIC_IDS else None
         return topic if topic_id is None else topic_id
 
-    def _node_of(self, partition: Partition) -> int | None:
+    def _node_of(self, partition: AssignedPartition) -> int | None:
         """Return the broker to read a partition from: the preferred follower for some time, or the leader."""
         if partition.replica is not None:
             alive = partition.replica in self._client.cluster.brokers
             if alive and self._client.network.now() < partition.replica_expires:
                 return partition.replica
             partition.replica = None
-        node = self._client.cluster.leader(*partition.name)
-        if node is None:
-            self.doubt()
-        return node
+        broker_id = self._client.cluster.leader(*partition.name)
+        if broker_id is None:
+            self.invalidate_leaders()
+        return broker_id
 
-    def _take_in(self, node: int, session: FetchSession, answer: FetchResponse) -> bool:
+    def _handle_response(self, broker_id: int, session: FetchSession, answer: FetchResponse) -> bool:
         """Buffer the records of a response, and handle the errors of partitions."""
         failed = False
         for topic in answer.responses:
@@ -254,14 +256,14 @@ class Fetcher:
                 partition = self._partitions.get(TopicPartition(named or "", data.partition_index))
                 if asked is None or partition is None or partition.fetch_offset != asked.fetch_offset:
                     continue
-                failed |= self._take_partition(node, partition, data)
-        self._signals.arrived.give()
+                failed |= self._take_partition(broker_id, partition, data)
+        self._signals.arrived.notify()
         return failed
 
-    def _take_partition(self, node: int, partition: Partition, data: PartitionData) -> bool:
+    def _take_partition(self, broker_id: int, partition: AssignedPartition, data: PartitionData) -> bool:
         """Take in one partition; return whether a pause is needed."""
         if data.error_code:
-            return self._failed(node, partition, data)
+            return self._failed(broker_id, partition, data)
         if data.diverging_epoch.end_offset >= 0:
             self._truncated(partition, data.diverging_epoch.end_offset)
             return False
@@ -270,15 +272,15 @@ class Fetcher:
         partition.log_start_offset = data.log_start_offset
         if data.preferred_read_replica >= 0:
             partition.replica = data.preferred_read_replica
-            partition.replica_expires = self._client.network.now() + self._client.config.metadata_age
+            partition.replica_expires = self._client.network.now() + self._client.config.metadata_max_age
         if not data.records:
             return False
         before = partition.fetch_offset
         with self._signals.lock:
-            partition.add(Fetched(_kept(data.records), before, data.aborted_transactions))
+            partition.add(FetchedRecords(_kept(data.records), before, data.aborted_transactions))
         return self._stalls(partition, before)
 
-    def _stalls(self, partition: Partition, before: int) -> bool:
+    def _stalls(self, partition: AssignedPartition, before: int) -> bool:
         """Whether a response had bytes, but no batch at the offset that was requested. Three in a row are an error."""
         partition.stalls = partition.stalls + 1 if partition.fetch_offset == before else 0
         if partition.stalls == _MOST_STALLS:
@@ -288,45 +290,45 @@ class Fetcher:
             )
         return partition.stalls > 0
 
-    def _failed(self, node: int, partition: Partition, data: PartitionData) -> bool:
+    def _failed(self, broker_id: int, partition: AssignedPartition, data: PartitionData) -> bool:
         code = data.error_code
         if code in _MOVED:
             partition.replica = None
             leader = data.current_leader
             if leader.leader_id >= 0:
-                self._client.cluster.lead(*partition.name, leader.leader_id, leader.leader_epoch)
-            self.doubt()
+                self._client.cluster.set_leader(*partition.name, leader.leader_id, leader.leader_epoch)
+            self.invalidate_leaders()
             return True
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            if partition.replica != node:
+            if partition.replica != broker_id:
                 return self._out_of_range(partition)
             partition.replica = None
             return False
         partition.error = broker_error(code, api="Fetch", subject=partition.name)
         return False
 
-    def _out_of_range(self, partition: Partition) -> bool:
+    def _out_of_range(self, partition: AssignedPartition) -> bool:
         """The offset is not in the log. What is buffered is returned first; return whether to wait for that."""
         if partition.position != partition.fetch_offset:
             return True
         self._reset(partition, f"the offset {partition.fetch_offset} is out of range", None)
         return False
 
-    def _truncated(self, partition: Partition, end: int) -> None:
+    def _truncated(self, partition: AssignedPartition, end: int) -> None:
         """The log was cut below the position (KIP-320)."""
         reason = f"the log was truncated: it agrees with what was read only up to the offset {end}"
         self._reset(partition, reason, end)
 
-    def _reset(self, partition: Partition, reason: str, end: int | None) -> None:
+    def _reset(self, partition: AssignedPartition, reason: str, end: int | None) -> None:
         policy = self._config.auto_offset_reset
         if policy == "none":
             name = partition.name
-            partition.error = PositionError(topic=name.topic, partition=name.partition, reason=reason)
+            partition.error = OffsetPositionError(topic=name.topic, partition=name.partition, reason=reason)
         elif end is not None:
             partition.seek(end)
         else:
             partition.reset(RESETS[policy])
-            self._signals.changed.give()
+            self._signals.changed.notify()
 
 
 def _kept(records: Payload) -> Payload:

@@ -1,7 +1,7 @@
 """What both protocols of consumer groups have in common: a place in a group, and its talk with the coordinator.
 
 A membership runs by itself (``Network.spawn``): it joins, sends heartbeats, and changes the assignment of its consumer.
-``classic`` and ``modern`` are the two protocols. The consumer is their ``Host``.
+``classic`` and ``modern`` are the two protocols. The consumer is their ``AssignmentHost``.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from attrs import frozen
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.config import ConsumerConfig
-from kafka_msgs.client.consumer.partitions import Partitions
+from kafka_msgs.client.consumer.partitions import AssignedPartitions
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.link import Link
+from kafka_msgs.client.link import BrokerConnection
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Pending, Steps, Wait, sleep_until
+from kafka_msgs.client.waiting import Flow, Future, Wait, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.message import Request, Response
 
-__all__ = ["Host", "Identity", "Membership", "PollOverdueError", "Signal"]
+__all__ = ["AssignmentHost", "ConsumerGroupMetadata", "Membership", "PollOverdueError", "Signal"]
 
 R = TypeVar("R", bound=Response)
 
 PURPOSE: Final = "group"
 """Group requests have a connection of their own: an answer of JoinGroup may take minutes, and stalls what follows."""
 
-MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+COORDINATOR_MOVED_ERRORS: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 """Error codes after which the coordinator is looked for again."""
 
 
@@ -39,16 +39,16 @@ class Signal:
     """Something that happens again and again. Whoever waits takes ``pending``, which is done when it happens next."""
 
     def __init__(self) -> None:
-        self.pending: Pending[None] = Pending()
+        self.pending: Future[None] = Future()
 
-    def give(self) -> None:
+    def notify(self) -> None:
         """Wake up whoever waits."""
-        waiting, self.pending = self.pending, Pending()
+        waiting, self.pending = self.pending, Future()
         waiting.resolve(None)
 
 
 @frozen
-class Identity:
+class ConsumerGroupMetadata:
     """Who commits: the generation or member epoch, the member id, and the instance id of a static member."""
 
     generation: int = -1
@@ -60,12 +60,12 @@ class PollOverdueError(Exception):
     """The consumer has not polled for too long: the member leaves the group. It never reaches a user."""
 
 
-class Host(Protocol):
+class AssignmentHost(Protocol):
     """What a membership needs of its consumer."""
 
     client: ClientCore
     config: ConsumerConfig
-    partitions: Partitions
+    partitions: AssignedPartitions
     changed: Signal
     """Given when the subscription, the metadata or the assignment changed."""
     arrived: Signal
@@ -88,20 +88,20 @@ class Host(Protocol):
         """The moment at which the consumer must have polled again to stay in the group."""
         ...
 
-    def assign(self, names: Collection[TopicPartition]) -> Steps[None]:
+    def assign(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         """Begin to read partitions, and call the function of the user. It waits for a poll, as the next two do."""
         ...
 
-    def revoke(self, names: Collection[TopicPartition]) -> Steps[None]:
+    def revoke(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         """Call the function of the user, then stop reading partitions. They may still be committed."""
         ...
 
-    def lose(self, names: Collection[TopicPartition]) -> Steps[None]:
+    def lose_partitions(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         """Stop reading partitions that others may have already."""
         ...
 
     def drop_all(self) -> frozenset[TopicPartition]:
-        """Stop reading all partitions at once, and return them: ``lose`` follows."""
+        """Stop reading all partitions at once, and return them: ``lose_partitions`` follows."""
         ...
 
     def notice_topics(self) -> None:
@@ -116,7 +116,7 @@ class Host(Protocol):
 class Membership(ABC):
     """A place in a consumer group."""
 
-    def __init__(self, host: Host, group_id: str) -> None:
+    def __init__(self, host: AssignmentHost, group_id: str) -> None:
         self.host = host
         self.group_id = group_id
         self.client = host.client
@@ -133,9 +133,9 @@ class Membership(ABC):
         """
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> ConsumerGroupMetadata:
         """Who commits."""
-        return Identity(self.generation, self.member_id, self.config.group_instance_id)
+        return ConsumerGroupMetadata(self.generation, self.member_id, self.config.group_instance_id)
 
     @property
     @abstractmethod
@@ -143,28 +143,28 @@ class Membership(ABC):
         """Whether the coordinator has taken the member into the group."""
 
     @abstractmethod
-    def leave(self, deadline: float) -> Steps[None]:
+    def leave(self, deadline: float) -> Flow[None]:
         """Tell the coordinator that the member leaves. A member that is not in the group tells nothing."""
 
     @abstractmethod
-    def _live(self) -> Steps[None]:
+    def _run_member(self) -> Flow[None]:
         """Join where needed, and stay; return to begin again."""
 
     @abstractmethod
-    def _recover(self, error: BrokerError) -> Steps[None]:
+    def _recover(self, error: BrokerError) -> Flow[None]:
         """Prepare for another trial after an error code. Raises the error where no trial can help."""
 
-    def run(self) -> Steps[None]:
+    def run(self) -> Flow[None]:
         """Be a member until this is closed. Raises what no further trial can mend."""
         while True:
             try:
-                yield from self._live()
+                yield from self._run_member()
                 self._failures = 0
             except (ConnectionFailedError, DeadlineError):
                 self._forget()
                 yield from self._pause()
             except BrokerError as error:
-                if error.error in MOVED:
+                if error.error in COORDINATOR_MOVED_ERRORS:
                     self._forget()
                     yield from self._pause()
                 elif error.error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
@@ -175,27 +175,27 @@ class Membership(ABC):
     def _forget(self) -> None:
         self.client.forget_coordinator(self.group_id, CoordinatorKind.GROUP)
 
-    def _pause(self) -> Steps[None]:
+    def _pause(self) -> Flow[None]:
         """Wait before the next trial, longer each time up to a limit."""
         settings = self.client.config
-        pause = min(settings.longest_backoff, settings.backoff * 2 ** min(self._failures, 20))
+        pause = min(settings.max_backoff, settings.backoff * 2 ** min(self._failures, 20))
         self._failures += 1
         yield from sleep_until(self.network.now() + pause)
 
-    def _link(self, deadline: float) -> Steps[Link]:
+    def _link(self, deadline: float) -> Flow[BrokerConnection]:
         """Return the connection to the coordinator."""
-        node = yield from self.client.coordinator(self.group_id, CoordinatorKind.GROUP, deadline=deadline)
-        return (yield from self.client.link(node, purpose=PURPOSE, deadline=deadline))
+        broker_id = yield from self.client.coordinator(self.group_id, CoordinatorKind.GROUP, deadline=deadline)
+        return (yield from self.client.link(broker_id, purpose=PURPOSE, deadline=deadline))
 
-    def _ask(self, request: Request[R], wait: float | None = None) -> Steps[R]:
+    def _ask(self, request: Request[R], wait: float | None = None) -> Flow[R]:
         """Send a request to the coordinator, and wait for the answer: the request time-out, and ``wait`` more (s)."""
-        link = yield from self._link(self.client.deadline(None))
-        limit = self.client.directory.patience() + (wait or 0.0)
-        return (yield from link.ask(request, deadline=None, limit=limit))
+        connection = yield from self._link(self.client.deadline(None))
+        limit = self.client.directory.request_deadline() + (wait or 0.0)
+        return (yield from connection.call(request, deadline=None, limit=limit))
 
-    def _until_poll(self) -> Steps[None]:
+    def _until_poll(self) -> Flow[None]:
         """Wait until the consumer polls again."""
-        while self._overdue():
+        while self._poll_overdue():
             yield Wait((self.host.polled.pending,), None)
 
     def _until(self, moment: float | None) -> float | None:
@@ -203,7 +203,7 @@ class Membership(ABC):
         limits = [each for each in (moment, self.host.poll_by) if each is not None]
         return min(limits, default=None)
 
-    def _overdue(self) -> bool:
+    def _poll_overdue(self) -> bool:
         """Whether the consumer has not polled for too long to stay in the group."""
         limit = self.host.poll_by
         return limit is not None and self.network.now() >= limit

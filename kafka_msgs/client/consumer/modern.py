@@ -14,9 +14,9 @@ from typing import Final
 from uuid import UUID
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.membership import Host, Membership, PollOverdueError
+from kafka_msgs.client.consumer.membership import AssignmentHost, Membership, PollOverdueError
 from kafka_msgs.client.failures import raise_for
-from kafka_msgs.client.waiting import Steps, Wait
+from kafka_msgs.client.waiting import Flow, Wait
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
@@ -42,21 +42,21 @@ def make_member_id(random: Random) -> str:
 class ModernMembership(Membership):
     """A member of a group with the protocol of KIP-848."""
 
-    def __init__(self, host: Host, group_id: str, random: Random) -> None:
+    def __init__(self, host: AssignmentHost, group_id: str, random: Random) -> None:
         super().__init__(host, group_id)
         self.member_id = make_member_id(random)
         self.generation = _JOIN_EPOCH
         self._interval = _UNKNOWN_INTERVAL
         self._target: frozenset[tuple[UUID, int]] | None = None
-        self._said_topics: frozenset[str] | None = None
-        self._said_owned: frozenset[tuple[UUID, int]] | None = None
+        self._sent_topics: frozenset[str] | None = None
+        self._sent_owned: frozenset[tuple[UUID, int]] | None = None
 
     @property
     def is_member(self) -> bool:
         """Whether the coordinator has taken the member into the group."""
         return self.generation > _JOIN_EPOCH
 
-    def leave(self, deadline: float) -> Steps[None]:
+    def leave(self, deadline: float) -> Flow[None]:
         """Send the heartbeat that ends the membership; that of a static member says that it may come back."""
         if self.generation <= _JOIN_EPOCH:
             return
@@ -68,58 +68,58 @@ class ModernMembership(Membership):
             instance_id=instance,
         )
         self._start_over()
-        link = yield from self._link(deadline)
-        yield Wait(((yield from link.in_turn(lambda: link.send(request), deadline)),), deadline)
+        connection = yield from self._link(deadline)
+        yield Wait(((yield from connection.send_when_ready(lambda: connection.send(request), deadline)),), deadline)
 
-    def _live(self) -> Steps[None]:
+    def _run_member(self) -> Flow[None]:
         yield from self._until_topics()
-        if self._overdue():
+        if self._poll_overdue():
             lost = self.host.drop_all()
             with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session ends by itself
                 yield from self.leave(self.client.deadline(None))
             self._start_over()
-            yield from self.host.lose(lost)
+            yield from self.host.lose_partitions(lost)
             yield from self._until_poll()
         try:
-            yield from self._beat()
+            yield from self._heartbeat()
             yield from self._reconcile()
-            yield from self._rest()
+            yield from self._until_next_heartbeat()
         except PollOverdueError:
             return
 
-    def _recover(self, error: BrokerError) -> Steps[None]:
+    def _recover(self, error: BrokerError) -> Flow[None]:
         if error.error not in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH):
             raise error
         self._start_over()
-        yield from self.host.lose(self.host.partitions.names)
+        yield from self.host.lose_partitions(self.host.partitions.names)
 
     def _forget(self) -> None:
         """After a failure the coordinator may not have heard the last heartbeat: say everything again."""
         super()._forget()
-        self._say_all()
+        self._send_all_fields()
 
     def _start_over(self) -> None:
         self.generation = _JOIN_EPOCH
         self._target = None
-        self._say_all()
+        self._send_all_fields()
 
-    def _say_all(self) -> None:
-        self._said_topics = self._said_owned = None
+    def _send_all_fields(self) -> None:
+        self._sent_topics = self._sent_owned = None
 
-    def _until_topics(self) -> Steps[None]:
+    def _until_topics(self) -> Flow[None]:
         while not self.host.topics and self.host.broker_pattern is None:
             yield Wait((self.host.changed.pending,), None)
 
-    def _rest(self) -> Steps[None]:
+    def _until_next_heartbeat(self) -> Flow[None]:
         """Wait until the next heartbeat is due: at once if there is something to say."""
         while True:
             now = self.network.now()
-            if now >= self._next_beat or self._overdue() or self._has_news():
+            if now >= self._next_beat or self._poll_overdue() or self._has_changes():
                 return
             yield Wait((self.host.changed.pending,), self._until(self._next_beat))
 
-    def _has_news(self) -> bool:
-        return self._owned() != self._said_owned or self.host.topics != self._said_topics
+    def _has_changes(self) -> bool:
+        return self._owned() != self._sent_owned or self.host.topics != self._sent_topics
 
     def _owned(self) -> frozenset[tuple[UUID, int]]:
         """Return the partitions that the member owns, by topic id: a topic that is made again is another one."""
@@ -127,20 +127,20 @@ class ModernMembership(Membership):
         found = ((each.topic_id or cluster.topic_id(each.name.topic), each.name) for each in self.host.partitions)
         return frozenset((topic_id, name.partition) for topic_id, name in found if topic_id is not None)
 
-    def _beat(self) -> Steps[None]:
+    def _heartbeat(self) -> Flow[None]:
         """Send a heartbeat, and take in the answer."""
         request, topics, owned = self._request(), self.host.topics, self._owned()
         sent = self.network.uptime()
         answer = yield from self._ask(request)
         raise_for(answer.error_code, api="ConsumerGroupHeartbeat", subject=self.group_id, message=answer.error_message)
-        self._said_topics, self._said_owned = topics, owned
+        self._sent_topics, self._sent_owned = topics, owned
         self._failures = 0
-        self._absorb(answer)
+        self._apply_response(answer)
         self.lease_ends = sent + _LEASE * self._interval
-        self.host.arrived.give()
+        self.host.arrived.notify()
 
     def _request(self) -> ConsumerGroupHeartbeatRequest:
-        everything = self._said_owned is None
+        everything = self._sent_owned is None
         topics, owned = self.host.topics, self._owned()
         return ConsumerGroupHeartbeatRequest(
             group_id=self.group_id,
@@ -149,13 +149,13 @@ class ModernMembership(Membership):
             instance_id=self.config.group_instance_id,
             rack_id=(self.config.client_rack or None) if everything else None,
             rebalance_timeout_ms=round(self.config.rebalance_timeout * 1000) if everything else -1,
-            subscribed_topic_names=tuple(sorted(topics)) if everything or topics != self._said_topics else None,
+            subscribed_topic_names=tuple(sorted(topics)) if everything or topics != self._sent_topics else None,
             subscribed_topic_regex=self.host.broker_pattern if everything else None,
             server_assignor=self.config.remote_assignor if everything else None,
-            topic_partitions=_by_topic(owned) if everything or owned != self._said_owned else None,
+            topic_partitions=_by_topic(owned) if everything or owned != self._sent_owned else None,
         )
 
-    def _absorb(self, answer: ConsumerGroupHeartbeatResponse) -> None:
+    def _apply_response(self, answer: ConsumerGroupHeartbeatResponse) -> None:
         self.member_id = answer.member_id or self.member_id
         self.generation = answer.member_epoch
         self._interval = answer.heartbeat_interval_ms / 1000 or self._interval
@@ -165,7 +165,7 @@ class ModernMembership(Membership):
                 (topic.topic_id, number) for topic in answer.assignment.topic_partitions for number in topic.partitions
             )
 
-    def _reconcile(self) -> Steps[None]:
+    def _reconcile(self) -> Flow[None]:
         """Give up and take partitions until the member owns its target, as far as the topics are known."""
         while self._target is not None:
             target = yield from self._target_names(self._target)
@@ -178,29 +178,29 @@ class ModernMembership(Membership):
             else:
                 return
 
-    def _target_names(self, target: frozenset[tuple[UUID, int]]) -> Steps[frozenset[TopicPartition]]:
+    def _target_names(self, target: frozenset[tuple[UUID, int]]) -> Flow[frozenset[TopicPartition]]:
         """Return the target with the names of its topics. What the brokers do not know yet is left out."""
         cluster = self.client.cluster
         unknown = {topic for topic, _ in target if cluster.topic_name(topic) is None}
         if unknown:
             topics = tuple(MetadataRequestTopic(topic_id=topic, name=None) for topic in sorted(unknown))
             request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-            cluster.learn((yield from self.client.call(request, deadline=self.client.deadline(None))))
+            cluster.update((yield from self.client.call(request, deadline=self.client.deadline(None))))
             self.host.notice_topics()
         named = ((cluster.topic_name(topic), number) for topic, number in target)
         return frozenset(TopicPartition(name, number) for name, number in named if name is not None)
 
-    def _meanwhile(self, steps: Steps[None]) -> Steps[None]:
+    def _meanwhile(self, flow: Flow[None]) -> Flow[None]:
         """Run a piece of logic, and send heartbeats as long as it lasts."""
-        task, failure = self.network.spawn(steps), None
+        task, failure = self.network.spawn(flow), None
         try:
             while not task.done:
                 yield Wait((task,), self._until(self._next_beat if failure is None else None))
-                if not task.done and self._overdue():
+                if not task.done and self._poll_overdue():
                     raise PollOverdueError
                 if not task.done and failure is None:
                     try:
-                        yield from self._beat()
+                        yield from self._heartbeat()
                     except Exception as error:
                         failure = error
         finally:

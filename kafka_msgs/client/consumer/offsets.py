@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 from attrs import frozen
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.membership import Identity
+from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error, missing_error, raise_for
 from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Steps, sleep_until
+from kafka_msgs.client.waiting import Flow, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafka_msgs.messages.offset_commit_request import (
@@ -32,7 +32,7 @@ from kafka_msgs.messages.offset_fetch_request import (
 )
 from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponse, OffsetFetchResponseGroup
 
-__all__ = ["CommittedOffset", "FoundOffset", "commit_offsets", "fetch_committed", "look_up_offsets"]
+__all__ = ["OffsetAndMetadata", "OffsetAndTimestamp", "commit_offsets", "fetch_committed_offsets", "list_offsets"]
 
 _MANY_SINCE: Final = 8
 """The version of OffsetFetch from which it asks about many groups (KIP-709)."""
@@ -43,7 +43,7 @@ _NO_OFFSET: Final = -1
 
 
 @frozen
-class CommittedOffset:
+class OffsetAndMetadata:
     """A committed position: the offset of the next record to read, the leader epoch before it, and a text.
 
     ``leader_epoch`` is -1 if it is not known. In Kafka it is ``OffsetAndMetadata``.
@@ -54,7 +54,7 @@ class CommittedOffset:
     metadata: str = ""
 
 
-class FoundOffset(NamedTuple):
+class OffsetAndTimestamp(NamedTuple):
     """An offset that was looked up: -1 if there is none; the timestamp of its record in ms, and its leader epoch."""
 
     offset: int
@@ -65,11 +65,11 @@ class FoundOffset(NamedTuple):
 def commit_offsets(
     client: ClientCore,
     group_id: str,
-    identity: Identity,
-    offsets: Mapping[TopicPartition, CommittedOffset],
+    identity: ConsumerGroupMetadata,
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
     *,
     deadline: float,
-) -> Steps[None]:
+) -> Flow[None]:
     """Commit positions. Raises ``BrokerError``, for example if the member is not in the group any more."""
     if not offsets:
         return
@@ -83,10 +83,10 @@ def commit_offsets(
                     committed_leader_epoch=offsets[each].leader_epoch,
                     committed_metadata=offsets[each].metadata,
                 )
-                for each in names
+                for each in partitions
             ),
         )
-        for topic, names in _by_topic(offsets).items()
+        for topic, partitions in _by_topic(offsets).items()
     )
     request = OffsetCommitRequest(
         group_id=group_id,
@@ -105,23 +105,23 @@ def commit_offsets(
     _require_all(offsets, answered, "OffsetCommit")
 
 
-def fetch_committed(
+def fetch_committed_offsets(
     client: ClientCore,
     group_id: str,
-    identity: Identity,
-    names: Collection[TopicPartition],
+    identity: ConsumerGroupMetadata,
+    partitions: Collection[TopicPartition],
     *,
     stable: bool,
     deadline: float,
-) -> Steps[dict[TopicPartition, CommittedOffset]]:
+) -> Flow[dict[TopicPartition, OffsetAndMetadata]]:
     """Return the committed positions of partitions. Those without one are left out.
 
     With ``stable``, positions that an open transaction may change are waited for (KIP-447).
     """
     while True:
-        answer = yield from _ask_committed(client, group_id, identity, names, stable, deadline)
+        answer = yield from _ask_committed(client, group_id, identity, partitions, stable, deadline)
         raise_for(answer.error_code, api="OffsetFetch", subject=group_id)
-        found: dict[TopicPartition, CommittedOffset] = {}
+        found: dict[TopicPartition, OffsetAndMetadata] = {}
         answered = set()
         waiting = False
         for topic in answer.topics:
@@ -133,33 +133,33 @@ def fetch_committed(
                     raise broker_error(each.error_code, api="OffsetFetch", subject=name)
                 if each.committed_offset != _NO_OFFSET:
                     epoch, text = each.committed_leader_epoch, each.metadata or ""
-                    found[name] = CommittedOffset(each.committed_offset, epoch, text)
-        _require_all(names, answered, "OffsetFetch")
+                    found[name] = OffsetAndMetadata(each.committed_offset, epoch, text)
+        _require_all(partitions, answered, "OffsetFetch")
         if not waiting:
             return found
-        yield from _pause(client, deadline, names)
+        yield from _pause(client, deadline, partitions)
 
 
 def _ask_committed(
     client: ClientCore,
     group_id: str,
-    identity: Identity,
-    names: Collection[TopicPartition],
+    identity: ConsumerGroupMetadata,
+    partitions: Collection[TopicPartition],
     stable: bool,
     deadline: float,
-) -> Steps[OffsetFetchResponse | OffsetFetchResponseGroup]:
+) -> Flow[OffsetFetchResponse | OffsetFetchResponseGroup]:
     """Send OffsetFetch to the coordinator of the group; return the part of the answer that is about the group.
 
     An older broker is asked in the older form, about one group. One that does not know stable offsets is not asked for
     them, as in Kafka's consumer.
     """
-    link = yield from client.coordinator_link(group_id, CoordinatorKind.GROUP, deadline=deadline)
-    version = link.version_of(OffsetFetchRequest)
+    connection = yield from client.coordinator_link(group_id, CoordinatorKind.GROUP, deadline=deadline)
+    version = connection.highest_version(OffsetFetchRequest)
     stable = stable and version >= _STABLE_SINCE
     if version < _MANY_SINCE:
         topics = tuple(
             OffsetFetchRequestTopic(name=topic, partition_indexes=tuple(each.partition for each in found))
-            for topic, found in _by_topic(names).items()
+            for topic, found in _by_topic(partitions).items()
         )
         older = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=stable)
         return (yield from client.call(older, deadline=deadline))
@@ -170,7 +170,7 @@ def _ask_committed(
         member_epoch=identity.generation if modern else -1,
         topics=tuple(
             OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(each.partition for each in found))
-            for topic, found in _by_topic(names).items()
+            for topic, found in _by_topic(partitions).items()
         ),
     )
     answer = yield from client.call(OffsetFetchRequest(groups=(group,), require_stable=stable), deadline=deadline)
@@ -180,10 +180,10 @@ def _ask_committed(
     raise missing_error("OffsetFetch", group_id)
 
 
-def look_up_offsets(
+def list_offsets(
     client: ClientCore, times: Mapping[TopicPartition, int], *, committed: bool, deadline: float
-) -> Steps[dict[TopicPartition, FoundOffset]]:
-    """Return the first offsets whose records are not older than a time: ms, or a ``ResetTo``.
+) -> Flow[dict[TopicPartition, OffsetAndTimestamp]]:
+    """Return the first offsets whose records are not older than a time: ms, or a ``OffsetResetStrategy``.
 
     With ``committed`` the end of a partition is its last stable offset (read_committed).
     """
@@ -191,19 +191,19 @@ def look_up_offsets(
         ListOffsetsTopic(
             name=topic,
             partitions=tuple(
-                ListOffsetsPartition(partition_index=each.partition, timestamp=times[each]) for each in names
+                ListOffsetsPartition(partition_index=each.partition, timestamp=times[each]) for each in partitions
             ),
         )
-        for topic, names in _by_topic(times).items()
+        for topic, partitions in _by_topic(times).items()
     )
     request = ListOffsetsRequest(replica_id=_CONSUMER, isolation_level=int(committed), topics=topics)
     answer = yield from client.call(request, deadline=deadline)
-    found: dict[TopicPartition, FoundOffset] = {}
+    found: dict[TopicPartition, OffsetAndTimestamp] = {}
     for topic in answer.topics:
         for each in topic.partitions:
             name = TopicPartition(topic.name, each.partition_index)
             raise_for(each.error_code, api="ListOffsets", subject=name)
-            found[name] = FoundOffset(each.offset, each.timestamp, each.leader_epoch)
+            found[name] = OffsetAndTimestamp(each.offset, each.timestamp, each.leader_epoch)
     _require_all(times, found, "ListOffsets")
     return found
 
@@ -215,16 +215,16 @@ def _require_all(requested: Collection[TopicPartition], answered: Collection[Top
             raise missing_error(api, name)
 
 
-def _by_topic(names: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
     topics: dict[str, list[TopicPartition]] = {}
-    for name in sorted(names):
+    for name in sorted(partitions):
         topics.setdefault(name.topic, []).append(name)
     return topics
 
 
-def _pause(client: ClientCore, deadline: float, names: Collection[TopicPartition]) -> Steps[None]:
+def _pause(client: ClientCore, deadline: float, partitions: Collection[TopicPartition]) -> Flow[None]:
     """Wait a little for a transaction to end. Raises ``BrokerError`` where there is no time for that."""
     moment = client.network.now() + client.config.backoff
     if moment >= deadline:
-        raise broker_error(ErrorCode.UNSTABLE_OFFSET_COMMIT, api="OffsetFetch", subject=sorted(names))
+        raise broker_error(ErrorCode.UNSTABLE_OFFSET_COMMIT, api="OffsetFetch", subject=sorted(partitions))
     yield from sleep_until(moment)

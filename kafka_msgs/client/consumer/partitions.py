@@ -16,32 +16,39 @@ from uuid import UUID
 from attrs import define, field
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.errors import PositionError
-from kafka_msgs.layouts import HEADER_SIZE, MAGIC_AT, SIZE_AND_OFFSET, place_in_header
+from kafka_msgs.errors import OffsetPositionError
+from kafka_msgs.layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET, header_field_offset
 from kafka_msgs.messages.fetch_response import AbortedTransaction
 from kafka_msgs.records import Payload
 
-__all__ = ["RESETS", "Fetched", "Partition", "Partitions", "ResetTo", "end_of_batches"]
+__all__ = [
+    "RESETS",
+    "AssignedPartition",
+    "AssignedPartitions",
+    "FetchedRecords",
+    "OffsetResetStrategy",
+    "end_offset_of_batches",
+]
 
 _HEAD: Final = Struct(">qiib")  # base offset, size, leader epoch, magic
 _LAST_DELTA: Final = Struct(">i")
-_LAST_DELTA_AT: Final = place_in_header("last_offset_delta")
+_LAST_DELTA_AT: Final = header_field_offset("last_offset_delta")
 _NO_EPOCH: Final = -1
 
 
-class ResetTo(IntEnum):
+class OffsetResetStrategy(IntEnum):
     """Where a position is looked up: the special timestamps of ListOffsets. Other timestamps are in milliseconds."""
 
     LATEST = -1
     EARLIEST = -2
 
 
-RESETS: Final = {"earliest": ResetTo.EARLIEST, "latest": ResetTo.LATEST}
+RESETS: Final = {"earliest": OffsetResetStrategy.EARLIEST, "latest": OffsetResetStrategy.LATEST}
 """Where a partition without a position starts, by the values of ``auto.offset.reset``. ``none`` raises an error."""
 
 
 @define(eq=False)
-class Fetched:
+class FetchedRecords:
     """The records of one partition in one response, which are not returned yet.
 
     ``records`` are the bytes of batches. ``offset`` is the one that was asked for.
@@ -53,20 +60,20 @@ class Fetched:
 
 
 @define(eq=False)
-class Partition:
+class AssignedPartition:
     """A partition that a consumer reads.
 
-    ``position`` is None until it is known. ``epoch`` is the leader epoch of the last record before ``fetch_offset``,
-    -1 if it is not known. ``reset_to`` is a ``ResetTo`` or a timestamp (ms) if the position must be looked up.
-    ``ready`` is False while the function of the user that runs at assignment has not returned. ``replica`` is the
-    follower that the leader prefers for this consumer (KIP-392), until ``replica_expires`` (seconds).
+    ``position`` is None until it is known. ``epoch`` is the leader epoch of the last record before ``fetch_offset``, -1
+    if it is not known. ``reset_strategy`` is a ``OffsetResetStrategy`` or a timestamp (ms) if the position must be
+    looked up. ``ready`` is False while the function of the user that runs at assignment has not returned. ``replica``
+    is the follower that the leader prefers for this consumer (KIP-392), until ``replica_expires`` (seconds).
     """
 
     name: TopicPartition
     position: int | None = None
     fetch_offset: int = 0
     epoch: int = _NO_EPOCH
-    reset_to: int | None = None
+    reset_strategy: int | None = None
     paused: bool = False
     ready: bool = True
     replica: int | None = None
@@ -75,7 +82,7 @@ class Partition:
     last_stable_offset: int = -1
     log_start_offset: int = -1
     error: Exception | None = None
-    buffer: deque[Fetched] = field(factory=deque)
+    buffer: deque[FetchedRecords] = field(factory=deque)
     buffered: int = 0
     decoding: Any = None
     position_epoch: int = _NO_EPOCH
@@ -93,14 +100,14 @@ class Partition:
         self.version += 1
         self.position = self.fetch_offset = self.handled = offset
         self.epoch = self.position_epoch = epoch
-        self.reset_to = None
+        self.reset_strategy = None
         self.drop()
 
     def reset(self, to: int) -> None:
         """Look up the position: the start, the end, or the first record that is not older than a timestamp (ms)."""
         self.version += 1
         self.position = self.handled = None
-        self.reset_to = to
+        self.reset_strategy = to
         self.epoch = self.position_epoch = _NO_EPOCH
         self.drop()
 
@@ -112,29 +119,29 @@ class Partition:
         self.error = None
         self.stalls = 0
 
-    def add(self, fetched: Fetched) -> None:
+    def add(self, fetched: FetchedRecords) -> None:
         """Buffer records. The next fetch asks for what follows them."""
-        end, epoch = end_of_batches(fetched.records)
+        end, epoch = end_offset_of_batches(fetched.records)
         if end <= self.fetch_offset:
             return
         self.fetch_offset, self.epoch = end, epoch
         self.buffer.append(fetched)
         self.buffered += len(fetched.records)
 
-    def take(self) -> Fetched:
+    def take(self) -> FetchedRecords:
         """Return the oldest buffered records."""
         fetched = self.buffer.popleft()
         self.buffered -= len(fetched.records)
         return fetched
 
-    def fetchable(self, room: int) -> bool:
-        """Whether to ask a broker for more: the position is known, and at most ``room`` bytes are buffered."""
+    def is_fetchable(self, max_records: int) -> bool:
+        """Whether to ask a broker for more: the position is known, and at most ``max_records`` bytes are buffered."""
         return (
             self.position is not None
             and self.ready
             and not self.paused
             and self.error is None
-            and self.buffered <= room
+            and self.buffered <= max_records
         )
 
     @property
@@ -148,14 +155,14 @@ class Partition:
         return None if self.high_watermark < 0 or self.position is None else self.high_watermark - self.position
 
 
-class Partitions:
+class AssignedPartitions:
     """The partitions of a consumer, by name. They are replaced as a whole, so that any thread may look at them."""
 
     def __init__(self) -> None:
-        self._all: dict[TopicPartition, Partition] = {}
+        self._all: dict[TopicPartition, AssignedPartition] = {}
         self._turn: deque[TopicPartition] = deque()
 
-    def __iter__(self) -> Iterator[Partition]:
+    def __iter__(self) -> Iterator[AssignedPartition]:
         return iter(self._all.values())
 
     def __len__(self) -> int:
@@ -164,14 +171,16 @@ class Partitions:
     def __contains__(self, name: object) -> bool:
         return name in self._all
 
-    def __getitem__(self, name: TopicPartition) -> Partition:
-        """Return a partition. Raises ``PositionError`` if the consumer does not have it."""
+    def __getitem__(self, name: TopicPartition) -> AssignedPartition:
+        """Return a partition. Raises ``OffsetPositionError`` if the consumer does not have it."""
         try:
             return self._all[name]
         except KeyError:
-            raise PositionError(topic=name[0], partition=name[1], reason="the consumer does not have it") from None
+            raise OffsetPositionError(
+                topic=name[0], partition=name[1], reason="the consumer does not have it"
+            ) from None
 
-    def get(self, name: TopicPartition) -> Partition | None:
+    def get(self, name: TopicPartition) -> AssignedPartition | None:
         """Return a partition, or None if the consumer does not have it."""
         return self._all.get(name)
 
@@ -185,35 +194,35 @@ class Partitions:
         """How many bytes are buffered for all partitions."""
         return sum(each.buffered for each in self._all.values())
 
-    def add(self, names: Iterable[TopicPartition], *, ready: bool = True) -> None:
+    def add(self, partitions: Iterable[TopicPartition], *, ready: bool = True) -> None:
         """Begin to read partitions, or keep those that are read."""
-        new = {name: Partition(name, ready=ready) for name in names if name not in self._all}
+        new = {name: AssignedPartition(name, ready=ready) for name in partitions if name not in self._all}
         self._all = self._all | new
         self._turn.extend(new)
 
-    def remove(self, names: Iterable[TopicPartition]) -> None:
+    def remove(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop reading partitions, and drop what is buffered of them."""
-        gone = {name: self._all[name] for name in names if name in self._all}
+        gone = {name: self._all[name] for name in partitions if name in self._all}
         for partition in gone.values():
             partition.drop()
         self._all = {name: each for name, each in self._all.items() if name not in gone}
         self._turn = deque(self._all)
 
-    def in_turn(self) -> list[Partition]:
+    def in_turn(self) -> list[AssignedPartition]:
         """Return the partitions, and begin with another one each time, so that none of them waits for ever."""
         self._turn.rotate(-1)
         return [self._all[name] for name in self._turn]
 
 
-def end_of_batches(records: Payload) -> tuple[int, int]:
+def end_offset_of_batches(records: Payload) -> tuple[int, int]:
     """Return the offset behind the last complete batch, and its leader epoch: (-1, -1) if there is none.
 
     Only sizes are read; damage is reported when the records are read.
     """
     at, end, epoch = 0, -1, _NO_EPOCH
-    while len(records) - at > MAGIC_AT:
+    while len(records) - at > MAGIC_OFFSET:
         base_offset, size, leader_epoch, magic = _HEAD.unpack_from(records, at)
-        stop = at + SIZE_AND_OFFSET + size
+        stop = at + LENGTH_AND_OFFSET_STRUCT + size
         if size < 0 or stop > len(records):
             break
         if magic == 2 and stop - at >= HEADER_SIZE:

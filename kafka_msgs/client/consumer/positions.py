@@ -6,21 +6,21 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
-from kafka_msgs.client.consumer.membership import Identity
+from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
 from kafka_msgs.client.consumer.offsets import (
-    CommittedOffset,
-    FoundOffset,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
     commit_offsets,
-    fetch_committed,
-    look_up_offsets,
+    fetch_committed_offsets,
+    list_offsets,
 )
-from kafka_msgs.client.consumer.partitions import RESETS, Partition
+from kafka_msgs.client.consumer.partitions import RESETS, AssignedPartition
 from kafka_msgs.client.consumer.state import ConsumerState, Offsets, refused
 from kafka_msgs.client.failures import broker_error, raise_for
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import ClientError, PositionError
+from kafka_msgs.errors import ClientError, OffsetPositionError
 from kafka_msgs.messages.metadata_request import MetadataRequest
 
 __all__ = ["Positions"]
@@ -34,35 +34,38 @@ class Positions:
         self._client = state.client
         self._config = state.config
 
-    def current(self, names: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, int | CommittedOffset]:
+    def current(self, names: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, int | OffsetAndMetadata]:
         """Return the positions that are known, of some partitions or of all."""
         partitions = self._state.partitions
         found = (partitions.get(name) for name in (partitions.names if names is None else names))
         return {
-            each.name: CommittedOffset(each.position, each.position_epoch)
+            each.name: OffsetAndMetadata(each.position, each.position_epoch)
             for each in found
             if each is not None and each.position is not None
         }
 
-    def handled(self, names: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, int | CommittedOffset]:
+    def handled(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, int | OffsetAndMetadata]:
         """Return the positions before which the user is done with every record."""
         found = (
-            self._state.partitions.get(name) for name in (self._state.partitions.names if names is None else names)
+            self._state.partitions.get(name)
+            for name in (self._state.partitions.names if partitions is None else partitions)
         )
         return {each.name: each.handled for each in found if each is not None and each.handled is not None}
 
-    def commit(self, offsets: Offsets | None, deadline: float) -> Steps[None]:
+    def commit(self, offsets: Offsets | None, deadline: float) -> Flow[None]:
         """Commit offsets, by default the positions of all partitions. A consumer that lost its place cannot."""
         self.member()
         wanted = self.current() if offsets is None else offsets
         values = {
-            TopicPartition(*name): CommittedOffset(offset) if isinstance(offset, int) else offset
+            TopicPartition(*name): OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             for name, offset in wanted.items()
         }
         group_id = str(self._config.group_id)
         yield from commit_offsets(self._client, group_id, self._state.identity, values, deadline=deadline)
 
-    def member(self) -> Identity:
+    def member(self) -> ConsumerGroupMetadata:
         """Return who commits. Raises ``BrokerError`` if the consumer lost its place: others may have its partitions."""
         self._check_commit()
         membership = self._state.membership
@@ -70,17 +73,17 @@ class Positions:
             raise broker_error(ErrorCode.UNKNOWN_MEMBER_ID, api="OffsetCommit", subject=self._config.group_id)
         return self._state.identity
 
-    def commit_later(self, offsets: Offsets | None) -> Task[None]:
+    def commit_nowait(self, offsets: Offsets | None) -> Task[None]:
         """Begin to commit, and go on."""
         self._check_commit()
         wanted = self.current() if offsets is None else dict(offsets)
         return self._client.network.spawn(self.commit(wanted, self._client.deadline(None)))
 
-    def commit_by_itself(self, names: Collection[TopicPartition] | None = None) -> Steps[None]:
+    def auto_commit(self, partitions: Collection[TopicPartition] | None = None) -> Flow[None]:
         """Commit positions if that is wanted. After a failure the records are read again by whoever has them next."""
         if self.commits:
             with suppress(ClientError):
-                yield from self.commit(self.handled(names), self._client.deadline(None))
+                yield from self.commit(self.handled(partitions), self._client.deadline(None))
 
     @property
     def commits(self) -> bool:
@@ -89,60 +92,60 @@ class Positions:
         return self._config.auto_commit and in_kafka and len(self._state.partitions) > 0
 
     def committed(
-        self, names: Collection[TopicPartition], deadline: float
-    ) -> Steps[dict[TopicPartition, CommittedOffset]]:
+        self, partitions: Collection[TopicPartition], deadline: float
+    ) -> Flow[dict[TopicPartition, OffsetAndMetadata]]:
         """Return what the group has committed. Partitions without a commit are left out."""
         self._check_commit()
         stable = self._config.isolation_level == "read_committed"
         return (
-            yield from fetch_committed(
+            yield from fetch_committed_offsets(
                 self._client, str(self._config.group_id), self._state.identity,
-                [TopicPartition(*name) for name in names], stable=stable, deadline=deadline,
+                [TopicPartition(*name) for name in partitions], stable=stable, deadline=deadline,
             )
         )  # fmt: skip
 
-    def position(self, name: TopicPartition, deadline: float) -> Steps[int]:
+    def position(self, name: TopicPartition, deadline: float) -> Flow[int]:
         """Return the offset of the next record; look it up if it is not known."""
         partition = self._state.partitions[TopicPartition(*name)]
         if partition.position is None:
-            yield from self.find([partition], deadline)
+            yield from self.reset_or_restore([partition], deadline)
         if partition.error is not None:
             error, partition.error = partition.error, None
             raise error
         assert partition.position is not None
         return partition.position
 
-    def find(self, partitions: Collection[Partition], deadline: float) -> Steps[None]:
+    def reset_or_restore(self, partitions: Collection[AssignedPartition], deadline: float) -> Flow[None]:
         """Find where to begin: what was committed, or what the reset policy says, or what a seek asks for."""
-        fresh = [each.name for each in partitions if each.reset_to is None]
+        fresh = [each.name for each in partitions if each.reset_strategy is None]
         versions = {each.name: each.version for each in partitions}
-        committed: dict[TopicPartition, CommittedOffset] = {}
+        committed: dict[TopicPartition, OffsetAndMetadata] = {}
         if fresh and self._config.group_id is not None and self._config.offsets_storage == "kafka":
             committed = yield from self.committed(fresh, deadline)
         times: dict[TopicPartition, int] = {}
         for each in partitions:
             if each.position is not None or each.version != versions[each.name]:
                 continue
-            if each.reset_to is None and each.name in committed:
+            if each.reset_strategy is None and each.name in committed:
                 with self._state.lock:
                     each.seek(committed[each.name].offset, committed[each.name].leader_epoch)
-            elif each.reset_to is not None:
-                times[each.name] = each.reset_to
+            elif each.reset_strategy is not None:
+                times[each.name] = each.reset_strategy
             elif self._config.auto_offset_reset == "none":
                 each.error = _no_position(each.name)
             else:
                 times[each.name] = RESETS[self._config.auto_offset_reset]
         yield from self._look_up(times, versions, deadline)
-        self._state.changed.give()
-        self._state.arrived.give()
+        self._state.changed.notify()
+        self._state.arrived.notify()
 
     def _look_up(
         self, times: dict[TopicPartition, int], versions: dict[TopicPartition, int], deadline: float
-    ) -> Steps[None]:
+    ) -> Flow[None]:
         """Set positions by time. Where no record is as late as that, the position is the end."""
         committed = self._config.isolation_level == "read_committed"
         while times:
-            found = yield from look_up_offsets(self._client, times, committed=committed, deadline=deadline)
+            found = yield from list_offsets(self._client, times, committed=committed, deadline=deadline)
             later: dict[TopicPartition, int] = {}
             for name, offset in found.items():
                 partition = self._state.partitions.get(name)
@@ -155,12 +158,14 @@ class Positions:
                         partition.seek(max(offset.offset, 0), offset.leader_epoch)
             times = later
 
-    def look_up(self, times: Mapping[TopicPartition, int], deadline: float) -> Steps[dict[TopicPartition, FoundOffset]]:
-        """Return the first offsets whose records are not older than a time: ms, or a ``ResetTo``."""
+    def look_up(
+        self, times: Mapping[TopicPartition, int], deadline: float
+    ) -> Flow[dict[TopicPartition, OffsetAndTimestamp]]:
+        """Return the first offsets whose records are not older than a time: ms, or a ``OffsetResetStrategy``."""
         committed = self._config.isolation_level == "read_committed"
-        return look_up_offsets(self._client, times, committed=committed, deadline=deadline)
+        return list_offsets(self._client, times, committed=committed, deadline=deadline)
 
-    def partitions_of(self, topic: str, deadline: float) -> Steps[Mapping[int, PartitionInfo]]:
+    def partitions_of(self, topic: str, deadline: float) -> Flow[Mapping[int, PartitionInfo]]:
         """Return the partitions of a topic. Raises ``UnknownTopicError``."""
         cluster = yield from self._client.refresh((topic,), deadline=deadline)
         info = cluster.topics.get(topic)
@@ -168,7 +173,7 @@ class Positions:
         raise_for(code, api="Metadata", subject=topic)
         return dict(cluster.partitions(topic))
 
-    def topics(self, deadline: float) -> Steps[frozenset[str]]:
+    def topics(self, deadline: float) -> Flow[frozenset[str]]:
         """Return the names of all topics, without internal ones."""
         answer = yield from self._client.call(MetadataRequest(topics=None), deadline=deadline)
         return frozenset(each.name for each in answer.topics if each.name is not None and not each.is_internal)
@@ -180,6 +185,6 @@ class Positions:
             raise refused("offsets_storage", self._config.offsets_storage, "the positions are kept outside of Kafka")
 
 
-def _no_position(name: TopicPartition) -> PositionError:
+def _no_position(name: TopicPartition) -> OffsetPositionError:
     reason = "there is no committed offset, and auto_offset_reset is none"
-    return PositionError(topic=name.topic, partition=name.partition, reason=reason)
+    return OffsetPositionError(topic=name.topic, partition=name.partition, reason=reason)

@@ -27,14 +27,14 @@ from kafka_msgs.schema import MessageInfo, field
 __all__ = [
     "NO_GENERATION",
     "Assigned",
-    "GroupMember",
+    "AssignorMember",
     "UserData",
-    "assignment_bytes",
-    "read_assignment",
+    "decode_assignment",
+    "decode_member",
+    "encode_assignment",
+    "encode_subscription",
+    "encode_user_data",
     "read_joined_member",
-    "read_member",
-    "subscription_bytes",
-    "user_data_bytes",
 ]  # fmt: skip
 
 log: Final = logging.getLogger("kafka_msgs.client.group")
@@ -74,7 +74,7 @@ class StickyUserData(DataMessage):
 
 
 @frozen
-class GroupMember:
+class AssignorMember:
     """A member as the leader of its group sees it.
 
     ``owned`` are the partitions that it had in ``generation``. ``instance_id`` is that of a static member (KIP-345).
@@ -93,7 +93,7 @@ class GroupMember:
         return (self.instance_id is None, self.member_id if self.instance_id is None else self.instance_id)
 
 
-def subscription_bytes(
+def encode_subscription(
     topics: Collection[str],
     owned: Collection[TopicPartition] = (),
     *,
@@ -112,7 +112,7 @@ def subscription_bytes(
     return encode_versioned(subscription, _VERSION)
 
 
-def user_data_bytes(kind: UserData, partitions: Collection[TopicPartition], generation: int) -> bytes | None:
+def encode_user_data(kind: UserData, partitions: Collection[TopicPartition], generation: int) -> bytes | None:
     """Return the user data of a subscription: what the member had, and in which generation."""
     if kind is UserData.GENERATION:
         return generation.to_bytes(_GENERATION_SIZE, "big", signed=True)
@@ -123,9 +123,9 @@ def user_data_bytes(kind: UserData, partitions: Collection[TopicPartition], gene
     return data
 
 
-def read_member(
+def decode_member(
     member_id: str, instance_id: str | None, data: bytes, user_data: UserData = UserData.GENERATION
-) -> GroupMember:
+) -> AssignorMember:
     """Return the member whose subscription has these bytes. A newer version is read as the newest known one.
 
     Raises ``DecodeError``.
@@ -140,21 +140,22 @@ def read_member(
     elif generation < 0 and len(extra) == _GENERATION_SIZE:
         generation = int.from_bytes(extra, "big", signed=True)
     partitions = tuple(TopicPartition(each.topic, number) for each in owned for number in each.partitions)
-    return GroupMember(member_id, frozenset(message.topics), partitions, generation, instance_id, message.rack_id)
+    return AssignorMember(member_id, frozenset(message.topics), partitions, generation, instance_id, message.rack_id)
 
 
 def read_joined_member(
     member_id: str, instance_id: str | None, data: bytes, user_data: UserData = UserData.GENERATION
-) -> GroupMember:
-    """Return a member as ``read_member`` does. One whose subscription cannot be read gets no partitions, and is logged.
+) -> AssignorMember:
+    """Return a member as ``decode_member`` does. One whose subscription cannot be read gets no partitions, and is
+    logged.
 
     So a foreign member does not stop the group of a leader.
     """
     try:
-        return read_member(member_id, instance_id, data, user_data)
+        return decode_member(member_id, instance_id, data, user_data)
     except (DecodeError, UnsupportedVersionError) as error:
         log.warning("the subscription of member %s cannot be read; it gets no partitions: %s", member_id, error)
-        return GroupMember(member_id, frozenset(), instance_id=instance_id)
+        return AssignorMember(member_id, frozenset(), instance_id=instance_id)
 
 
 def _sticky_user_data(data: bytes) -> StickyUserData:
@@ -170,13 +171,13 @@ def _sticky_user_data(data: bytes) -> StickyUserData:
     return StickyUserData()
 
 
-def assignment_bytes(partitions: Iterable[TopicPartition]) -> bytes:
+def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
     """Return an assignment as Kafka's ``ConsumerProtocol.serializeAssignment`` writes it."""
     assigned = _by_topic(consumer_protocol_assignment.TopicPartition, partitions)
     return encode_versioned(ConsumerProtocolAssignment(assigned_partitions=assigned), _VERSION)
 
 
-def read_assignment(data: bytes) -> list[TopicPartition]:
+def decode_assignment(data: bytes) -> list[TopicPartition]:
     """Return the partitions of an assignment; no bytes mean no partitions. Raises ``DecodeError``."""
     if not data:
         return []

@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 from attrs import frozen
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.protocol import GroupMember
+from kafka_msgs.client.consumer.protocol import AssignorMember
 
-__all__ = ["NO_RACKS", "Nearness", "Racks", "nearness"]
+__all__ = ["NO_RACKS", "RackAffinity", "Racks", "rack_affinity"]
 
 Racks: TypeAlias = Mapping[TopicPartition, frozenset[str]]
 """The racks that have a replica of a partition. A partition that is missing has none."""
@@ -24,7 +24,7 @@ _NOWHERE: Final[frozenset[str]] = frozenset()
 
 
 @frozen
-class Nearness:
+class RackAffinity:
     """The racks of members by member id, and of partitions. It is empty, and false, where racks do not matter."""
 
     members: Mapping[str, str]
@@ -41,13 +41,15 @@ class Nearness:
         """Return the racks of a partition."""
         return self.partitions.get(partition, _NOWHERE)
 
-    def far(self, member_id: str, partition: TopicPartition) -> bool:
+    def is_remote(self, member_id: str, partition: TopicPartition) -> bool:
         """Whether a member has a rack, and the partition has no replica there."""
         rack = self.members.get(member_id)
         return rack is not None and rack not in self.racks(partition)
 
 
-def nearness(members: Iterable[GroupMember], partitions: Collection[TopicPartition], racks: Racks) -> Nearness:
+def rack_affinity(
+    members: Iterable[AssignorMember], partitions: Collection[TopicPartition], racks: Racks
+) -> RackAffinity:
     """Return the racks of members and partitions, if they matter.
 
     They do not matter if no member is in a rack with replicas, nor if every partition has replicas in the same racks.
@@ -56,5 +58,5 @@ def nearness(members: Iterable[GroupMember], partitions: Collection[TopicPartiti
     found = [racks.get(partition, _NOWHERE) for partition in partitions] if of_members else []
     everywhere = _NOWHERE.union(*found)
     if everywhere.isdisjoint(of_members.values()) or all(each == everywhere for each in found):
-        return Nearness({}, {})
-    return Nearness(of_members, racks)
+        return RackAffinity({}, {})
+    return RackAffinity(of_members, racks)

@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.protocol import Assigned, GroupMember
-from kafka_msgs.client.consumer.racks import NO_RACKS, Racks, nearness
+from kafka_msgs.client.consumer.protocol import Assigned, AssignorMember
+from kafka_msgs.client.consumer.racks import NO_RACKS, Racks, rack_affinity
 
-__all__ = ["assign_range", "takers_of"]
+__all__ = ["assign_range", "subscribers_by_topic"]
 
 
-def assign_range(counts: Mapping[str, int], members: Sequence[GroupMember], racks: Racks = NO_RACKS) -> Assigned:
+def assign_range(counts: Mapping[str, int], members: Sequence[AssignorMember], racks: Racks = NO_RACKS) -> Assigned:
     """Give each member a run of neighbouring partitions of each topic that it subscribes to.
 
     ``counts`` has the number of partitions of each topic that exists. Where a topic cannot be divided evenly, the
@@ -25,7 +25,7 @@ def assign_range(counts: Mapping[str, int], members: Sequence[GroupMember], rack
     """
     assigned: Assigned = {member.member_id: [] for member in members}
     ordered = sorted(members, key=lambda member: member.rank)
-    takers = takers_of(counts, ordered)
+    takers = subscribers_by_topic(counts, ordered)
     shares = [_Topic(topic, counts[topic], takers[topic], racks, assigned) for topic in sorted(takers)]
     if any(share.racks_matter for share in shares):
         for together in _alike(shares):
@@ -38,9 +38,11 @@ def assign_range(counts: Mapping[str, int], members: Sequence[GroupMember], rack
     return {member_id: sorted(partitions) for member_id, partitions in assigned.items()}
 
 
-def takers_of(counts: Mapping[str, int], members: Sequence[GroupMember]) -> dict[str, list[GroupMember]]:
+def subscribers_by_topic(
+    counts: Mapping[str, int], members: Sequence[AssignorMember]
+) -> dict[str, list[AssignorMember]]:
     """Return the members that subscribe to each topic that exists."""
-    takers: dict[str, list[GroupMember]] = {}
+    takers: dict[str, list[AssignorMember]] = {}
     for member in members:
         for topic in member.topics:
             if topic in counts:
@@ -51,22 +53,22 @@ def takers_of(counts: Mapping[str, int], members: Sequence[GroupMember]) -> dict
 class _Topic:
     """One topic, its members in order, and what is left of it."""
 
-    def __init__(self, name: str, count: int, takers: list[GroupMember], racks: Racks, assigned: Assigned) -> None:
+    def __init__(self, name: str, count: int, takers: list[AssignorMember], racks: Racks, assigned: Assigned) -> None:
         self.name = name
         self.takers = takers
         self.left = [True] * count
         self.racks = [racks.get(TopicPartition(name, number), frozenset()) for number in range(count)]
         partitions = [TopicPartition(name, number) for number in range(count)]
-        self.racks_matter = bool(nearness(takers, partitions, racks))
+        self.racks_matter = bool(rack_affinity(takers, partitions, racks))
         self._assigned = assigned
         self._share, self._extra = divmod(count, len(takers))
         self._given = dict.fromkeys((each.member_id for each in takers), 0)
 
-    def room(self, member: GroupMember) -> int:
+    def room(self, member: AssignorMember) -> int:
         """Return how many partitions a member may still get."""
         return self._share + (self._extra > 0) - self._given[member.member_id]
 
-    def give(self, member: GroupMember, number: int) -> None:
+    def give(self, member: AssignorMember, number: int) -> None:
         """Give a partition to a member that has room."""
         self.left[number] = False
         self._assigned[member.member_id].append(TopicPartition(self.name, number))
@@ -88,7 +90,7 @@ class _Topic:
         for member in self.takers:
             self._fill(member, queue)
 
-    def _fill(self, member: GroupMember, queue: deque[int]) -> None:
+    def _fill(self, member: AssignorMember, queue: deque[int]) -> None:
         while queue and self.room(member) > 0:
             number = queue.popleft()
             if self.left[number]:
@@ -107,7 +109,7 @@ def _alike(topics: Iterable[_Topic]) -> Collection[list[_Topic]]:
 def _deal_together(topics: Sequence[_Topic]) -> None:
     """Give each number of all topics to the first member that is near all of them and has room."""
     first = topics[0]
-    queues: dict[str | None, deque[tuple[int, GroupMember]]] = {}
+    queues: dict[str | None, deque[tuple[int, AssignorMember]]] = {}
     for place, member in enumerate(first.takers):
         queues.setdefault(member.rack or None, deque()).append((place, member))
     for number in range(len(first.left)):

@@ -1,7 +1,7 @@
 """Fetch sessions (KIP-227): a broker remembers which partitions a consumer reads, and requests name only changes.
 
-A session is a value without a connection. ``build`` gives the next request, ``answered`` and ``failed`` take in what
-became of it. Kafka's class is ``org.apache.kafka.clients.FetchSessionHandler``.
+A session is a value without a connection. ``build`` gives the next request, ``handle_response`` and ``handle_error``
+take in what became of it. Kafka's class is ``org.apache.kafka.clients.FetchSessionHandler``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class FetchSession:
         """Return what the last request asked about a partition, or None if it was not part of it."""
         return self._known.get(target)
 
-    def answered(self, session_id: int) -> None:
+    def handle_response(self, session_id: int) -> None:
         """Take in a response without an error. Its session id is 0 if the broker keeps no session."""
         if session_id == _NO_SESSION:
             self.session_id, self.epoch = _NO_SESSION, _FIRST_EPOCH
@@ -68,7 +68,7 @@ class FetchSession:
             self.session_id = session_id
             self.epoch = 1 if self.epoch == _HIGHEST_EPOCH else self.epoch + 1
 
-    def failed(self, error: ErrorCode | int | None = None) -> None:
+    def handle_error(self, error: ErrorCode | int | None = None) -> None:
         """Take in an error of a response, or no response (None). The next request is a full one.
 
         If the broker does not know the session, that request has no session id. Otherwise it replaces the session.

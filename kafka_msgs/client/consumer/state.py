@@ -12,11 +12,11 @@ from attrs import define, field, frozen
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.consumer.config import ConsumerConfig
-from kafka_msgs.client.consumer.membership import Identity, Membership, Signal
-from kafka_msgs.client.consumer.offsets import CommittedOffset
-from kafka_msgs.client.consumer.partitions import Partition, Partitions, ResetTo
+from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata, Membership, Signal
+from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
+from kafka_msgs.client.consumer.partitions import AssignedPartition, AssignedPartitions, OffsetResetStrategy
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.errors import OptionError, PositionError
+from kafka_msgs.errors import OffsetPositionError, OptionError
 from kafka_msgs.records import ConsumerRecord
 
 __all__ = ["Callback", "ConsumerState", "Offsets", "Subscription", "offsets_to_commit", "refused"]
@@ -26,7 +26,7 @@ _LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 Callback: TypeAlias = Callable[[list[TopicPartition]], Any]
 """A function of the user for assignment or revocation. In the form for asyncio it may be a coroutine function."""
 
-Offsets: TypeAlias = Mapping[TopicPartition, "int | CommittedOffset"]
+Offsets: TypeAlias = Mapping[TopicPartition, "int | OffsetAndMetadata"]
 """Positions to commit or to go to."""
 
 
@@ -51,7 +51,7 @@ class ConsumerState:
 
     client: ClientCore
     config: ConsumerConfig
-    partitions: Partitions
+    partitions: AssignedPartitions
     changed: Signal
     """Given when the subscription, the metadata, the positions or the assignment changed."""
     arrived: Signal
@@ -72,24 +72,24 @@ class ConsumerState:
     @classmethod
     def of(cls, client: ClientCore, config: ConsumerConfig) -> ConsumerState:
         """Return the state of a new consumer."""
-        return cls(client, config, Partitions(), Signal(), Signal(), Signal(), Signal(), Subscription())
+        return cls(client, config, AssignedPartitions(), Signal(), Signal(), Signal(), Signal(), Subscription())
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> ConsumerGroupMetadata:
         """Who commits: the member of the group, or nobody in particular."""
-        return Identity() if self.membership is None else self.membership.identity
+        return ConsumerGroupMetadata() if self.membership is None else self.membership.identity
 
     def subscribe(self, subscription: Subscription) -> None:
         """Take over a subscription."""
         self.subscription = subscription
         self.metadata_at = 0.0
-        self.changed.give()
+        self.changed.notify()
 
     def notice_topics(self) -> None:
         """Compare topic ids: where a topic was made again, its partitions begin at their first record.
 
         Positions belong to the topic that was deleted. With ``auto_offset_reset`` set to ``none`` polls raise
-        ``PositionError``.
+        ``OffsetPositionError``.
         """
         for each in self.partitions:
             topic_id = self.client.cluster.topic_id(each.name.topic)
@@ -99,20 +99,20 @@ class ConsumerState:
                 self._begin_again(each)
             each.topic_id = topic_id
 
-    def _begin_again(self, partition: Partition) -> None:
+    def _begin_again(self, partition: AssignedPartition) -> None:
         _LOG.warning("the topic of %s was deleted and created again", partition.name)
         with self.lock:
-            partition.reset(ResetTo.EARLIEST)
+            partition.reset(OffsetResetStrategy.EARLIEST)
         if self.config.auto_offset_reset == "none":
             topic, number = partition.name
             reason = "the topic was deleted and created again, and auto_offset_reset is none"
-            partition.error = PositionError(topic=topic, partition=number, reason=reason)
+            partition.error = OffsetPositionError(topic=topic, partition=number, reason=reason)
 
-    def drop(self, names: frozenset[TopicPartition] | None = None) -> None:
+    def drop(self, partitions: frozenset[TopicPartition] | None = None) -> None:
         """Stop reading partitions; without an argument, all of them."""
         with self.lock:
-            self.partitions.remove(self.partitions.names if names is None else names)
-        self.changed.give()
+            self.partitions.remove(self.partitions.names if partitions is None else partitions)
+        self.changed.notify()
 
 
 def offsets_to_commit(offsets: Offsets | ConsumerRecord | None) -> Offsets | None:

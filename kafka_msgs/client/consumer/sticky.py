@@ -17,32 +17,32 @@ from heapq import heapify, heapreplace
 from typing import Final
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.protocol import Assigned, GroupMember
-from kafka_msgs.client.consumer.racks import NO_RACKS, Nearness, Racks, nearness
+from kafka_msgs.client.consumer.protocol import Assigned, AssignorMember
+from kafka_msgs.client.consumer.racks import NO_RACKS, RackAffinity, Racks, rack_affinity
 
-__all__ = ["assign_cooperatively", "assign_sticky", "without_transfers"]
+__all__ = ["assign_cooperatively", "assign_sticky", "drop_transfers"]
 
 _AFTER: Final = "\0"
 """What makes a member id the next text in order: the turn is with the member after it."""
 
 
 def assign_cooperatively(
-    counts: Mapping[str, int], members: Sequence[GroupMember], racks: Racks = NO_RACKS
+    counts: Mapping[str, int], members: Sequence[AssignorMember], racks: Racks = NO_RACKS
 ) -> Assigned:
     """Return the sticky assignment without the partitions that would change their owner."""
-    return without_transfers(assign_sticky(counts, members, racks), members)
+    return drop_transfers(assign_sticky(counts, members, racks), members)
 
 
-def assign_sticky(counts: Mapping[str, int], members: Sequence[GroupMember], racks: Racks = NO_RACKS) -> Assigned:
+def assign_sticky(counts: Mapping[str, int], members: Sequence[AssignorMember], racks: Racks = NO_RACKS) -> Assigned:
     """Return a balanced assignment in which members keep as many of their partitions as the balance allows.
 
     ``counts`` has the number of partitions of each topic that exists.
     """
     topics = frozenset[str]().union(*(member.topics for member in members))
     partitions = list(_all_partitions(counts, topics))
-    near = nearness(members, partitions, racks)
+    near = rack_affinity(members, partitions, racks)
     owned = {
-        member_id: [each for each in mine if not near.far(member_id, each)]
+        member_id: [each for each in mine if not near.is_remote(member_id, each)]
         for member_id, mine in _valid_claims(counts, members).items()
     }
     if all(member.topics == topics for member in members):
@@ -50,7 +50,7 @@ def assign_sticky(counts: Mapping[str, int], members: Sequence[GroupMember], rac
     return _assign_different(partitions, members, owned, near)
 
 
-def without_transfers(assigned: Assigned, members: Sequence[GroupMember]) -> Assigned:
+def drop_transfers(assigned: Assigned, members: Sequence[AssignorMember]) -> Assigned:
     """Take away each partition from its new owner while another member still owns it."""
     owners: dict[TopicPartition, set[str]] = {}
     for member in members:
@@ -62,7 +62,7 @@ def without_transfers(assigned: Assigned, members: Sequence[GroupMember]) -> Ass
     }
 
 
-def _valid_claims(counts: Mapping[str, int], members: Sequence[GroupMember]) -> Assigned:
+def _valid_claims(counts: Mapping[str, int], members: Sequence[AssignorMember]) -> Assigned:
     """Return what each member owned, as far as it can be believed.
 
     A topic must exist, and the member must still subscribe to it. Of several members that claim a partition the one
@@ -89,7 +89,7 @@ def _all_partitions(counts: Mapping[str, int], topics: frozenset[str]) -> Iterat
             yield TopicPartition(topic, number)
 
 
-def _assign_equals(partitions: Sequence[TopicPartition], owned: Assigned, near: Nearness) -> Assigned:
+def _assign_equals(partitions: Sequence[TopicPartition], owned: Assigned, near: RackAffinity) -> Assigned:
     """Divide among members that all subscribe to the same topics.
 
     Each member gets the lower quota, and as many members as needed get one more. The members keep their partitions up
@@ -134,12 +134,12 @@ class _Dealer:
                 self._assigned[at_low.popleft()].append(partition)
                 self._richer -= 1
 
-    def deal_near(self, partitions: Iterable[TopicPartition], near: Nearness) -> list[TopicPartition]:
+    def deal_near(self, partitions: Iterable[TopicPartition], near: RackAffinity) -> list[TopicPartition]:
         """Deal partitions to members in their racks, in turn; return what no such member has room for.
 
         Partitions with few members in their racks come first.
         """
-        racks = _Rooms(self._below, self._at_low, near)
+        racks = _Capacities(self._below, self._at_low, near)
         left = []
         for partition in sorted(partitions, key=racks.members_near):
             member = racks.next_below(partition)
@@ -156,10 +156,10 @@ class _Dealer:
         return left
 
 
-class _Rooms:
+class _Capacities:
     """The members that have room, by rack: those below the lower quota in turn, those that have it in order."""
 
-    def __init__(self, below: Sequence[str], at_low: Iterable[str], near: Nearness) -> None:
+    def __init__(self, below: Sequence[str], at_low: Iterable[str], near: RackAffinity) -> None:
         self._near = near
         self._turn = ""
         self._below: dict[str, list[str]] = {}
@@ -222,7 +222,7 @@ class _Rooms:
 
 
 def _assign_different(
-    partitions: Iterable[TopicPartition], members: Sequence[GroupMember], owned: Assigned, near: Nearness
+    partitions: Iterable[TopicPartition], members: Sequence[AssignorMember], owned: Assigned, near: RackAffinity
 ) -> Assigned:
     """Divide among members with different subscriptions.
 
@@ -252,7 +252,7 @@ def _level(
     takers: Mapping[str, Sequence[str]],
     assigned: dict[str, set[TopicPartition]],
     owner: dict[TopicPartition, str],
-    near: Nearness,
+    near: RackAffinity,
 ) -> None:
     """Move partitions to members with at least two fewer, until a whole pass moves nothing."""
     moved = True
@@ -278,7 +278,7 @@ class _Loads:
     """
 
     def __init__(
-        self, takers: Mapping[str, Sequence[str]], assigned: Mapping[str, set[TopicPartition]], near: Nearness
+        self, takers: Mapping[str, Sequence[str]], assigned: Mapping[str, set[TopicPartition]], near: RackAffinity
     ) -> None:
         self._assigned = assigned
         self._near = near

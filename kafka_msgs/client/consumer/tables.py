@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.client.consumer.isolation import AnyBatch
-from kafka_msgs.client.consumer.partitions import Partition
-from kafka_msgs.client.consumer.reading import pass_over, take_batches
+from kafka_msgs.client.consumer.partitions import AssignedPartition
+from kafka_msgs.client.consumer.reading import iter_batches, skip_batch
 from kafka_msgs.columns import read_record_table, record_schema
 from kafka_msgs.records import ReadOptions, RecordBatch
 
@@ -37,16 +37,18 @@ class TableBuilder:
         self._pieces: list[Any] = []
         self.rows = 0
 
-    def take(self, partition: Partition, room: int, options: ReadOptions) -> None:
-        """Add the buffered batches of a partition until there are about ``room`` rows: a batch is never divided."""
+    def take(self, partition: AssignedPartition, max_records: int, options: ReadOptions) -> None:
+        """Add the buffered batches of a partition until there are about ``max_records`` rows: a batch is
+        never divided.
+        """
         start = partition.position or 0
         older = 0
-        batches = _until_full(partition, room, options)
+        batches = _until_full(partition, max_records, options)
         for first in batches:
             older = sum(offset < start for offset in first.offsets()) if _first_offset(first) < start else 0
             self._add(partition, read_record_table(_chained(first, batches), columns=self._columns), older)
 
-    def _add(self, partition: Partition, tables: Iterable[Any], older: int) -> None:
+    def _add(self, partition: AssignedPartition, tables: Iterable[Any], older: int) -> None:
         for table in tables:
             if older:
                 table, older = table.slice(older), max(0, older - table.num_rows)
@@ -54,7 +56,7 @@ class TableBuilder:
                 self._pieces.append(self._placed(partition, table))
                 self.rows += table.num_rows
 
-    def _placed(self, partition: Partition, table: Any) -> Any:
+    def _placed(self, partition: AssignedPartition, table: Any) -> Any:
         """Return the rows with their topic and partition."""
         count = table.num_rows
         numbers = pa.repeat(pa.scalar(0, pa.int32()), count)
@@ -67,13 +69,13 @@ class TableBuilder:
         return pa.Table.from_batches(self._pieces, schema=self._schema)
 
 
-def _until_full(partition: Partition, room: int, options: ReadOptions) -> Iterator[AnyBatch]:
-    """Yield batches until they have ``room`` records; move the position behind each one that was read."""
-    for batch, _ in take_batches(partition, options):
+def _until_full(partition: AssignedPartition, max_records: int, options: ReadOptions) -> Iterator[AnyBatch]:
+    """Yield batches until they have ``max_records`` records; move the position behind each one that was read."""
+    for batch, _ in iter_batches(partition, options):
         yield batch
-        pass_over(partition, batch)
-        room -= batch.count if isinstance(batch, RecordBatch) else 1
-        if room <= 0:
+        skip_batch(partition, batch)
+        max_records -= batch.count if isinstance(batch, RecordBatch) else 1
+        if max_records <= 0:
             return
 
 

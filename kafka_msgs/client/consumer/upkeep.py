@@ -6,16 +6,16 @@ import logging
 from typing import Final
 
 from kafka_msgs.client.consumer.fetcher import Fetcher
-from kafka_msgs.client.consumer.partitions import Partition
+from kafka_msgs.client.consumer.partitions import AssignedPartition
 from kafka_msgs.client.consumer.positions import Positions
 from kafka_msgs.client.consumer.state import ConsumerState
 from kafka_msgs.client.failures import broker_error
-from kafka_msgs.client.waiting import Steps, Wait
+from kafka_msgs.client.waiting import Flow, Wait
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.messages.metadata_request import MetadataRequest
 
-__all__ = ["Upkeep"]
+__all__ = ["Housekeeping"]
 
 _REFUSALS: Final = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION})
 """Error codes of a topic in metadata that no further trial can mend."""
@@ -26,7 +26,7 @@ _UNKNOWN_AGE: Final = 5.0
 _LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
 
-class Upkeep:
+class Housekeeping:
     """Keeps metadata fresh, finds positions, and commits from time to time."""
 
     def __init__(self, state: ConsumerState, positions: Positions, fetcher: Fetcher) -> None:
@@ -40,16 +40,16 @@ class Upkeep:
         """The topics that do not exist, and since when that is known."""
         self._commit_at = state.client.network.now() + state.config.auto_commit_interval
 
-    def run(self) -> Steps[None]:
+    def run(self) -> Flow[None]:
         """Go on until the consumer is closed. Raises what no further trial can mend."""
         while True:
             now, deadline = self._client.network.now(), self._client.deadline(None)
             changed = self._state.changed.pending
             try:
-                yield from self._do_what_is_due(now, deadline)
+                yield from self._run_due_work(now, deadline)
             except (DeadlineError, ConnectionFailedError, BrokerError) as error:
                 self._raise_final(error)
-                yield Wait((), self._client.network.now() + self._client.config.longest_backoff)
+                yield Wait((), self._client.network.now() + self._client.config.max_backoff)
                 continue
             self._trouble = None
             if not self._missing():
@@ -66,30 +66,30 @@ class Upkeep:
             _LOG.warning("a consumer cannot reach what it needs: %s", error)
         self._trouble = error
 
-    def _do_what_is_due(self, now: float, deadline: float) -> Steps[None]:
+    def _run_due_work(self, now: float, deadline: float) -> Flow[None]:
         if now >= self._next_refresh:
             yield from self._refresh(deadline)
         if missing := self._missing():
-            yield from self._positions.find(missing, deadline)
+            yield from self._positions.reset_or_restore(missing, deadline)
         if self._positions.commits and now >= self._commit_at:
             self._commit_at = now + self._state.config.auto_commit_interval
-            yield from self._positions.commit_by_itself()
+            yield from self._positions.auto_commit()
 
     @property
     def _next_refresh(self) -> float:
         """When metadata is asked for again: soon if a broker said that it is not right, but not all the time."""
-        soon = self._refreshed_at + self._client.config.longest_backoff / 4
+        soon = self._refreshed_at + self._client.config.max_backoff / 4
         return min(soon, self._state.metadata_at) if self._fetcher.outdated else self._state.metadata_at
 
-    def _missing(self) -> list[Partition]:
+    def _missing(self) -> list[AssignedPartition]:
         """Return the partitions whose position can be found now: their leader must be known."""
         lacking = [each for each in self._state.partitions if _lacks_position(each)]
         found = [each for each in lacking if self._client.cluster.leader(*each.name) is not None]
         if len(found) < len(lacking):
-            self._fetcher.doubt()
+            self._fetcher.invalidate_leaders()
         return found
 
-    def _refresh(self, deadline: float) -> Steps[None]:
+    def _refresh(self, deadline: float) -> Flow[None]:
         """Ask for the metadata of all topics that matter: of all topics, if a pattern decides."""
         self._fetcher.outdated = False
         state, cluster = self._state, self._client.cluster
@@ -101,21 +101,21 @@ class Upkeep:
         state.notice_topics()
         self._refreshed_at = self._client.network.now()
         unknown = {topic for topic in topics if not cluster.partitions(topic)}
-        age = self._client.config.metadata_age
+        age = self._client.config.metadata_max_age
         state.metadata_at = self._refreshed_at + (min(age, _UNKNOWN_AGE) if unknown else age)
         for topic in topics:
             info = cluster.topics.get(topic)
             if info is not None and info.error in _REFUSALS:
                 raise broker_error(info.error, api="Metadata", subject=topic)
         self._report_unknown(unknown)
-        state.changed.give()
-        state.arrived.give()
+        state.changed.notify()
+        state.arrived.notify()
 
-    def _refresh_all(self, deadline: float) -> Steps[None]:
+    def _refresh_all(self, deadline: float) -> Flow[None]:
         """Ask for all topics, and forget those that are not there any more."""
         cluster = self._client.cluster
         answer = yield from self._client.call(MetadataRequest(topics=None), deadline=deadline)
-        cluster.learn(answer)
+        cluster.update(answer)
         for topic in cluster.topics.keys() - {each.name for each in answer.topics}:
             cluster.forget_topic(topic)
 
@@ -133,5 +133,5 @@ class Upkeep:
                 self._unknown[partition.name.topic] = now
 
 
-def _lacks_position(partition: Partition) -> bool:
+def _lacks_position(partition: AssignedPartition) -> bool:
     return partition.position is None and partition.ready and partition.error is None

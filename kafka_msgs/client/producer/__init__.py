@@ -6,27 +6,27 @@ no socket, clock or thread. Nothing is imported before it is asked for.
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.lazy import lazy_module_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.client.producer.async_producer import AsyncProducer
     from kafka_msgs.client.producer.batch import RecordMetadata
     from kafka_msgs.client.producer.config import ProducerConfig
     from kafka_msgs.client.producer.delivery import AsyncDelivery, Delivery
-    from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember
+    from kafka_msgs.client.producer.offsets import ConsumerGroupMetadata, OffsetAndMetadata
     from kafka_msgs.client.producer.outcomes import FailedBatch
     from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
     from kafka_msgs.client.producer.producer import Producer
 else:
-    __getattr__, __dir__ = lazy_attributes(
+    __getattr__, __dir__ = lazy_module_attributes(
         __name__,
         {
             "AsyncDelivery": "delivery",
             "AsyncProducer": "async_producer",
-            "ConsumedOffset": "offsets",
+            "OffsetAndMetadata": "offsets",
             "Delivery": "delivery",
             "FailedBatch": "outcomes",
-            "GroupMember": "offsets",
+            "ConsumerGroupMetadata": "offsets",
             "Partitioner": "partitioner",
             "Producer": "producer",
             "ProducerConfig": "config",
@@ -38,10 +38,10 @@ else:
 __all__ = [
     "AsyncDelivery",
     "AsyncProducer",
-    "ConsumedOffset",
+    "ConsumerGroupMetadata",
     "Delivery",
     "FailedBatch",
-    "GroupMember",
+    "OffsetAndMetadata",
     "Partitioner",
     "Producer",
     "ProducerConfig",

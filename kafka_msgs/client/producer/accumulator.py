@@ -13,10 +13,10 @@ from threading import Lock
 
 from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.config import ProducerConfig
-from kafka_msgs.client.producer.idempotence import Sequences
+from kafka_msgs.client.producer.idempotence import PartitionSequences
 from kafka_msgs.client.producer.partitioner import next_sticky
 
-__all__ = ["Accumulator", "PartitionQueue", "TopicQueues"]
+__all__ = ["PartitionQueue", "RecordAccumulator", "TopicQueues"]
 
 
 class PartitionQueue:
@@ -31,7 +31,7 @@ class PartitionQueue:
         self.opened = 0
         """How many batches were opened."""
         self.closed: deque[ProducerBatch] = deque()
-        self.sequences = Sequences()
+        self.sequences = PartitionSequences()
 
     @property
     def is_empty(self) -> bool:
@@ -78,7 +78,7 @@ class TopicQueues:
         return self.sticky
 
 
-class Accumulator:
+class RecordAccumulator:
     """All batches that are not done, and the memory that they hold."""
 
     def __init__(self, config: ProducerConfig, random: Random) -> None:
@@ -107,7 +107,7 @@ class Accumulator:
             found.switch(self._random)
         return found
 
-    def room_for(self, size: int) -> int | None:
+    def can_allocate(self, size: int) -> int | None:
         """Return how large a new batch may be whose first record takes ``size`` bytes; None if there is no room now.
 
         An open batch holds as much as it may grow to. Half of the memory is shared out between the partitions, so that
@@ -140,7 +140,7 @@ class Accumulator:
         if batch is None:
             return
         if batch.count == 0:
-            self.finished(batch)
+            self.release(batch)
             return
         self.reserved += batch.size - batch.reserved
         batch.reserved = batch.size
@@ -172,7 +172,7 @@ class Accumulator:
         self.reserved += sum(part.reserved for part in parts) - batch.reserved
         return parts
 
-    def finished(self, batch: ProducerBatch) -> None:
+    def release(self, batch: ProducerBatch) -> None:
         """Forget a batch that is done, and give its memory back."""
         if self.incomplete.pop(batch, None) is not None:
             self.reserved -= batch.reserved
@@ -186,7 +186,7 @@ class Accumulator:
         self.reserved = self.partitions = 0
         return found
 
-    def waiting(self) -> list[tuple[PartitionQueue, ProducerBatch]]:
+    def pending_by_partition(self) -> list[tuple[PartitionQueue, ProducerBatch]]:
         """Return all batches that wait to be sent, the open ones too."""
         found = []
         for queue in self.busy:

@@ -15,14 +15,14 @@ from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
 from kafka_msgs.client.facade import EXIT_TIMEOUT, AsyncFacade
 from kafka_msgs.client.producer.batch import RecordMetadata
-from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerSettings
+from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerOptions
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import AsyncDelivery, DeliveryWaiter
-from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, offsets_of
+from kafka_msgs.client.producer.offsets import ConsumerGroupMetadata, OffsetAndMetadata, normalize_offsets
 from kafka_msgs.client.producer.outcomes import FailedBatch, OnDelivery
 from kafka_msgs.client.producer.partitioner import Partitioner
 from kafka_msgs.client.servers import Servers
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ class AsyncProducer(AsyncFacade):
         value_serializer: Callable[[Any], bytes] | None = None,
         on_failure: Callable[[FailedBatch], object] | None = None,
         # blocking: threadless: bool = False,
-        **options: Unpack[ProducerSettings],
+        **options: Unpack[ProducerOptions],
     ) -> None:
         super().__init__()
         self.config: ProducerConfig = self._take_client(
@@ -123,8 +123,8 @@ class AsyncProducer(AsyncFacade):
             timestamp = now
         added = self._add(topic, value, key, partition, timestamp, headers, on_delivery)
         if added is None:
-            steps = self.core.add_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
-            added = await self._run(steps)
+            flow = self.core.add_when_possible(topic, value, key, partition, timestamp, headers, on_delivery)
+            added = await self._run(flow)
             await self._give_way()
         # blocking: elif self._threadless and now >= self._next_turn:
         # blocking:     self._next_turn = now + max(1, int(self.config.linger * 1000))
@@ -190,14 +190,14 @@ class AsyncProducer(AsyncFacade):
         self._do(self.core.begin_transaction)
 
     async def send_offsets_to_transaction(
-        self, offsets: Mapping[TopicPartition, ConsumedOffset | int], group: GroupMember | str
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: ConsumerGroupMetadata | str
     ) -> None:
         """Commit offsets of a consumer group together with the records of the transaction (KIP-447).
 
         An offset is that of the next record that the group reads. Raises ``BrokerError``; then the transaction can only
         be aborted.
         """
-        await self._run(self.core.send_offsets(*offsets_of(offsets, group)))
+        await self._run(self.core.send_offsets(*normalize_offsets(offsets, group)))
 
     async def commit_transaction(self, timeout: float | None = None) -> None:
         """Deliver all records and make them visible. Raises why that was not possible; then abort the transaction.
@@ -237,15 +237,15 @@ class AsyncProducer(AsyncFacade):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Close the producer. After an exception it waits for a few seconds only, and logs what it had to give up."""
-        if error is None:
+        if exc is None:
             await self.close()
         elif not self._ended:
             await self._run_last_quietly(self.core.close(self._deadline(EXIT_TIMEOUT)))
 
-    def _closing(self) -> Steps[None]:
+    def _closing(self) -> Flow[None]:
         return self.core.close(self._deadline(EXIT_TIMEOUT))
 
     def _serialized(self, key: Any, value: Any) -> tuple[Any, Any]:

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_msgs._backend import backend
-from kafka_msgs.client.waiting import Pending
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, Record, read_batches
-from kafka_msgs.records.builder import RowColumns, with_producer
+from kafka_msgs.client.waiting import Future
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, Record, read_batches
+from kafka_msgs.records.builder import RowColumns, replace_producer
 
 __all__ = [
     "NO_PRODUCER",
     "NO_SEQUENCE",
     "DeliveryStorage",
     "ProducerBatch",
-    "ProducerId",
+    "ProducerIdAndEpoch",
     "RecordMetadata",
     "add_to_sequence",
 ]
@@ -53,14 +53,14 @@ class RecordMetadata(NamedTuple):
     timestamp: int
 
 
-class ProducerId(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """The identity of a producer: its id and its epoch (KIP-98)."""
 
     id: int
     epoch: int
 
 
-NO_PRODUCER = ProducerId(-1, -1)
+NO_PRODUCER = ProducerIdAndEpoch(-1, -1)
 
 
 def add_to_sequence(sequence: int, count: int) -> int:
@@ -106,7 +106,7 @@ class ProducerBatch:
     )
 
     def __init__(
-        self, topic: str, partition: int, created: float, *, codec: Compression, level: int | None, size_limit: int
+        self, topic: str, partition: int, created: float, *, codec: CompressionType, level: int | None, size_limit: int
     ) -> None:
         builder = BatchBuilder(codec=codec, level=level, size_limit=size_limit)
         self.topic = topic
@@ -143,20 +143,20 @@ class ProducerBatch:
         self.record_errors: dict[int, str | None] = {}
         self.parts: list[ProducerBatch] = []
         """The smaller batches that took over the records, if the broker found this one too large."""
-        self.pending: Pending[None] | None = None
+        self.pending: Future[None] | None = None
         self._codec = codec, level
         self._builder: BatchBuilder | None = builder
         self._built = b""
         self._raw_size = 0
         """Bytes before compression."""
-        self._stamp: tuple[ProducerId, int] = (NO_PRODUCER, NO_SEQUENCE)
+        self._stamp: tuple[ProducerIdAndEpoch, int] = (NO_PRODUCER, NO_SEQUENCE)
 
     @property
     def size(self) -> int:
         """Bytes of the batch: as it is sent, once it was built, and without compression before that."""
         return len(self._built) if self._builder is None else self._builder.size
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """Return the bytes of the batch, with the producer and the sequence that it has now.
 
         It is compressed at the first call. Raises ``MissingExtraError``.
@@ -175,7 +175,7 @@ class ProducerBatch:
             self.collector = None
             del self.append
         elif stamp != self._stamp:
-            self._built = with_producer(self._built, *self.producer, self.sequence)
+            self._built = replace_producer(self._built, *self.producer, self.sequence)
         self._stamp = stamp
         return self._built
 
@@ -216,7 +216,7 @@ class ProducerBatch:
 
         Each part has about half of the bytes, and at least one record.
         """
-        (whole,) = read_batches(self.encoded())
+        (whole,) = read_batches(self.encode())
         records = list(whole)
         for record in records:
             if not (self.parts and self._add(self.parts[-1], record)):
@@ -252,14 +252,14 @@ class ProducerBatch:
             part.reserved = self.reserved * part.count // self.count
         callbacks, self.callbacks = self.callbacks, None
         for index, timestamp, function in callbacks or ():
-            part, place = self.place_of(index)
+            part, place = self.delivery_of(index)
             part.callbacks = [*(part.callbacks or ()), (place, timestamp, function)]
 
     def _add(self, part: ProducerBatch, record: Record) -> bool:
         taken: bool = part.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers)
         return taken
 
-    def place_of(self, index: int) -> tuple[ProducerBatch, int]:
+    def delivery_of(self, index: int) -> tuple[ProducerBatch, int]:
         """Return the batch that a record is in now, and its place there."""
         batch = self
         while batch.parts:
@@ -270,14 +270,14 @@ class ProducerBatch:
                 index -= part.count
         return batch, index
 
-    def places_of(self, index: int, count: int) -> Iterator[tuple[ProducerBatch, int, int]]:
+    def deliveries_of(self, index: int, count: int) -> Iterator[tuple[ProducerBatch, int, int]]:
         """Yield the batches that some records are in now, with the place of the first one there and their number."""
         if not self.parts:
             yield self, index, count
         for part in self.parts:
             here = min(count, part.count - index)
             if here > 0:
-                yield from part.places_of(index, here)
+                yield from part.deliveries_of(index, here)
                 count -= here
             index = max(0, index - part.count)
 
@@ -295,10 +295,10 @@ class ProducerBatch:
         self.error_observed = self.error is not None
         return self.error
 
-    def finished(self) -> Pending[None]:
+    def finished(self) -> Future[None]:
         """Return what is done as soon as the batch is done, or was split into parts."""
         if self.pending is None:
-            self.pending = Pending()
+            self.pending = Future()
             if self.done:
                 self.pending.resolve(None)
         return self.pending

@@ -11,10 +11,10 @@ from kafka_msgs.client.config import ClientOptions
 from kafka_msgs.client.property_parsing import parse_settings
 from kafka_msgs.client.servers import Keywords
 from kafka_msgs.errors import OptionError
-from kafka_msgs.records import Compression
+from kafka_msgs.records import CompressionType
 from kafka_msgs.records.compression import check_level
 
-__all__ = ["PRODUCER", "Acks", "ProducerConfig", "ProducerSettings", "producer_settings"]
+__all__ = ["PRODUCER", "Acks", "ProducerConfig", "ProducerOptions", "parse_producer_properties"]
 
 Acks: TypeAlias = Literal[0, 1, -1, "all"]
 """When a record counts as written: 0 at once, 1 if the leader has it, -1 or ``all`` if all in-sync replicas have it."""
@@ -32,14 +32,14 @@ def _acks(value: object) -> int:
     return _ACKS[value]
 
 
-def _compression(value: object) -> Compression:
-    names = {codec.name.lower(): codec for codec in Compression}
+def _compression(value: object) -> CompressionType:
+    names = {codec.name.lower(): codec for codec in CompressionType}
     if value is None:
-        return Compression.NONE
+        return CompressionType.NONE
     if isinstance(value, str) and value in names:
         return names[value]
     if isinstance(value, int) and value in names.values():
-        return Compression(value)
+        return CompressionType(value)
     raise _refuse("compression", value, f"it is one of {', '.join(names)}")
 
 
@@ -71,8 +71,8 @@ class ProducerConfig:
 
     acks: int = field(default=-1, converter=_acks)
     """When a record counts as written, see ``Acks``."""
-    compression: Compression = field(default=None, converter=_compression)
-    """The codec of the batches: a name or a ``Compression``. None means no compression."""
+    compression: CompressionType = field(default=None, converter=_compression)
+    """The codec of the batches: a name or a ``CompressionType``. None means no compression."""
     compression_level: int | None = None
     """A level of Kafka's producer (KIP-390). None is the default of the codec; for lz4 that is the fast compressor."""
     batch_size: int = field(default=1 << 18, validator=_whole(0, 1 << 30))
@@ -124,11 +124,11 @@ class ProducerConfig:
         return delay
 
 
-class ProducerSettings(ClientOptions, total=False):
+class ProducerOptions(ClientOptions, total=False):
     """The keywords of producers: those of ``ProducerConfig``, and some of ``ClientConfig``."""
 
     acks: Acks
-    compression: Compression | int | str | None
+    compression: CompressionType | int | str | None
     compression_level: int | None
     batch_size: int
     linger: float
@@ -143,7 +143,7 @@ class ProducerSettings(ClientOptions, total=False):
     max_block: float
 
 
-def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+def parse_producer_properties(properties: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings of a producer in properties by Kafka's names.
 
     Of Kafka's levels (``compression.zstd.level``, ...) only that of the compression type counts (KIP-390). Raises
@@ -154,5 +154,5 @@ def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     return parse_settings({name: text for name, text in properties.items() if name not in others}, "producer")
 
 
-PRODUCER: Final = Keywords("producer", ProducerConfig, producer_settings)
+PRODUCER: Final = Keywords("producer", ProducerConfig, parse_producer_properties)
 """The keywords of producers, and the parser of their properties."""

@@ -1,7 +1,7 @@
 """The logic of a producer: records go in, batches leave, results come back. It serves both forms.
 
 ``ProducerCore.add`` is the path that every record takes: it looks up the partition and appends to its open batch. It
-never waits. Whatever may wait is a generator (``Steps``). ``sender`` runs beside it on the same network.
+never waits. Whatever may wait is a generator (``Flow``). ``sender`` runs beside it on the same network.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.failures import broker_error, raise_for
-from kafka_msgs.client.producer.accumulator import Accumulator, PartitionQueue, TopicQueues
+from kafka_msgs.client.producer.accumulator import PartitionQueue, RecordAccumulator, TopicQueues
 from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.config import ProducerConfig
-from kafka_msgs.client.producer.idempotence import Idempotence
-from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember
+from kafka_msgs.client.producer.idempotence import SequenceManager
+from kafka_msgs.client.producer.offsets import ConsumerGroupMetadata, OffsetAndMetadata
 from kafka_msgs.client.producer.outcomes import FailedBatch, Undelivered
 from kafka_msgs.client.producer.partitioner import Partitioner, murmur2
 from kafka_msgs.client.producer.sender import Sender
-from kafka_msgs.client.producer.transactions import Transactions, TransactionState
+from kafka_msgs.client.producer.transactions import TransactionManager, TransactionManagerState
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Steps, Wait, sleep_until
+from kafka_msgs.client.waiting import Flow, Wait, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError, RecordWriteError
 from kafka_msgs.layouts import HEADER_SIZE
@@ -31,7 +31,7 @@ from kafka_msgs.records import Payload
 from kafka_msgs.records.compression import compress
 
 if TYPE_CHECKING:
-    from kafka_msgs.client.producer.tables import Rows
+    from kafka_msgs.client.producer.tables import PartitionedRows
 
 __all__ = ["Headers", "ProducerCore"]
 
@@ -60,11 +60,11 @@ class ProducerCore:
         self._core = core
         self._config = config
         self._partitioner = partitioner
-        self.accumulator = Accumulator(config, random or Random())
+        self.accumulator = RecordAccumulator(config, random or Random())
         self._topics = self.accumulator.topics
         self._lock = self.accumulator.lock
         self._undelivered = Undelivered(on_failure)
-        self._transactions: Transactions | None = None
+        self._transactions: TransactionManager | None = None
         self._sender = self._new_sender()
         self._sending: Task[None] | None = None
         self._closed = False
@@ -74,9 +74,9 @@ class ProducerCore:
         """Return a sender with an identity of its own."""
         identity, name = None, self._config.transactional_id
         if self._config.is_idempotent:
-            identity = Idempotence(transactional=name is not None)
+            identity = SequenceManager(transactional=name is not None)
         if name is not None and identity is not None:
-            self._transactions = Transactions(self._core, self._config, identity)
+            self._transactions = TransactionManager(self._core, self._config, identity)
         return Sender(self._core, self._config, self.accumulator, identity, self._transactions, self._undelivered)
 
     def deadline(self, timeout: float | None) -> float:
@@ -99,7 +99,7 @@ class ProducerCore:
 
         Any thread may call this. An exception of a signal handler leaves everything as it was, or the record added.
 
-        Returns None if there is no open batch that has room: ``add_slowly`` then makes one.
+        Returns None if there is no open batch that has room: ``add_when_possible`` then makes one.
         """
         queues = self._topics.get(topic)
         if queues is None:
@@ -120,7 +120,7 @@ class ProducerCore:
                 batch.callbacks.append((index, timestamp, on_delivery))
         return batch, index
 
-    def add_slowly(
+    def add_when_possible(
         self,
         topic: str,
         value: Payload | None,
@@ -129,7 +129,7 @@ class ProducerCore:
         timestamp: int,
         headers: Headers,
         on_delivery: Callable[..., Any] | None = None,
-    ) -> Steps[tuple[ProducerBatch, int]]:
+    ) -> Flow[tuple[ProducerBatch, int]]:
         """Add a record, and return its batch and its place there.
 
         Waits for metadata and for room in the buffer where that is needed.
@@ -143,13 +143,13 @@ class ProducerCore:
             added = self.add(topic, value, key, partition, timestamp, headers, on_delivery)
             if added is not None:
                 return added
-            room = self.accumulator.room_for(size)
+            room = self.accumulator.can_allocate(size)
             if room is None:
                 yield from self._room(deadline)
             else:
                 self._open_batch(queues, key, partition, room)
 
-    def add_table(self, topic: str, table: Any, now_ms: int) -> Steps[list[Rows]]:
+    def add_table(self, topic: str, table: Any, now_ms: int) -> Flow[list[PartitionedRows]]:
         """Add the rows of an Arrow table; return where they are. Rows without a timestamp get ``now_ms``."""
         from kafka_msgs.client.producer.tables import rows_of
 
@@ -161,7 +161,9 @@ class ProducerCore:
                 yield from self._add_run(queues, rows, partition, start, stop)
         return pieces
 
-    def _add_run(self, queues: TopicQueues, rows: Rows, partition: int | None, start: int, stop: int) -> Steps[None]:
+    def _add_run(
+        self, queues: TopicQueues, rows: PartitionedRows, partition: int | None, start: int, stop: int
+    ) -> Flow[None]:
         """Add rows for one partition, or for partitions in turn. The first row of each batch makes the batch."""
         while start < stop:
             queue = queues.sticky if partition is None else queues.queues[partition]
@@ -170,7 +172,9 @@ class ProducerCore:
                 added = 0 if queue.open is None else rows.add(queue.open, start, stop)
             if not added:
                 value, key, timestamp, headers = rows.row(start)
-                batch, index = yield from self.add_slowly(queues.topic, value, key, partition, timestamp, headers)
+                batch, index = yield from self.add_when_possible(
+                    queues.topic, value, key, partition, timestamp, headers
+                )
                 rows.sent.append((batch, index, 1))
                 added = 1
                 yield Wait((), self._core.network.now())
@@ -226,7 +230,7 @@ class ProducerCore:
             raise RecordWriteError(field="value", value=None, reason=reason)
         return size
 
-    def _known(self, topic: str, deadline: float) -> Steps[TopicQueues]:
+    def _known(self, topic: str, deadline: float) -> Flow[TopicQueues]:
         """Return the partitions of a topic, as many as it has now. Asks the cluster about a topic that is new."""
         attempts, cause = 0, None
         while not self._core.cluster.partitions(topic):
@@ -246,7 +250,7 @@ class ProducerCore:
         led = [number for number, info in sorted(partitions.items()) if info.leader is not None]
         return self.accumulator.topic(topic, max(partitions) + 1, led)
 
-    def _room(self, deadline: float) -> Steps[None]:
+    def _room(self, deadline: float) -> Flow[None]:
         """Wait until a batch is done."""
         self.accumulator.close_all()
         self._sender.wake()
@@ -257,33 +261,33 @@ class ProducerCore:
 
     def result(
         self, batch: ProducerBatch, index: int, deadline: float, *, hurry: bool
-    ) -> Steps[tuple[ProducerBatch, int]]:
+    ) -> Flow[tuple[ProducerBatch, int]]:
         """Wait until the batch of a record is done; return the batch it is in then, and its place there.
 
         With ``hurry`` the batch does not wait for more records.
         """
         while True:
-            batch, index = batch.place_of(index)
+            batch, index = batch.delivery_of(index)
             if batch.done:
                 return batch, index
             if hurry:
-                self._hurry(batch)
+                self._send_without_linger(batch)
             yield from self._until(batch, deadline, "the delivery of a record")
 
-    def _hurry(self, batch: ProducerBatch) -> None:
+    def _send_without_linger(self, batch: ProducerBatch) -> None:
         queue = self.accumulator.incomplete.get(batch)
         if queue is not None and queue.open is batch:
             self.accumulator.close(queue)
             self._sender.wake()
 
-    def delivered(self, pieces: list[Rows], deadline: float) -> Steps[Any]:
+    def delivered(self, pieces: list[PartitionedRows], deadline: float) -> Flow[Any]:
         """Deliver the rows of a table; return where they are, as a table."""
-        from kafka_msgs.client.producer.tables import delivered
+        from kafka_msgs.client.producer.tables import delivery_table
 
         yield from self.flush(deadline)
-        return delivered(pieces)
+        return delivery_table(pieces)
 
-    def flush(self, deadline: float) -> Steps[None]:
+    def flush(self, deadline: float) -> Flow[None]:
         """Send all records, and wait until each of them is delivered or given up."""
         self.accumulator.close_all()
         self._sender.wake()
@@ -294,7 +298,7 @@ class ProducerCore:
                 yield from self._until(batch, deadline, "the delivery of all records")
             waiting += batch.parts
 
-    def _until(self, batch: ProducerBatch, deadline: float, waiting_for: str) -> Steps[None]:
+    def _until(self, batch: ProducerBatch, deadline: float, waiting_for: str) -> Flow[None]:
         """Wait until a batch is done or divided. If the sender failed, raise its error."""
         self.start()
         assert self._sending is not None
@@ -315,7 +319,7 @@ class ProducerCore:
         """Drop what waits to be sent for the first time; return the number of records."""
         return self._sender.purge()
 
-    def partitions_of(self, topic: str, deadline: float) -> Steps[Mapping[int, PartitionInfo]]:
+    def partitions_of(self, topic: str, deadline: float) -> Flow[Mapping[int, PartitionInfo]]:
         """Return the partitions of a topic. Raises ``UnknownTopicError``."""
         cluster = yield from self._core.refresh((topic,), deadline=deadline)
         info = cluster.topics.get(topic)
@@ -330,14 +334,14 @@ class ProducerCore:
     # Transactions
 
     @property
-    def transactions(self) -> Transactions:
+    def transactions(self) -> TransactionManager:
         """The transactions. Raises ``OptionError`` for a producer without a transactional id."""
         if self._transactions is None:
             reason = "transactions need a transactional_id"
             raise OptionError(source="Producer", option="transactional_id", value=None, reason=reason)
         return self._transactions
 
-    def init_transactions(self, deadline: float) -> Steps[None]:
+    def init_transactions(self, deadline: float) -> Flow[None]:
         """Get the producer id of the transactional id."""
         yield from self.transactions.initialize(deadline)
 
@@ -346,17 +350,19 @@ class ProducerCore:
         self._require_not_closed()
         self.transactions.begin()
 
-    def send_offsets(self, offsets: Mapping[TopicPartition, ConsumedOffset], group: GroupMember) -> Steps[None]:
+    def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
+    ) -> Flow[None]:
         """Commit offsets of a group with the transaction."""
         yield from self.transactions.send_offsets(offsets, group)
 
-    def commit(self, deadline: float) -> Steps[None]:
+    def commit(self, deadline: float) -> Flow[None]:
         """Deliver all records, and commit."""
         self.transactions.begin_commit()
         yield from self.flush(deadline)
         yield from self.transactions.end(commit=True, deadline=deadline)
 
-    def abort(self, deadline: float) -> Steps[None]:
+    def abort(self, deadline: float) -> Flow[None]:
         """Give up what was not sent, wait for what is on its way, and abort."""
         self.transactions.begin_abort()
         self._sender.drop_unsent(self.transactions.reason)
@@ -365,7 +371,7 @@ class ProducerCore:
 
     # The end
 
-    def close(self, deadline: float) -> Steps[None]:
+    def close(self, deadline: float) -> Flow[None]:
         """Deliver all records until the deadline, and give up the rest. An open transaction is aborted."""
         if self._closed:
             return
@@ -405,7 +411,7 @@ class ProducerCore:
         self._topics.clear()
         self._closed = True
 
-    def on_exit(self, deadline: float) -> Steps[None]:
+    def on_exit(self, deadline: float) -> Flow[None]:
         """The process ends."""
         return self.close(deadline)
 
@@ -424,4 +430,4 @@ class ProducerCore:
         self.start()
 
 
-_UNFINISHED: Final = (TransactionState.OPEN, TransactionState.ABORTABLE)
+_UNFINISHED: Final = (TransactionManagerState.OPEN, TransactionManagerState.ABORTABLE)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from kafka_msgs.client.producer.batch import DeliveryStorage, ProducerBatch, RecordMetadata
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 
 if TYPE_CHECKING:
     from kafka_msgs.client.producer.core import ProducerCore
@@ -21,7 +21,7 @@ class DeliveryWaiter:
     once when somebody waits for a record of it.
     """
 
-    def __init__(self, run: Callable[[Steps[Any]], Any], core: ProducerCore, *, hurry: bool) -> None:
+    def __init__(self, run: Callable[[Flow[Any]], Any], core: ProducerCore, *, hurry: bool) -> None:
         self._run = run
         self._core = core
         self._hurry = hurry
@@ -39,12 +39,12 @@ class _Delivery(DeliveryStorage):
     @property
     def done(self) -> bool:
         """Whether the record was delivered or given up."""
-        return self._batch.place_of(self._index)[0].done
+        return self._batch.delivery_of(self._index)[0].done
 
     @property
     def error(self) -> Exception | None:
         """Why the record was given up; None if it was not, or is still on its way."""
-        return self._batch.place_of(self._index)[0].observed_error()
+        return self._batch.delivery_of(self._index)[0].observed_error()
 
 
 class Delivery(_Delivery):
@@ -58,7 +58,7 @@ class Delivery(_Delivery):
         None is for the delivery time-out of the producer. Raises why the record was given up: ``BrokerError``,
         ``DeadlineError``, ``AuthenticationError`` or ``ProducerClosedError``.
         """
-        batch, index = self._batch.place_of(self._index)
+        batch, index = self._batch.delivery_of(self._index)
         owner = batch.owner
         if not batch.done and owner is not None:
             batch, index = owner.wait(batch, index, timeout)
@@ -72,7 +72,7 @@ class AsyncDelivery(_Delivery):
 
     async def result(self, timeout: float | None = None) -> RecordMetadata:
         """Return where the record is. See ``Delivery.result``."""
-        batch, index = self._batch.place_of(self._index)
+        batch, index = self._batch.delivery_of(self._index)
         owner = batch.owner
         if not batch.done and owner is not None:
             batch, index = await owner.wait(batch, index, timeout)

@@ -10,7 +10,7 @@ from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafka_msgs.messages.produce_response import PartitionProduceResponse, ProduceResponse
 
-__all__ = ["BEFORE_TOPIC_IDS", "BEFORE_TRANSACTIONS_V2", "Settings", "answers", "produce_request"]
+__all__ = ["BEFORE_TOPIC_IDS", "BEFORE_TRANSACTIONS_V2", "ProduceParams", "match_responses", "produce_request"]
 
 BEFORE_TOPIC_IDS: Final = 12
 """The last version that names topics. Later ones have their ids (KIP-516)."""
@@ -18,7 +18,7 @@ BEFORE_TRANSACTIONS_V2: Final = 11
 """The last version with which the broker does not add partitions to a transaction by itself (KIP-890)."""
 
 
-class Settings(NamedTuple):
+class ProduceParams(NamedTuple):
     """What all requests of a producer have."""
 
     transactional_id: str | None
@@ -27,12 +27,12 @@ class Settings(NamedTuple):
 
 
 def produce_request(
-    settings: Settings, batches: Sequence[ProducerBatch], ids: dict[str, UUID] | None
+    settings: ProduceParams, batches: Sequence[ProducerBatch], ids: dict[str, UUID] | None
 ) -> ProduceRequest:
     """Return a request with these batches. ``ids`` are those of the topics, None for a version that names topics."""
     topics: dict[str, list[PartitionProduceData]] = {}
     for batch in batches:
-        entry = PartitionProduceData(index=batch.partition, records=batch.encoded())
+        entry = PartitionProduceData(index=batch.partition, records=batch.encode())
         topics.setdefault(batch.topic, []).append(entry)
     data = [
         TopicProduceData(name=topic, partition_data=tuple(entries))
@@ -48,7 +48,7 @@ def produce_request(
     )
 
 
-def answers(
+def match_responses(
     response: ProduceResponse, batches: Sequence[ProducerBatch], ids: dict[str, UUID] | None
 ) -> Iterator[tuple[ProducerBatch, PartitionProduceResponse | None]]:
     """Yield each batch with its answer, or with None if the broker said nothing about it."""

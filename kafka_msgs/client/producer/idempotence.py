@@ -10,23 +10,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.client.failures import raise_for
-from kafka_msgs.client.producer.batch import NO_PRODUCER, NO_SEQUENCE, ProducerBatch, ProducerId, add_to_sequence
+from kafka_msgs.client.producer.batch import (
+    NO_PRODUCER,
+    NO_SEQUENCE,
+    ProducerBatch,
+    ProducerIdAndEpoch,
+    add_to_sequence,
+)
 from kafka_msgs.client.producer.config import ProducerConfig
-from kafka_msgs.client.waiting import Steps, sleep_until
+from kafka_msgs.client.waiting import Flow, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.init_producer_id_request import InitProducerIdRequest
 
 if TYPE_CHECKING:
     from kafka_msgs.client.core import ClientCore
 
-__all__ = ["Idempotence", "Sequences"]
+__all__ = ["PartitionSequences", "SequenceManager"]
 
 _LAST_EPOCH: Final = 2**15 - 1
 _HALF: Final = 2**30
 """Half of all sequences: a sequence that is further ahead is behind."""
 
 
-class Sequences:
+class PartitionSequences:
     """The sequences of one partition."""
 
     __slots__ = ("in_flight", "last_acked", "last_offset", "next", "producer", "unresolved")
@@ -42,7 +48,7 @@ class Sequences:
         self.unresolved = False
         """Whether a batch was given up without knowing if the broker has it."""
 
-    def restart(self, producer: ProducerId) -> None:
+    def restart(self, producer: ProducerIdAndEpoch) -> None:
         """Let the sequences start at 0 for this producer, also those of the batches that are on their way."""
         self.producer = producer
         self.next = 0
@@ -84,19 +90,19 @@ class Sequences:
         return batch.sequence == (0 if self.last_acked == NO_SEQUENCE else add_to_sequence(self.last_acked, 1))
 
 
-class Idempotence:
+class SequenceManager:
     """The identity of the producer, and the rules about the sequences of its partitions."""
 
     def __init__(self, *, transactional: bool) -> None:
         self.producer = NO_PRODUCER
         self._transactional = transactional
-        self._restart: set[Sequences] = set()
+        self._restart: set[PartitionSequences] = set()
         """The partitions whose sequences start again with the next epoch."""
-        self._unresolved: set[Sequences] = set()
+        self._unresolved: set[PartitionSequences] = set()
         self.needs_new_id = False
         """Whether the epochs of the producer id are used up, so that another id is needed."""
 
-    def may_send(self, sequences: Sequences, batch: ProducerBatch) -> bool:
+    def may_send(self, sequences: PartitionSequences, batch: ProducerBatch) -> bool:
         """Whether the first batch of a partition may leave now.
 
         Nothing follows the first batch of a producer before the broker has it. A broker that does not know the
@@ -111,7 +117,7 @@ class Idempotence:
             return not (unknown and sequences.in_flight) and not sequences.unresolved and not sequences.is_retrying
         return sequences.in_flight[0] is batch
 
-    def assign(self, sequences: Sequences, batch: ProducerBatch) -> None:
+    def assign(self, sequences: PartitionSequences, batch: ProducerBatch) -> None:
         """Give a batch that leaves for the first time its sequence."""
         batch.sequence_was_reset = False
         if batch.sequence != NO_SEQUENCE:
@@ -122,7 +128,7 @@ class Idempotence:
         sequences.next = add_to_sequence(sequences.next, batch.count)
         sequences.in_flight.append(batch)
 
-    def completed(self, sequences: Sequences, batch: ProducerBatch) -> None:
+    def completed(self, sequences: PartitionSequences, batch: ProducerBatch) -> None:
         """Learn that the broker has a batch."""
         if batch in sequences.in_flight:
             sequences.in_flight.remove(batch)
@@ -133,7 +139,7 @@ class Idempotence:
         else:  # it was numbered anew while it was in flight, so those behind it have wrong numbers
             self._restart.add(sequences)
 
-    def failed(self, sequences: Sequences, batch: ProducerBatch, *, known: bool) -> None:
+    def failed(self, sequences: PartitionSequences, batch: ProducerBatch, *, known: bool) -> None:
         """Learn that a batch was given up. ``known`` says that the broker does not have it."""
         if batch in sequences.in_flight:
             sequences.in_flight.remove(batch)
@@ -145,7 +151,9 @@ class Idempotence:
             sequences.unresolved = True
             self._unresolved.add(sequences)
 
-    def retries(self, sequences: Sequences, batch: ProducerBatch, error: ErrorCode, log_start_offset: int) -> bool:
+    def retries(
+        self, sequences: PartitionSequences, batch: ProducerBatch, error: ErrorCode, log_start_offset: int
+    ) -> bool:
         """Whether a batch is sent again after an error of the broker. May ask for a new epoch."""
         if error == ErrorCode.UNKNOWN_PRODUCER_ID:
             return self._retries_unknown(sequences, batch, log_start_offset)
@@ -153,7 +161,7 @@ class Idempotence:
             return self._retries_out_of_order(sequences, batch)
         return error.retriable
 
-    def _retries_unknown(self, sequences: Sequences, batch: ProducerBatch, log_start_offset: int) -> bool:
+    def _retries_unknown(self, sequences: PartitionSequences, batch: ProducerBatch, log_start_offset: int) -> bool:
         if log_start_offset == -1 or batch.sequence_was_reset:
             return True
         if sequences.last_offset < log_start_offset and self._transactional:
@@ -163,7 +171,7 @@ class Idempotence:
             self._restart.add(sequences)
         return not self._transactional
 
-    def _retries_out_of_order(self, sequences: Sequences, batch: ProducerBatch) -> bool:
+    def _retries_out_of_order(self, sequences: PartitionSequences, batch: ProducerBatch) -> bool:
         overtaken = sequences.is_overtaken(batch)
         if not (sequences.unresolved or overtaken) and (batch.sequence_was_reset or not sequences.is_next(batch)):
             return True
@@ -173,7 +181,7 @@ class Idempotence:
             self._restart.add(sequences)
         return True
 
-    def settle(self) -> None:
+    def resolve_unresolved(self) -> None:
         """Find out what became of batches that were given up, and go on with a new epoch if records were lost."""
         for sequences in [each for each in self._unresolved if not each.in_flight]:
             self._unresolved.discard(sequences)
@@ -188,9 +196,9 @@ class Idempotence:
         if self.producer.epoch >= _LAST_EPOCH:
             self.needs_new_id = True
             return
-        self.begin(ProducerId(self.producer.id, self.producer.epoch + 1))
+        self.begin(ProducerIdAndEpoch(self.producer.id, self.producer.epoch + 1))
 
-    def begin(self, producer: ProducerId) -> None:
+    def begin(self, producer: ProducerIdAndEpoch) -> None:
         """Go on with this id and epoch. Sequences start at 0: at once where records were lost, later elsewhere."""
         self.producer = producer
         self.needs_new_id = False
@@ -200,7 +208,7 @@ class Idempotence:
             self._unresolved.discard(sequences)
         self._restart.clear()
 
-    def ask_for_id(self, core: ClientCore, config: ProducerConfig) -> Steps[None]:
+    def init_producer_id(self, core: ClientCore, config: ProducerConfig) -> Flow[None]:
         """Get a producer id from any broker, for a producer without transactions."""
         deadline = core.deadline(config.delivery_timeout)
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
@@ -213,4 +221,4 @@ class Idempotence:
             attempts += 1
             yield from sleep_until(core.network.now() + config.backoff(attempts))
         raise_for(error, api="InitProducerId")
-        self.begin(ProducerId(response.producer_id, response.producer_epoch))
+        self.begin(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))

@@ -12,10 +12,10 @@ from kafka_msgs.errors import AuthenticationError
 if TYPE_CHECKING:
     from kafka_msgs.client.core import ClientCore
 
-__all__ = ["Leaders"]
+__all__ = ["MetadataRefresher"]
 
 
-class Leaders:
+class MetadataRefresher:
     """Asks for metadata, one question at a time, with a pause between two."""
 
     def __init__(self, core: ClientCore, config: ProducerConfig) -> None:
@@ -23,12 +23,12 @@ class Leaders:
         self._config = config
         self._doubted: set[str] = set()
         self._ask_at = 0.0
-        self._renew_at = core.network.now() + core.config.metadata_age
+        self._renew_at = core.network.now() + core.config.metadata_max_age
         self.asking: Task[Any] | None = None
         self.trouble: Exception | None = None
         """Why the last request failed."""
 
-    def doubt(self, topics: Iterable[str]) -> None:
+    def invalidate(self, topics: Iterable[str]) -> None:
         """Ask for the leaders of topics again, soon."""
         self._doubted.update(topics)
 
@@ -49,8 +49,8 @@ class Leaders:
             if isinstance(error, AuthenticationError):
                 raise error
         if now >= self._renew_at:
-            self._renew_at = now + self._core.config.metadata_age
-            self.doubt(topics)
+            self._renew_at = now + self._core.config.metadata_max_age
+            self.invalidate(topics)
         if self._doubted and self.asking is None:
             if self._ask_at > now:
                 return now if ended else self._ask_at

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.members import GroupMember
-from kafka_msgs.client.producer.batch import ProducerId
+from kafka_msgs.client.members import ConsumerGroupMetadata
+from kafka_msgs.client.producer.batch import ProducerIdAndEpoch
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
@@ -17,11 +17,11 @@ from kafka_msgs.messages.txn_offset_commit_request import (
 )
 from kafka_msgs.messages.txn_offset_commit_response import TxnOffsetCommitResponse
 
-__all__ = ["ConsumedOffset", "GroupMember", "commit_errors", "commit_request", "offsets_of"]
+__all__ = ["ConsumerGroupMetadata", "OffsetAndMetadata", "commit_errors", "commit_request", "normalize_offsets"]
 
 
 @frozen
-class ConsumedOffset:
+class OffsetAndMetadata:
     """How far a group has come in a partition: the offset of the next record, and what else is kept with it."""
 
     offset: int
@@ -31,7 +31,10 @@ class ConsumedOffset:
 
 
 def commit_request(
-    name: str, producer: ProducerId, offsets: Mapping[TopicPartition, ConsumedOffset], group: GroupMember
+    name: str,
+    producer: ProducerIdAndEpoch,
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    group: ConsumerGroupMetadata,
 ) -> TxnOffsetCommitRequest:
     """Return the request that commits offsets with the transaction of this producer."""
     topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
@@ -57,12 +60,14 @@ def commit_request(
     )
 
 
-def offsets_of(
-    offsets: Mapping[TopicPartition, ConsumedOffset | int], group: GroupMember | str
-) -> tuple[dict[TopicPartition, ConsumedOffset], GroupMember]:
+def normalize_offsets(
+    offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: ConsumerGroupMetadata | str
+) -> tuple[dict[TopicPartition, OffsetAndMetadata], ConsumerGroupMetadata]:
     """Return offsets and a group in their full form."""
-    found = {place: ConsumedOffset(offset) if isinstance(offset, int) else offset for place, offset in offsets.items()}
-    return found, GroupMember(group) if isinstance(group, str) else group
+    found = {
+        place: OffsetAndMetadata(offset) if isinstance(offset, int) else offset for place, offset in offsets.items()
+    }
+    return found, ConsumerGroupMetadata(group) if isinstance(group, str) else group
 
 
 def commit_errors(request: TxnOffsetCommitRequest, response: TxnOffsetCommitResponse) -> Iterator[int]:

@@ -15,13 +15,13 @@ from attrs import frozen
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.failures import broker_error
 from kafka_msgs.client.producer import exchange
-from kafka_msgs.client.producer.accumulator import Accumulator
+from kafka_msgs.client.producer.accumulator import RecordAccumulator
 from kafka_msgs.client.producer.batch import ProducerBatch, RecordMetadata
 from kafka_msgs.client.producer.config import ProducerConfig
-from kafka_msgs.client.producer.idempotence import Idempotence
-from kafka_msgs.client.producer.leaders import Leaders
-from kafka_msgs.client.producer.nodes import Exchange
-from kafka_msgs.client.producer.transactions import Transactions, TransactionState
+from kafka_msgs.client.producer.idempotence import SequenceManager
+from kafka_msgs.client.producer.leaders import MetadataRefresher
+from kafka_msgs.client.producer.nodes import InFlightRequest
+from kafka_msgs.client.producer.transactions import TransactionManager, TransactionManagerState
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DeadlineError, RecordsPurgedError, TransactionStateError, UndeliveredError
 from kafka_msgs.messages.produce_response import PartitionProduceResponse, ProduceResponse
@@ -29,7 +29,7 @@ from kafka_msgs.messages.produce_response import PartitionProduceResponse, Produ
 if TYPE_CHECKING:
     from kafka_msgs.client.core import ClientCore
 
-__all__ = ["FailedBatch", "OnDelivery", "Outcomes", "Undelivered"]
+__all__ = ["BatchCompletion", "FailedBatch", "OnDelivery", "Undelivered"]
 
 _E: Final = ErrorCode
 _LOG: Final = logging.getLogger("kafka_msgs.client.producer")
@@ -40,7 +40,7 @@ _MOVED: Final = frozenset(
     }
 )  # fmt: skip
 """Errors after which the producer asks for the leaders again."""
-STOPPED: Final = (TransactionState.ABORTABLE, TransactionState.FATAL)
+STOPPED: Final = (TransactionManagerState.ABORTABLE, TransactionManagerState.FATAL)
 """States of a transaction in which nothing is sent any more."""
 
 
@@ -100,17 +100,17 @@ def call_user(function: Callable[..., object], *arguments: Any) -> None:
         _LOG.exception("a callback of a producer raised: %r", function)
 
 
-class Outcomes:
+class BatchCompletion:
     """Decides what becomes of the batches of one producer."""
 
     def __init__(
         self,
         core: ClientCore,
         config: ProducerConfig,
-        accumulator: Accumulator,
-        identity: Idempotence | None,
-        transactions: Transactions | None,
-        leaders: Leaders,
+        accumulator: RecordAccumulator,
+        identity: SequenceManager | None,
+        transactions: TransactionManager | None,
+        leaders: MetadataRefresher,
         undelivered: Undelivered,
     ) -> None:
         self._core = core
@@ -123,26 +123,26 @@ class Outcomes:
         self.troubles: dict[int, Exception] = {}
         """Why the last connection to each broker could not be made, or ended."""
 
-    def answered(self, response: ProduceResponse, sent: Exchange, now: float) -> None:
+    def handle_response(self, response: ProduceResponse, sent: InFlightRequest, now: float) -> None:
         """Take the answer for the batches of a request. With ``acks=0`` there is no answer, and nothing to know."""
         if not self._config.acks:
             for batch in sent.batches:
                 self._complete(batch, -1)
             return
-        for batch, answer in exchange.answers(response, sent.batches, sent.ids):
+        for batch, answer in exchange.match_responses(response, sent.batches, sent.ids):
             if answer is not None:
                 self._learn(batch, answer, now)
             else:
-                self.unanswered((batch,), DeadlineError(waiting_for="the answer for a partition"), now)
+                self.handle_disconnect((batch,), DeadlineError(waiting_for="the answer for a partition"), now)
 
-    def unanswered(self, batches: Iterable[ProducerBatch], error: Exception, now: float) -> None:
+    def handle_disconnect(self, batches: Iterable[ProducerBatch], error: Exception, now: float) -> None:
         """Nobody knows whether the broker has these batches. Sending them again is the way to find out."""
         for batch in batches:
             if batch.done:
                 continue
-            self._leaders.doubt((batch.topic,))
+            self._leaders.invalidate((batch.topic,))
             if self._config.acks:
-                self._again(batch, now, error)
+                self._reenqueue(batch, now, error)
             else:
                 self._fail(batch, error, known=False)
 
@@ -164,12 +164,12 @@ class Outcomes:
 
     def drop_unsent(self, error: Exception) -> None:
         """Give up what waits to be sent: the transaction that it belongs to is aborted."""
-        for _, batch in self._accumulator.waiting():
+        for _, batch in self._accumulator.pending_by_partition():
             self._abandon(batch, error)
 
     def purge(self) -> int:
         """Drop what waits to be sent for the first time; return the number of records."""
-        purged = [batch for _, batch in self._accumulator.waiting() if not batch.retried]
+        purged = [batch for _, batch in self._accumulator.pending_by_partition() if not batch.retried]
         for batch in purged:
             batch.error_observed = True
             self._abandon(batch, RecordsPurgedError())
@@ -196,7 +196,7 @@ class Outcomes:
         if self._identity is not None:
             self._identity.completed(queue.sequences, batch)
         batch.complete(base_offset, log_append_time)
-        self._accumulator.finished(batch)
+        self._accumulator.release(batch)
         self._tell(batch)
 
     def _refused(self, batch: ProducerBatch, error: ErrorCode, answer: PartitionProduceResponse, now: float) -> None:
@@ -210,7 +210,7 @@ class Outcomes:
         subject = TopicPartition(batch.topic, batch.partition)
         failure = broker_error(error, api="Produce", subject=subject, message=answer.error_message)
         if again:
-            self._again(batch, now, failure)
+            self._reenqueue(batch, now, failure)
             return
         because = {each.batch_index: each.batch_index_error_message for each in answer.record_errors}
         self._fail(batch, failure, known=True, because=because)
@@ -219,11 +219,11 @@ class Outcomes:
         """Take over the new leader that an answer names (KIP-951), or ask for it."""
         leader = answer.current_leader
         if leader.leader_id >= 0 and leader.leader_id in self._core.cluster.brokers:
-            self._core.cluster.lead(batch.topic, batch.partition, leader.leader_id, leader.leader_epoch)
+            self._core.cluster.set_leader(batch.topic, batch.partition, leader.leader_id, leader.leader_epoch)
         else:
-            self._leaders.doubt((batch.topic,))
+            self._leaders.invalidate((batch.topic,))
 
-    def _again(self, batch: ProducerBatch, now: float, error: Exception) -> None:
+    def _reenqueue(self, batch: ProducerBatch, now: float, error: Exception) -> None:
         batch.last_error = error
         if self._is_stopped and self._transactions is not None:
             self._fail(batch, self._transactions.reason, known=False)
@@ -250,7 +250,7 @@ class Outcomes:
         if self._identity is not None:
             self._identity.failed(queue.sequences, batch, known=known)
         batch.fail(error, because)
-        self._accumulator.finished(batch)
+        self._accumulator.release(batch)
         if self._transactions is not None:
             self._transactions.batch_failed(error)
         else:

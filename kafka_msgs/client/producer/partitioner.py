@@ -11,12 +11,12 @@ from itertools import accumulate
 from random import Random
 from typing import Final, Protocol
 
-from kafka_msgs._backend import implementation
+from kafka_msgs._backend import backend_module
 from kafka_msgs.records import Payload
 
 __all__ = ["Partitioner", "murmur2", "next_sticky", "partition_of_key"]
 
-murmur2: Final[Callable[[Payload], int]] = implementation("kafka_msgs.records").murmur2
+murmur2: Final[Callable[[Payload], int]] = backend_module("kafka_msgs.records").murmur2
 """The hash of a key, from 0 to 4294967295."""
 
 

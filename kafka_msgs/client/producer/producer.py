@@ -12,14 +12,14 @@ from kafka_msgs.client.client import Client
 from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
 from kafka_msgs.client.facade import EXIT_TIMEOUT, BlockingFacade
 from kafka_msgs.client.producer.batch import RecordMetadata
-from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerSettings
+from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerOptions
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import Delivery, DeliveryWaiter
-from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, offsets_of
+from kafka_msgs.client.producer.offsets import ConsumerGroupMetadata, OffsetAndMetadata, normalize_offsets
 from kafka_msgs.client.producer.outcomes import FailedBatch, OnDelivery
 from kafka_msgs.client.producer.partitioner import Partitioner
 from kafka_msgs.client.servers import Servers
-from kafka_msgs.client.waiting import Steps
+from kafka_msgs.client.waiting import Flow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,7 @@ class Producer(BlockingFacade):
         value_serializer: Callable[[Any], bytes] | None = None,
         on_failure: Callable[[FailedBatch], object] | None = None,
         threadless: bool = False,
-        **options: Unpack[ProducerSettings],
+        **options: Unpack[ProducerOptions],
     ) -> None:
         super().__init__()
         self.config: ProducerConfig = self._take_client(
@@ -116,8 +116,8 @@ class Producer(BlockingFacade):
             timestamp = now
         added = self._add(topic, value, key, partition, timestamp, headers, on_delivery)
         if added is None:
-            steps = self.core.add_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
-            added = self._run(steps)
+            flow = self.core.add_when_possible(topic, value, key, partition, timestamp, headers, on_delivery)
+            added = self._run(flow)
             self._give_way()
         elif self._threadless and now >= self._next_turn:
             self._next_turn = now + max(1, int(self.config.linger * 1000))
@@ -183,14 +183,14 @@ class Producer(BlockingFacade):
         self._do(self.core.begin_transaction)
 
     def send_offsets_to_transaction(
-        self, offsets: Mapping[TopicPartition, ConsumedOffset | int], group: GroupMember | str
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: ConsumerGroupMetadata | str
     ) -> None:
         """Commit offsets of a consumer group together with the records of the transaction (KIP-447).
 
         An offset is that of the next record that the group reads. Raises ``BrokerError``; then the transaction can only
         be aborted.
         """
-        self._run(self.core.send_offsets(*offsets_of(offsets, group)))
+        self._run(self.core.send_offsets(*normalize_offsets(offsets, group)))
 
     def commit_transaction(self, timeout: float | None = None) -> None:
         """Deliver all records and make them visible. Raises why that was not possible; then abort the transaction.
@@ -230,15 +230,15 @@ class Producer(BlockingFacade):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Close the producer. After an exception it waits for a few seconds only, and logs what it had to give up."""
-        if error is None:
+        if exc is None:
             self.close()
         elif not self._ended:
             self._run_last_quietly(self.core.close(self._deadline(EXIT_TIMEOUT)))
 
-    def _closing(self) -> Steps[None]:
+    def _closing(self) -> Flow[None]:
         return self.core.close(self._deadline(EXIT_TIMEOUT))
 
     def _serialized(self, key: Any, value: Any) -> tuple[Any, Any]:

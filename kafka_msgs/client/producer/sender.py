@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafka_msgs.client.producer import exchange
-from kafka_msgs.client.producer.accumulator import Accumulator, PartitionQueue
+from kafka_msgs.client.producer.accumulator import PartitionQueue, RecordAccumulator
 from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.config import ProducerConfig
-from kafka_msgs.client.producer.idempotence import Idempotence
-from kafka_msgs.client.producer.leaders import Leaders
-from kafka_msgs.client.producer.nodes import Exchange, Node
-from kafka_msgs.client.producer.outcomes import STOPPED, Outcomes, Undelivered
-from kafka_msgs.client.producer.transactions import Transactions
+from kafka_msgs.client.producer.idempotence import SequenceManager
+from kafka_msgs.client.producer.leaders import MetadataRefresher
+from kafka_msgs.client.producer.nodes import BrokerChannel, InFlightRequest
+from kafka_msgs.client.producer.outcomes import STOPPED, BatchCompletion, Undelivered
+from kafka_msgs.client.producer.transactions import TransactionManager
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Pending, Steps, Wait
+from kafka_msgs.client.waiting import Flow, Future, Wait
 from kafka_msgs.errors import AuthenticationError, KafkaMsgsError
 from kafka_msgs.messages.produce_request import ProduceRequest
 
@@ -39,9 +39,9 @@ class Sender:
         self,
         core: ClientCore,
         config: ProducerConfig,
-        accumulator: Accumulator,
-        identity: Idempotence | None,
-        transactions: Transactions | None,
+        accumulator: RecordAccumulator,
+        identity: SequenceManager | None,
+        transactions: TransactionManager | None,
         undelivered: Undelivered,
     ) -> None:
         self._core = core
@@ -49,22 +49,24 @@ class Sender:
         self._accumulator = accumulator
         self._identity = identity
         self._transactions = transactions
-        self._settings = exchange.Settings(config.transactional_id, config.acks, int(config.request_timeout * 1000))
-        self._nodes: dict[int, Node] = {}
-        self._leaders = Leaders(core, config)
-        self._outcomes = Outcomes(core, config, accumulator, identity, transactions, self._leaders, undelivered)
-        self._woken: Pending[None] = Pending()
+        self._settings = exchange.ProduceParams(
+            config.transactional_id, config.acks, int(config.request_timeout * 1000)
+        )
+        self._nodes: dict[int, BrokerChannel] = {}
+        self._leaders = MetadataRefresher(core, config)
+        self._outcomes = BatchCompletion(core, config, accumulator, identity, transactions, self._leaders, undelivered)
+        self._woken: Future[None] = Future()
         self._identifying: Task[None] | None = None
         self._due: float | None = None
         self.fatal: Exception | None = None
         """The error after which nothing is sent any more."""
 
-    def run(self) -> Steps[None]:
+    def run(self) -> Flow[None]:
         """Send whatever there is to send, until the producer is closed."""
         while True:
             self._turn(self._core.network.now())
             if self._woken.done:
-                self._woken = Pending()
+                self._woken = Future()
             yield Wait(list(self._pending()), self._due)
 
     def wake(self) -> None:
@@ -94,7 +96,7 @@ class Sender:
             if task is not None:
                 task.cancel()
 
-    def _pending(self) -> Iterator[Pending[Any]]:
+    def _pending(self) -> Iterator[Future[Any]]:
         yield self._woken
         adding = None if self._transactions is None else self._transactions.adding
         yield from (task for task in (self._leaders.asking, self._identifying, adding) if task is not None)
@@ -104,13 +106,13 @@ class Sender:
     def _turn(self, now: float) -> None:
         """Do what can be done now."""
         self._due = None
-        self._identified()
+        self._has_producer_id()
         if self._transactions is not None:
-            self._transactions.add_waiting()
+            self._transactions.add_pending_partitions()
         for node in self._nodes.values():
             self._connect(node, now)
             self._collect(node, now)
-        self._remind(self._outcomes.expire(now))
+        self._schedule_wakeup(self._outcomes.expire(now))
         transactions = self._transactions
         if transactions is not None and transactions.state in STOPPED and self._accumulator.busy:
             self.drop_unsent(transactions.reason)
@@ -120,19 +122,19 @@ class Sender:
             while self._drain(now):
                 pass
         try:
-            self._remind(self._leaders.turn(now, self._accumulator.topics))
+            self._schedule_wakeup(self._leaders.turn(now, self._accumulator.topics))
         except AuthenticationError as error:
             self.fatal = error
-            self._remind(now)
+            self._schedule_wakeup(now)
 
-    def _remind(self, moment: float | None) -> None:
+    def _schedule_wakeup(self, moment: float | None) -> None:
         """Have another turn at this moment, at the latest."""
         if moment is not None and (self._due is None or moment < self._due):
             self._due = moment
 
     # What comes back
 
-    def _connect(self, node: Node, now: float) -> None:
+    def _connect(self, node: BrokerChannel, now: float) -> None:
         """Take over a connection that was made, or learn why it was not."""
         try:
             node.connected()
@@ -141,33 +143,33 @@ class Sender:
         except KafkaMsgsError as error:
             self._broken(node, now, error)
 
-    def _broken(self, node: Node, now: float, error: Exception | None) -> None:
+    def _broken(self, node: BrokerChannel, now: float, error: Exception | None) -> None:
         """Wait before the next connection to a broker, and ask where its partitions are now."""
         if error is not None:
-            self._outcomes.troubles[node.node] = error
+            self._outcomes.troubles[node.broker_id] = error
         node.broken(now)
-        self._leaders.doubt(queue.topic for queue in self._accumulator.busy)
+        self._leaders.invalidate(queue.topic for queue in self._accumulator.busy)
 
-    def _collect(self, node: Node, now: float) -> None:
+    def _collect(self, node: BrokerChannel, now: float) -> None:
         """Take the answers of a broker, in order."""
         exchanges = node.exchanges
         node.check(now)
         while exchanges and exchanges[0].answer.done:
             self._answered(node, exchanges.popleft(), now)
         if exchanges:
-            self._remind(node.late_at())
-        if node.link is not None and not node.link.alive:
-            self._broken(node, now, node.link.broken)
+            self._schedule_wakeup(node.late_at())
+        if node.connection is not None and not node.connection.alive:
+            self._broken(node, now, node.connection.failure)
 
-    def _answered(self, node: Node, done: Exchange, now: float) -> None:
+    def _answered(self, node: BrokerChannel, done: InFlightRequest, now: float) -> None:
         try:
             response = done.answer.result()
         except KafkaMsgsError as error:
-            self._outcomes.unanswered(done.batches, error, now)
+            self._outcomes.handle_disconnect(done.batches, error, now)
             return
         node.failures = 0
         node.resume_at = max(node.resume_at, now + response.throttle_time_ms / 1000)
-        self._outcomes.answered(response, done, now)
+        self._outcomes.handle_response(response, done, now)
 
     # What leaves
 
@@ -178,14 +180,14 @@ class Sender:
             return True
         if self._transactions is not None:
             return self._transactions.may_send
-        identity.settle()
+        identity.resolve_unresolved()
         if self._identifying is None and (identity.needs_new_id or identity.producer.id < 0):
             if not self._accumulator.busy:
                 return False
-            self._identifying = self._core.network.spawn(identity.ask_for_id(self._core, self._config))
+            self._identifying = self._core.network.spawn(identity.init_producer_id(self._core, self._config))
         return self._identifying is None
 
-    def _identified(self) -> None:
+    def _has_producer_id(self) -> None:
         """Learn how asking for a producer id ended."""
         task = self._identifying
         if task is not None and task.done:
@@ -207,30 +209,32 @@ class Sender:
             if node is None:
                 continue
             batch = queue.closed[0]
-            size = sizes.get(node.node, 0) + batch.size
-            if node.node in sizes and size > self._config.max_request_size:
+            size = sizes.get(node.broker_id, 0) + batch.size
+            if node.broker_id in sizes and size > self._config.max_request_size:
                 continue
             self._take(queue, batch)
-            sizes[node.node] = size
-            loads.setdefault(node.node, []).append(batch)
+            sizes[node.broker_id] = size
+            loads.setdefault(node.broker_id, []).append(batch)
         for number, batches in loads.items():
             self._send(self._nodes[number], batches, now)
         return bool(loads)
 
-    def _node_for(self, queue: PartitionQueue, now: float) -> Node | None:
+    def _node_for(self, queue: PartitionQueue, now: float) -> BrokerChannel | None:
         """Return the broker that the first batch of a partition can go to now. The batch is then closed."""
         due = self._due_at(queue)
         if due > now:
-            self._remind(due)
+            self._schedule_wakeup(due)
             return None
         leader = self._core.cluster.leader(queue.topic, queue.partition)
         if leader is None:
-            self._leaders.doubt((queue.topic,))
+            self._leaders.invalidate((queue.topic,))
             return None
-        node = self._nodes.get(leader) or self._nodes.setdefault(leader, Node(self._core, self._config, leader))
+        node = self._nodes.get(leader) or self._nodes.setdefault(
+            leader, BrokerChannel(self._core, self._config, leader)
+        )
         if not self._reaches(node, now) or node.is_full:
             return None
-        if self._transactions is not None and not self._transactions.has(queue.topic, queue.partition):
+        if self._transactions is not None and not self._transactions.has_partition(queue.topic, queue.partition):
             return None
         if self._identity is not None and not self._identity.may_send(queue.sequences, queue.first):
             return None
@@ -243,13 +247,13 @@ class Sender:
         batch = queue.first
         return batch.retry_at if queue.closed else batch.created + self._config.linger
 
-    def _reaches(self, node: Node, now: float) -> bool:
+    def _reaches(self, node: BrokerChannel, now: float) -> bool:
         """Whether a request can be sent to a broker now."""
         if node.resume_at > now:
-            self._remind(node.resume_at)
+            self._schedule_wakeup(node.resume_at)
             return False
         try:
-            return node.reach(now)
+            return node.ensure_connected(now)
         except AuthenticationError as error:
             self.fatal = error
         except KafkaMsgsError as error:
@@ -265,18 +269,18 @@ class Sender:
         if self._identity is not None:
             self._identity.assign(queue.sequences, batch)
 
-    def _send(self, node: Node, batches: list[ProducerBatch], now: float) -> None:
-        assert node.link is not None
-        version = node.link.version_of(ProduceRequest)
+    def _send(self, node: BrokerChannel, batches: list[ProducerBatch], now: float) -> None:
+        assert node.connection is not None
+        version = node.connection.highest_version(ProduceRequest)
         if self._transactions is not None and not self._transactions.is_v2:
             version = min(version, exchange.BEFORE_TRANSACTIONS_V2)
         ids = self._topic_ids(batches) if version > exchange.BEFORE_TOPIC_IDS else None
         if ids is None:
             version = min(version, exchange.BEFORE_TOPIC_IDS)
         request = exchange.produce_request(self._settings, batches, ids)
-        answer = node.link.send(request, version)
-        node.exchanges.append(Exchange(answer, batches, ids, now + self._config.request_timeout))
-        self._remind(now + self._config.request_timeout)
+        answer = node.connection.send(request, version)
+        node.exchanges.append(InFlightRequest(answer, batches, ids, now + self._config.request_timeout))
+        self._schedule_wakeup(now + self._config.request_timeout)
 
     def _topic_ids(self, batches: list[ProducerBatch]) -> dict[str, UUID] | None:
         """Return the ids of the topics, or None if one of them has none."""

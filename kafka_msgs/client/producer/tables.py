@@ -19,7 +19,7 @@ from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
 from kafka_msgs.errors import ColumnTypeError, RecordWriteError, UnknownColumnError
 from kafka_msgs.records.builder import RowColumns
 
-__all__ = ["COLUMNS", "Rows", "delivered", "rows_of"]
+__all__ = ["COLUMNS", "PartitionedRows", "delivery_table", "rows_of"]
 
 COLUMNS: Final = ("key", "value", "headers", "timestamp", "partition")
 """The columns that a table may have, each of them optional."""
@@ -30,7 +30,7 @@ _ANY: Final = -1
 
 
 @define(eq=False)
-class Rows:
+class PartitionedRows:
     """Some rows of a table, sorted by partition."""
 
     count: int
@@ -68,7 +68,7 @@ class Rows:
 
     def result(self) -> Any:
         """Return the partition, the offset and the timestamp of each row. Raises the error of a batch."""
-        places = [place for batch, index, count in self.sent for place in batch.places_of(index, count)]
+        places = [place for batch, index, count in self.sent for place in batch.deliveries_of(index, count)]
         pieces, row = [], 0
         for batch, index, count in places:
             found = batch.metadata(index, self.now)
@@ -88,7 +88,7 @@ class Rows:
         return _repeated(self.now if log_append_time < 0 else log_append_time, count, pa.int64())
 
 
-def rows_of(table: Any, topic: str, count: int, now: int, partitioner: Partitioner | None) -> Iterator[Rows]:
+def rows_of(table: Any, topic: str, count: int, now: int, partitioner: Partitioner | None) -> Iterator[PartitionedRows]:
     """Yield the rows of a table, for a topic with so many partitions. ``now`` (ms) is for rows without a timestamp.
 
     Keys and values are binary or text. Headers are lists of structs of a name and a value. Timestamps are of Arrow's
@@ -107,7 +107,7 @@ def rows_of(table: Any, topic: str, count: int, now: int, partitioner: Partition
         yield _sorted(found, partitions, batch.num_rows, now)
 
 
-def delivered(pieces: list[Rows]) -> Any:
+def delivery_table(pieces: list[PartitionedRows]) -> Any:
     """Return a table with the partition, the offset and the timestamp (ms) of each row. All batches must be done.
 
     Raises the error of a row that was given up.
@@ -115,7 +115,7 @@ def delivered(pieces: list[Rows]) -> Any:
     return pa.concat_tables([_RESULT.empty_table(), *(rows.result() for rows in pieces)])
 
 
-def _sorted(found: dict[str, Any], partitions: Any, count: int, now: int) -> Rows:
+def _sorted(found: dict[str, Any], partitions: Any, count: int, now: int) -> PartitionedRows:
     """Return rows with those of a partition together. Within a partition they stay in their order."""
     order = None
     runs: list[tuple[int | None, int, int]] = [(None, 0, count)]
@@ -135,7 +135,7 @@ def _sorted(found: dict[str, Any], partitions: Any, count: int, now: int) -> Row
     lists = (
         None if headers is None else [tuple(tuple(each.values()) for each in row or ()) for row in headers.to_pylist()]
     )
-    return Rows(count, now, order, runs, columns, keys, values, times, lists)
+    return PartitionedRows(count, now, order, runs, columns, keys, values, times, lists)
 
 
 def _partitions(asked: Any, keys: Any, rows: int, topic: str, count: int, partitioner: Partitioner | None) -> Any:

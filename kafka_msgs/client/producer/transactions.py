@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.client.cluster import TopicPartition
 from kafka_msgs.client.failures import raise_for
-from kafka_msgs.client.producer.batch import NO_PRODUCER, ProducerId
+from kafka_msgs.client.producer.batch import NO_PRODUCER, ProducerIdAndEpoch
 from kafka_msgs.client.producer.config import ProducerConfig
-from kafka_msgs.client.producer.idempotence import Idempotence
-from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember, commit_errors, commit_request
+from kafka_msgs.client.producer.idempotence import SequenceManager
+from kafka_msgs.client.producer.offsets import ConsumerGroupMetadata, OffsetAndMetadata, commit_errors, commit_request
 from kafka_msgs.client.routes import CoordinatorKind
 from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Steps, Wait, sleep_until
+from kafka_msgs.client.waiting import Flow, Wait, sleep_until
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, KafkaMsgsError, ProducerFencedError, TransactionStateError
 from kafka_msgs.message import Request, Response
@@ -34,9 +34,9 @@ from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
     from kafka_msgs.client.core import ClientCore
-    from kafka_msgs.client.link import Link
+    from kafka_msgs.client.link import BrokerConnection
 
-__all__ = ["TransactionState", "Transactions"]
+__all__ = ["TransactionManager", "TransactionManagerState"]
 
 R = TypeVar("R", bound=Response)
 _E: Final = ErrorCode
@@ -61,7 +61,7 @@ _END: Final = 4
 _ANY: Final = 2**15 - 1
 
 
-class TransactionState(Enum):
+class TransactionManagerState(Enum):
     """What a producer with transactions can do now."""
 
     NEW = "is not initialized"
@@ -72,16 +72,16 @@ class TransactionState(Enum):
     FATAL = "cannot have transactions any more"
 
 
-class Transactions:
+class TransactionManager:
     """The transactions of one producer, one after the other."""
 
-    def __init__(self, core: ClientCore, config: ProducerConfig, identity: Idempotence) -> None:
+    def __init__(self, core: ClientCore, config: ProducerConfig, identity: SequenceManager) -> None:
         assert config.transactional_id is not None
         self._core = core
         self._config = config
         self._identity = identity
         self._name: str = config.transactional_id
-        self.state = TransactionState.NEW
+        self.state = TransactionManagerState.NEW
         self.error: Exception | None = None
         """Why the transaction can only be aborted, or why there can be none any more."""
         self.is_v2 = False
@@ -97,24 +97,24 @@ class Transactions:
     @property
     def may_send(self) -> bool:
         """Whether batches may leave now."""
-        return self.state in (TransactionState.OPEN, TransactionState.ENDING)
+        return self.state in (TransactionManagerState.OPEN, TransactionManagerState.ENDING)
 
     @property
     def can_abort(self) -> bool:
         """Whether there is a transaction that can be aborted."""
-        return self.state in (TransactionState.OPEN, TransactionState.ABORTABLE)
+        return self.state in (TransactionManagerState.OPEN, TransactionManagerState.ABORTABLE)
 
-    def has(self, topic: str, partition: int) -> bool:
+    def has_partition(self, topic: str, partition: int) -> bool:
         """Whether a partition is in the transaction; begins to add it if it is not."""
         place = TopicPartition(topic, partition)
         if self.is_v2:
             self._added.add(place)
         elif place not in self._added:
             self._to_add.add(place)
-            self.add_waiting()
+            self.add_pending_partitions()
         return place in self._added
 
-    def add_waiting(self) -> None:
+    def add_pending_partitions(self) -> None:
         """Begin to add the partitions that wait, if there are any and no other request adds some now."""
         if self.adding is not None and self.adding.done:
             self.adding = None
@@ -130,32 +130,34 @@ class Transactions:
         """Learn that records of the transaction were given up: it cannot be committed any more."""
         if isinstance(error, BrokerError) and error.error in _FATAL:
             self._end_forever(error)
-        elif self.state in (TransactionState.OPEN, TransactionState.ENDING):
-            self.state, self.error = TransactionState.ABORTABLE, error
+        elif self.state in (TransactionManagerState.OPEN, TransactionManagerState.ENDING):
+            self.state, self.error = TransactionManagerState.ABORTABLE, error
 
     # What the user asks
 
-    def initialize(self, deadline: float) -> Steps[None]:
+    def initialize(self, deadline: float) -> Flow[None]:
         """Get the producer id of the transactional id. An earlier producer with that name is fenced off."""
-        self._require("initialize transactions", TransactionState.NEW)
+        self._require("initialize transactions", TransactionManagerState.NEW)
         yield from self._take_identity(NO_PRODUCER, deadline)
-        self.state = TransactionState.READY
+        self.state = TransactionManagerState.READY
 
     def begin(self) -> None:
         """Begin a transaction. Nothing is sent."""
-        self._require("begin a transaction", TransactionState.READY)
+        self._require("begin a transaction", TransactionManagerState.READY)
         self._added.clear()
         self._to_add.clear()
         self._has_offsets = False
-        self.state = TransactionState.OPEN
+        self.state = TransactionManagerState.OPEN
 
     def require_open(self, action: str) -> None:
         """Raise unless there is a transaction that can be committed."""
-        self._require(action, TransactionState.OPEN)
+        self._require(action, TransactionManagerState.OPEN)
 
-    def send_offsets(self, offsets: Mapping[TopicPartition, ConsumedOffset], group: GroupMember) -> Steps[None]:
+    def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
+    ) -> Flow[None]:
         """Commit offsets of a consumer group with the transaction (KIP-447)."""
-        self._require("send offsets", TransactionState.OPEN)
+        self._require("send offsets", TransactionManagerState.OPEN)
         deadline = self._core.deadline(self._config.max_block)
         try:
             if not self.is_v2:
@@ -174,18 +176,18 @@ class Transactions:
 
     def begin_commit(self) -> None:
         """Take no more records; what was sent is still sent. Raises if the transaction cannot be committed."""
-        self._require("commit a transaction", TransactionState.OPEN, TransactionState.ENDING)
-        self.state = TransactionState.ENDING
+        self._require("commit a transaction", TransactionManagerState.OPEN, TransactionManagerState.ENDING)
+        self.state = TransactionManagerState.ENDING
 
     def begin_abort(self) -> None:
         """Take no more records. Those that wait to be sent are given up."""
-        if self.state is not TransactionState.ABORTABLE:
-            self._require("abort a transaction", TransactionState.OPEN)
-        self.state = TransactionState.ABORTABLE
+        if self.state is not TransactionManagerState.ABORTABLE:
+            self._require("abort a transaction", TransactionManagerState.OPEN)
+        self.state = TransactionManagerState.ABORTABLE
 
-    def end(self, *, commit: bool, deadline: float) -> Steps[None]:
+    def end(self, *, commit: bool, deadline: float) -> Flow[None]:
         """Ask the coordinator to commit or to abort, after everything was sent or given up."""
-        if commit and self.state is TransactionState.ABORTABLE and self.error is not None:
+        if commit and self.state is TransactionManagerState.ABORTABLE and self.error is not None:
             raise self.error
         while self.adding is not None and not self.adding.done:
             yield from _settled(self.adding, deadline)
@@ -195,11 +197,11 @@ class Transactions:
         if failed and not self.is_v2:
             yield from self._take_identity(self._identity.producer, deadline)
         self.error = None
-        self.state = TransactionState.READY
+        self.state = TransactionManagerState.READY
 
     # Requests
 
-    def _end(self, commit: bool, deadline: float) -> Steps[None]:
+    def _end(self, commit: bool, deadline: float) -> Flow[None]:
         producer_id, epoch = self._identity.producer
         request = EndTxnRequest(
             transactional_id=self._name, committed=commit, producer_id=producer_id, producer_epoch=epoch
@@ -208,9 +210,9 @@ class Transactions:
             request, deadline, lambda response: response.error_code, highest=_ANY if self.is_v2 else _END
         )
         if response.producer_id >= 0:
-            self._identity.begin(ProducerId(response.producer_id, response.producer_epoch))
+            self._identity.begin(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
 
-    def _take_identity(self, present: ProducerId, deadline: float) -> Steps[None]:
+    def _take_identity(self, present: ProducerIdAndEpoch, deadline: float) -> Flow[None]:
         request = InitProducerIdRequest(
             transactional_id=self._name,
             transaction_timeout_ms=int(self._config.transaction_timeout * 1000),
@@ -218,9 +220,9 @@ class Transactions:
             producer_epoch=present.epoch,
         )
         response = yield from self._ask(request, deadline, lambda response: response.error_code)
-        self._identity.begin(ProducerId(response.producer_id, response.producer_epoch))
+        self._identity.begin(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
 
-    def _add_partitions(self) -> Steps[None]:
+    def _add_partitions(self) -> Flow[None]:
         """Add the partitions that wait (before version 2)."""
         places, self._to_add = self._to_add, set()
         topics: dict[str, list[int]] = {}
@@ -242,26 +244,26 @@ class Transactions:
             self.batch_failed(error)
 
     def _commit_offsets(
-        self, offsets: Mapping[TopicPartition, ConsumedOffset], group: GroupMember, deadline: float
-    ) -> Steps[None]:
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata, deadline: float
+    ) -> Flow[None]:
         request = commit_request(self._name, self._identity.producer, offsets, group)
-        link = yield from self._core.coordinator_link(group.group_id, CoordinatorKind.GROUP, deadline=deadline)
-        version = self._version(link, TxnOffsetCommitRequest, _COMMIT_OFFSETS + self.is_v2)
+        connection = yield from self._core.coordinator_link(group.group_id, CoordinatorKind.GROUP, deadline=deadline)
+        version = self._version(connection, TxnOffsetCommitRequest, _COMMIT_OFFSETS + self.is_v2)
         yield from self._repeat(request, version, deadline, lambda response: next(commit_errors(request, response), 0))
 
-    def _ask(self, request: Request[R], deadline: float, error_of: Callable[[R], int], highest: int = _ANY) -> Steps[R]:
+    def _ask(self, request: Request[R], deadline: float, error_of: Callable[[R], int], highest: int = _ANY) -> Flow[R]:
         """Ask the coordinator of the transactions, as often as it takes. Raises the error that remains."""
-        link = yield from self._core.coordinator_link(self._name, CoordinatorKind.TRANSACTION, deadline=deadline)
-        version = self._version(link, type(request), highest)
+        connection = yield from self._core.coordinator_link(self._name, CoordinatorKind.TRANSACTION, deadline=deadline)
+        version = self._version(connection, type(request), highest)
         return (yield from self._repeat(request, version, deadline, error_of))
 
-    def _version(self, link: Link, cls: type[Request[Any]], highest: int) -> int:
+    def _version(self, connection: BrokerConnection, cls: type[Request[Any]], highest: int) -> int:
         """Return the version to use, and learn which version of transactions the cluster has."""
-        features = () if link.api_versions is None else link.api_versions.finalized_features
+        features = () if connection.api_versions is None else connection.api_versions.finalized_features
         self.is_v2 = any(each.name == _FEATURE and each.max_version_level >= 2 for each in features)
-        return min(link.version_of(cls), highest)
+        return min(connection.highest_version(cls), highest)
 
-    def _repeat(self, request: Request[R], version: int, deadline: float, error_of: Callable[[R], int]) -> Steps[R]:
+    def _repeat(self, request: Request[R], version: int, deadline: float, error_of: Callable[[R], int]) -> Flow[R]:
         attempts = 0
         while True:
             response = yield from self._core.call(request, version=version, deadline=deadline)
@@ -287,13 +289,13 @@ class Transactions:
             raise
 
     def _end_forever(self, error: Exception) -> None:
-        self.state, self.error = TransactionState.FATAL, error
+        self.state, self.error = TransactionManagerState.FATAL, error
 
-    def _require(self, action: str, *states: TransactionState) -> None:
+    def _require(self, action: str, *states: TransactionManagerState) -> None:
         """Raise unless the producer is in one of these states."""
         if self.state in states:
             return
-        if self.error is not None and self.state in (TransactionState.ABORTABLE, TransactionState.FATAL):
+        if self.error is not None and self.state in (TransactionManagerState.ABORTABLE, TransactionManagerState.FATAL):
             raise self.error
         raise TransactionStateError(action=action, state=self.state.value)
 
@@ -314,6 +316,6 @@ def _first_error(places: Collection[TopicPartition], response: AddPartitionsToTx
     return next(iter(final or failed), 0)
 
 
-def _settled(task: Task[None], deadline: float) -> Steps[None]:
+def _settled(task: Task[None], deadline: float) -> Flow[None]:
     """Wait until a task has ended, in whatever way."""
     yield Wait((task,), deadline)

@@ -7,18 +7,18 @@ of offsets that it reports, and ``StreamsConfig`` has the settings of the protoc
 from __future__ import annotations
 
 from kafka_msgs.client.streams.config import DEPRECATED, StreamsConfig
-from kafka_msgs.client.streams.member import RoleTasks, StreamsMember
-from kafka_msgs.client.streams.offsets import Changelog, LocalTask, Phase, Task, TaskSums, task_sums
+from kafka_msgs.client.streams.member import StreamsMember, TasksByRole
+from kafka_msgs.client.streams.offsets import Changelog, LocalTask, Task, TaskOffsetSums, TaskPhase, task_sums
 
 __all__ = [
     "DEPRECATED",
     "Changelog",
     "LocalTask",
-    "Phase",
-    "RoleTasks",
     "StreamsConfig",
     "StreamsMember",
     "Task",
-    "TaskSums",
+    "TaskOffsetSums",
+    "TaskPhase",
+    "TasksByRole",
     "task_sums",
 ]

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from kafka_msgs.client.streams.offsets import LocalTask, Phase, Task, task_sums
+from kafka_msgs.client.streams.offsets import LocalTask, Task, TaskPhase, task_sums
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import Status, StreamsGroupHeartbeatResponse, TaskIds
 
-__all__ = ["RoleTasks", "StreamsMember"]
+__all__ = ["StreamsMember", "TasksByRole"]
 
 _JOIN: Final = 0
 _LEAVE: Final = -1
@@ -28,19 +28,19 @@ _LOST: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_E
 
 
 @frozen
-class RoleTasks:
+class TasksByRole:
     """Tasks by role."""
 
     active: frozenset[Task] = frozenset()
     standby: frozenset[Task] = frozenset()
     warmup: frozenset[Task] = frozenset()
 
-    def common(self, other: RoleTasks) -> RoleTasks:
+    def common(self, other: TasksByRole) -> TasksByRole:
         """Return the tasks that are in both, in the same role."""
-        return RoleTasks(self.active & other.active, self.standby & other.standby, self.warmup & other.warmup)
+        return TasksByRole(self.active & other.active, self.standby & other.standby, self.warmup & other.warmup)
 
 
-NO_TASKS: Final = RoleTasks()
+NO_TASKS: Final = TasksByRole()
 
 
 class StreamsMember:
@@ -82,11 +82,11 @@ class StreamsMember:
             "client_tags": client_tags,
         }
         self._says_all = True
-        self._told: RoleTasks | None = None
+        self._last_sent: TasksByRole | None = None
         self._endpoint_epoch = -1
-        self._reports = _Reports()
+        self._reports = _OffsetReporter()
 
-    def reconcile(self) -> RoleTasks:
+    def reconcile(self) -> TasksByRole:
         """Take the next step to the assignment, and return what the member owns then.
 
         First it gives up what is not assigned any more. Once the coordinator knows, it owns what it is assigned.
@@ -101,7 +101,7 @@ class StreamsMember:
         fields: dict[str, Any] = dict(self._facts) if says_all else {}
         if self.epoch == _JOIN:
             fields["topology"] = self._topology
-        if says_all or self.owned != self._told:
+        if says_all or self.owned != self._last_sent:
             owned = self.owned
             fields |= {
                 "active_tasks": _ids(owned.active),
@@ -111,7 +111,7 @@ class StreamsMember:
         if state is not None and self._reports.is_due(now, state, self.owned.warmup, exactly_once=self._exactly_once):
             sums = task_sums(state, exactly_once=self._exactly_once)
             fields |= {"task_offsets": _sums(sums.offsets), "task_end_offsets": _sums(sums.end_offsets)}
-        self._told = self.owned
+        self._last_sent = self.owned
         return self._request(self.epoch, **fields)
 
     def leave(self, *, shutdown: bool = False) -> StreamsGroupHeartbeatRequest:
@@ -133,13 +133,13 @@ class StreamsMember:
             **fields,
         )
 
-    def answered(self, answer: StreamsGroupHeartbeatResponse) -> ErrorCode:
+    def handle_response(self, answer: StreamsGroupHeartbeatResponse) -> ErrorCode:
         """Take over an answer; return its error. After some errors the member has lost its tasks and joins anew."""
         error = ErrorCode(answer.error_code)
         if error in _LOST:
             self._lose()
         if error is not ErrorCode.NONE:
-            self.lost_answer()
+            self.handle_no_response()
             return error
         self._says_all = False
         if answer.member_epoch < _JOIN:
@@ -152,23 +152,23 @@ class StreamsMember:
         if answer.status is not None:
             self.status = answer.status
         if answer.active_tasks is not None:
-            self.assigned = RoleTasks(
+            self.assigned = TasksByRole(
                 _tasks(answer.active_tasks), _tasks(answer.standby_tasks or ()), _tasks(answer.warmup_tasks or ())
             )
         return error
 
-    def lost_answer(self) -> None:
+    def handle_no_response(self) -> None:
         """Note that no good answer came: the next heartbeat says everything again."""
         self._says_all = True
         self._reports.repeat()
 
     def _lose(self) -> None:
         self.epoch, self.owned, self.assigned = _JOIN, NO_TASKS, NO_TASKS
-        self._says_all, self._told = True, None
-        self._reports = _Reports()
+        self._says_all, self._last_sent = True, None
+        self._reports = _OffsetReporter()
 
 
-class _Reports:
+class _OffsetReporter:
     """When offsets are reported: tasks with state come or go, a warm-up task catches up, and at regular intervals."""
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ class _Reports:
 
     def is_due(self, now: int, state: Mapping[Task, LocalTask], warmup: frozenset[Task], *, exactly_once: bool) -> bool:
         """Tell whether the offsets are to be reported now, and count on it."""
-        tasks = frozenset(task for task, local in state.items() if local.phase is not Phase.DORMANT)
+        tasks = frozenset(task for task, local in state.items() if local.phase is not TaskPhase.DORMANT)
         offsets, ends = task_sums(state, exactly_once=exactly_once)
         caught_up = frozenset(
             task for task in warmup & ends.keys() if ends[task] - offsets[task] <= self.acceptable_lag

@@ -10,13 +10,13 @@ from typing import NamedTuple, TypeAlias
 
 from attrs import frozen
 
-__all__ = ["Changelog", "LocalTask", "Phase", "Task", "TaskSums", "task_sums"]
+__all__ = ["Changelog", "LocalTask", "Task", "TaskOffsetSums", "TaskPhase", "task_sums"]
 
 Task: TypeAlias = tuple[str, int]
 """A subtopology id and a partition."""
 
 
-class Phase(Enum):
+class TaskPhase(Enum):
     """What a client does with the state of a task."""
 
     PROCESSING = auto()
@@ -46,19 +46,19 @@ class Changelog:
 class LocalTask:
     """A task with state on the client. ``locked`` tells whether the client holds the lock of its directory."""
 
-    phase: Phase
+    phase: TaskPhase
     changelogs: Sequence[Changelog]
     locked: bool = True
 
 
-class TaskSums(NamedTuple):
+class TaskOffsetSums(NamedTuple):
     """What a member reports: offsets, and end offsets where they are known, by task."""
 
     offsets: Mapping[Task, int]
     end_offsets: Mapping[Task, int]
 
 
-def task_sums(tasks: Mapping[Task, LocalTask], *, exactly_once: bool = False) -> TaskSums:
+def task_sums(tasks: Mapping[Task, LocalTask], *, exactly_once: bool = False) -> TaskOffsetSums:
     """Return the sums for all tasks with state.
 
     A processing task is at the end by definition: its offset is what the brokers have, up to the last stable offset if
@@ -67,12 +67,12 @@ def task_sums(tasks: Mapping[Task, LocalTask], *, exactly_once: bool = False) ->
     offsets: dict[Task, int] = {}
     ends: dict[Task, int] = {}
     for task, local in tasks.items():
-        if local.phase is Phase.PROCESSING:
+        if local.phase is TaskPhase.PROCESSING:
             reached = (each.last_stable_offset if exactly_once else each.high_watermark for each in local.changelogs)
             offsets[task] = ends[task] = sum(reached)
-        elif local.phase is Phase.RESTORING or local.locked:
+        elif local.phase is TaskPhase.RESTORING or local.locked:
             offsets[task] = sum(each.position for each in local.changelogs)
             known = [each.end for each in local.changelogs if each.end is not None]
-            if local.phase is Phase.RESTORING and len(known) == len(local.changelogs):
+            if local.phase is TaskPhase.RESTORING and len(known) == len(local.changelogs):
                 ends[task] = sum(known)
-    return TaskSums(offsets, ends)
+    return TaskOffsetSums(offsets, ends)

@@ -15,15 +15,15 @@ from kafka_msgs.codec.plan import Plan
 from kafka_msgs.codec.reference.decoder import Decoder, Span
 from kafka_msgs.codec.reference.encoder import Encoder
 from kafka_msgs.codec.reference.faults import FaultLocation, Trail
-from kafka_msgs.codec.reference.patcher import Patcher, RefusedEdit
+from kafka_msgs.codec.reference.patcher import EditErrorFinder, Patcher
 from kafka_msgs.errors import DecodeError
 
 __all__ = [
     "Decoder",
+    "EditErrorFinder",
     "Encoder",
     "FaultLocation",
     "Patcher",
-    "RefusedEdit",
     "Span",
     "annotate",
     "decode",

@@ -14,8 +14,8 @@ from attrs import frozen
 
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.passing import FAILURES, Pass
-from kafka_msgs.codec.plan import Plan, Step, StructPlan, Value
+from kafka_msgs.codec.passing import FAILURES, Skipper
+from kafka_msgs.codec.plan import Plan, Step, StructPlan, WireValue
 from kafka_msgs.codec.reference.faults import FaultKind, FaultLocation, follow, root_value
 from kafka_msgs.codec.reference.path import Path
 from kafka_msgs.errors import (
@@ -62,7 +62,7 @@ class Decoder:
         self.path = Path()
         self.spans: list[Span] | None = None
         self.passing = False
-        self.passers: Mapping[int, Pass] = {}
+        self.passers: Mapping[int, Skipper] = {}
 
     def fail(self, error: type[DecodeError], reason: str, offset: int | None = None) -> NoReturn:
         raise error(
@@ -105,7 +105,7 @@ class Decoder:
                 return value
         self.fail(InvalidVarintError, "varint of more than five bytes", start)
 
-    def length(self, value: Value) -> int | None:
+    def length(self, value: WireValue) -> int | None:
         """Read the length of a string, bytes, records or array; None is null."""
         start = self.position
         if value.compact:
@@ -119,7 +119,7 @@ class Decoder:
             return None
         return length
 
-    def check_null(self, value: Value, start: int) -> None:
+    def check_null(self, value: WireValue, start: int) -> None:
         if not value.nullable:
             self.fail(UnexpectedNullError, "null, which this version does not allow", start)
 
@@ -166,7 +166,7 @@ class Decoder:
             )
         return self.struct(self.plan.root)
 
-    def value(self, value: Value) -> Any:
+    def value(self, value: WireValue) -> Any:
         start = self.position
         if value.op is Op.STRUCT:
             return self.nullable_struct(value)
@@ -181,7 +181,7 @@ class Decoder:
         self.record(start, str(value), result)
         return result
 
-    def sized(self, value: Value) -> str | bytes | memoryview | None:
+    def sized(self, value: WireValue) -> str | bytes | memoryview | None:
         """Read a string, bytes or records."""
         start = self.position
         length = self.length(value)
@@ -204,7 +204,7 @@ class Decoder:
             return self.data[first : self.position]
         return raw
 
-    def array(self, value: Value) -> tuple[Any, ...] | None:
+    def array(self, value: WireValue) -> tuple[Any, ...] | None:
         start = self.position
         count = self.length(value)
         self.record(start, str(value), count)
@@ -220,7 +220,7 @@ class Decoder:
                 elements.append(self.value(value.item))
         return tuple(elements)
 
-    def nullable_struct(self, value: Value) -> Any:
+    def nullable_struct(self, value: WireValue) -> Any:
         if not value.nullable:
             return self.struct(value.inner)
         start = self.position

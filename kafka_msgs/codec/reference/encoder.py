@@ -9,17 +9,17 @@ from typing import Any, NoReturn
 
 from kafka_msgs.codec.exact import (
     NotExactError,
-    differs,
+    differs_from_default,
     exact_bytes,
     exact_items,
     exact_struct,
-    holds,
+    is_any_of,
     is_set,
     uuid_bytes,
 )
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Absent, Plan, Step, StructPlan, Value
+from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan, WireValue
 from kafka_msgs.codec.reference.faults import Trail, follow, root_value
 from kafka_msgs.codec.reference.path import Path
 from kafka_msgs.errors import EncodeError, UnsupportedFieldError, shown
@@ -67,7 +67,7 @@ class Encoder:
 
     # Values
 
-    def value(self, value: Value, item: Any) -> None:
+    def value(self, value: WireValue, item: Any) -> None:
         if item is None:
             self.null(value)
         elif value.op is Op.STRUCT:
@@ -83,7 +83,7 @@ class Encoder:
             self.length(value, len(raw))
             self.out += raw
 
-    def null(self, value: Value) -> None:
+    def null(self, value: WireValue) -> None:
         if not value.nullable:
             self.fail("None, which this version does not allow", None)
         if value.compact:
@@ -91,7 +91,7 @@ class Encoder:
         else:
             self.out += b"\xff" * value.op.length_size
 
-    def length(self, value: Value, length: int) -> None:
+    def length(self, value: WireValue, length: int) -> None:
         if value.compact:
             self.out += write_uvarint(length + 1)
         else:
@@ -115,7 +115,7 @@ class Encoder:
         try:
             return struct.pack(">d", item)
         except struct.error:
-            if holds(item, int):
+            if is_any_of(item, int):
                 self.fail(f"{shown(item)} is out of range for float64", item)
             self.wrong_type("float", item)
 
@@ -131,7 +131,7 @@ class Encoder:
             self.fail(f"{shown(number)} is out of range for {op.name.lower()}", item)
 
     def text(self, item: Any) -> bytes:
-        if not holds(item, str):
+        if not is_any_of(item, str):
             self.wrong_type("str", item)
         try:
             raw = str.encode(item, "utf-8", self.options.utf8_errors)
@@ -150,7 +150,7 @@ class Encoder:
             self.fail(f"{len(raw)} bytes; the limit is {MAX_LENGTH}", item)
         return raw
 
-    def array(self, value: Value, items: Any) -> None:
+    def array(self, value: WireValue, items: Any) -> None:
         try:
             items = exact_items(items)
         except NotExactError:
@@ -159,7 +159,7 @@ class Encoder:
         for number, item in enumerate(items):
             self.element(value, item, number)
 
-    def element(self, value: Value, item: Any, number: int) -> None:
+    def element(self, value: WireValue, item: Any, number: int) -> None:
         with self.path.at(f"[{number}]"):
             self.value(value.item, item)
 
@@ -185,8 +185,8 @@ class Encoder:
         elif is_set(item.unknown_tagged_fields):
             self.unknown_fields_fail("this version has no tagged fields", item)
 
-    def absent(self, absent: Absent, item: Any) -> None:
-        if not absent.ignorable and differs(absent.value, absent.default, item):
+    def absent(self, absent: AbsentField, item: Any) -> None:
+        if not absent.ignorable and differs_from_default(absent.value, absent.default, item):
             with self.path.at(f".{absent.attribute}"):
                 reason = f"set to {shown(item)}, but this version lacks the field"
                 self.fail(reason, item, UnsupportedFieldError)
@@ -204,7 +204,7 @@ class Encoder:
 
     def tagged(self, step: Step, item: Any) -> list[tuple[int, bytes]]:
         """Return the tag and the bytes of a tagged field, unless it has its default."""
-        if not differs(step.value, step.default, getattr(item, step.attribute)):
+        if not differs_from_default(step.value, step.default, getattr(item, step.attribute)):
             return []
         outer, self.out = self.out, bytearray()
         self.field(step, item)
@@ -219,7 +219,7 @@ class Encoder:
         previous = -1
         parts = []
         for pair in unknown:
-            if not (holds(pair, tuple) and tuple.__len__(pair) == 2 and holds(tuple.__getitem__(pair, 0), int)):
+            if not (is_any_of(pair, tuple) and tuple.__len__(pair) == 2 and is_any_of(tuple.__getitem__(pair, 0), int)):
                 self.unknown_fields_fail("expected pairs of (tag, bytes)", item)
             tag, raw = index(tuple.__getitem__(pair, 0)), tuple.__getitem__(pair, 1)
             if tag in plan.declared_tags:
@@ -238,7 +238,7 @@ class Encoder:
         self.fail(reason, item.unknown_tagged_fields, UnsupportedFieldError)
 
 
-def _content(value: Value, item: Any, key: Any) -> Any:
+def _content(value: WireValue, item: Any, key: Any) -> Any:
     """Return an element of an array by its index, or a field of a struct by its name."""
     if value.op is Op.ARRAY:
         return exact_items(item)[key]

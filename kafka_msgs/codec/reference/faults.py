@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from kafka_msgs.codec.ops import Op
-from kafka_msgs.codec.plan import Plan, Step, Value
+from kafka_msgs.codec.plan import Plan, Step, WireValue
 
 __all__ = ["FaultKind", "FaultLocation", "Trail", "follow", "root_value"]
 
@@ -47,12 +47,12 @@ class FaultLocation(NamedTuple):
     second: int = 0
 
 
-def root_value(plan: Plan) -> Value:
+def root_value(plan: Plan) -> WireValue:
     """Return the value from which trails start: the message."""
-    return Value(Op.STRUCT, struct=plan.root)
+    return WireValue(Op.STRUCT, struct=plan.root)
 
 
-def follow(value: Value, trail: Iterable[int]) -> Iterator[tuple[str, Step | None, Value]]:
+def follow(value: WireValue, trail: Iterable[int]) -> Iterator[tuple[str, Step | None, WireValue]]:
     """Yield, for each index of a trail from ``value``, its part of the path, its step (None: an element) and value."""
     for index in trail:
         if value.op is Op.ARRAY:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import Plan, Step, Value
+from kafka_msgs.codec.plan import Plan, Step, WireValue
 from kafka_msgs.codec.reference.decoder import Decoder
 from kafka_msgs.codec.reference.encoder import Encoder
 from kafka_msgs.primitives import write_uvarint
 
-__all__ = ["Patcher", "RefusedEdit"]
+__all__ = ["EditErrorFinder", "Patcher"]
 
 
 class Patcher(Decoder):
@@ -42,7 +42,7 @@ class Patcher(Decoder):
         self.editing = None
         return result
 
-    def value(self, value: Value) -> Any:
+    def value(self, value: WireValue) -> Any:
         step = self.editing
         if step is None or step.edit is None or (step.each and value is step.value):
             return super().value(value)
@@ -59,7 +59,7 @@ class Patcher(Decoder):
         """Return what becomes of the value that starts at a byte."""
         return self.edits[number](old)
 
-    def encoded(self, value: Value, new: Any) -> bytes:
+    def encoded(self, value: WireValue, new: Any) -> bytes:
         encoder = Encoder(self.plan, self.options)
         encoder.path.parts = list(self.path.parts)
         encoder.value(value, new)
@@ -86,7 +86,7 @@ class Patcher(Decoder):
         return result
 
 
-class RefusedEdit(Patcher):
+class EditErrorFinder(Patcher):
     """Puts a value in the place of the one at a byte, and reaches the error of that. No edit is called again."""
 
     def __init__(self, plan: Plan, data: bytes, offset: int, options: CodecOptions, at: int, refused: Any) -> None:

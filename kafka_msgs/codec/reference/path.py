@@ -21,8 +21,8 @@ class Path:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, error: object, *_: object) -> None:
-        if error is None:
+    def __exit__(self, exc_type: object, *_: object) -> None:
+        if exc_type is None:
             self.parts.pop()
 
     def __str__(self) -> str:

@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_attributes
+from kafka_msgs.lazy import lazy_module_attributes
 
 from ._index import API_KEYS as API_KEYS
 from ._index import MODULES as MODULES
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
     from .streams_group_classic_member import StreamsGroupClassicMember
     from .subscription_info_data import SubscriptionInfoData
 else:
-    __getattr__, __dir__ = lazy_attributes(__name__, MODULES)
+    __getattr__, __dir__ = lazy_module_attributes(__name__, MODULES)
 
 __all__ = ["AssignmentInfoData", "StreamsGroupClassicMember", "SubscriptionInfoData"]

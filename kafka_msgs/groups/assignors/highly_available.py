@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 
 from kafka_msgs.errors import AssignorError
-from kafka_msgs.groups.assignors.spec import StreamsMember, StreamsSpec, TaskAssignment
+from kafka_msgs.groups.assignors.spec import AssignmentMemberSpec, StreamsSpec, TaskAssignment
 from kafka_msgs.groups.assignors.task_space import TaskSpace
 
 __all__ = ["assign_highly_available"]
@@ -29,7 +29,7 @@ def assign_highly_available(spec: StreamsSpec) -> dict[str, TaskAssignment]:
         if space.size:
             raise AssignorError(reason=f"No member available to assign active task {space.name(0)}.")
         return {}
-    together: dict[str, dict[str, StreamsMember]] = {}
+    together: dict[str, dict[str, AssignmentMemberSpec]] = {}
     for member_id, member in sorted(spec.members.items()):
         together.setdefault(member.process_id, {})[member_id] = member
     processes = [_Process(members, space) for _, members in sorted(together.items())]
@@ -46,7 +46,7 @@ def assign_highly_available(spec: StreamsSpec) -> dict[str, TaskAssignment]:
 class _Process:
     """A process: what its members had, what they reported, and what they are to get together."""
 
-    def __init__(self, members: Mapping[str, StreamsMember], space: TaskSpace) -> None:
+    def __init__(self, members: Mapping[str, AssignmentMemberSpec], space: TaskSpace) -> None:
         self.members = list(members)
         self.active: set[int] = set()
         self.standby: set[int] = set()

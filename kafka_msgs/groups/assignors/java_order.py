@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Generic, TypeVar
 from uuid import UUID
 
-from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.timeline import java_hash_code
 
 __all__ = [
     "DEFAULT_CAPACITY",
@@ -181,7 +181,7 @@ def _are_close(numbers: Sequence[int]) -> bool:
 
 def hash_map_order(keys: Iterable[K], *, capacity: int = DEFAULT_CAPACITY) -> list[K]:
     """Return keys that were put into a ``HashMap`` or ``HashSet`` that began with ``capacity``, in its order."""
-    return HashTable(hash_code, keys, capacity=capacity).walk()
+    return HashTable(java_hash_code, keys, capacity=capacity).walk()
 
 
 def hash_set_order(numbers: Sequence[int], *, capacity: int = DEFAULT_CAPACITY) -> list[int]:

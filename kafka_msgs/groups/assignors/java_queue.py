@@ -14,7 +14,7 @@ from typing import TypeAlias
 Ranks: TypeAlias = Mapping[int, float] | Sequence[float]
 """The rank of each item."""
 
-__all__ = ["add", "deal", "new_heap", "poll"]
+__all__ = ["add", "distribute", "new_heap", "poll"]
 
 
 def new_heap(items: Iterable[int], ranks: Ranks) -> list[int]:
@@ -61,7 +61,7 @@ def poll(heap: list[int], ranks: Ranks) -> int:
     return first
 
 
-def deal(heap: list[int], counts: list[int], sizes: Sequence[int], times: int) -> list[int]:
+def distribute(heap: list[int], counts: list[int], sizes: Sequence[int], times: int) -> list[int]:
     """Give ``times`` things, each to the item with the smallest load, and return who got them, in order.
 
     The load of an item is its count divided by its size. ``counts`` and the heap are updated.

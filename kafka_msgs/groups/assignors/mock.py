@@ -5,8 +5,8 @@ from __future__ import annotations
 from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors.java_order import HashTable, hash_map_order, string_key
 from kafka_msgs.groups.assignors.java_queue import add, new_heap, poll
-from kafka_msgs.groups.assignors.spec import StreamsMember, StreamsSpec, TaskAssignment
-from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.assignors.spec import AssignmentMemberSpec, StreamsSpec, TaskAssignment
+from kafka_msgs.groups.timeline import java_hash_code
 
 __all__ = ["assign_mock"]
 
@@ -44,7 +44,7 @@ def assign_mock(spec: StreamsSpec) -> dict[str, TaskAssignment]:
     return {member_id: TaskAssignment(tasks) for member_id, tasks in given.items()}
 
 
-def _keep(owners: dict[str, list[str | None]], member_id: str, member: StreamsMember) -> None:
+def _keep(owners: dict[str, list[str | None]], member_id: str, member: AssignmentMemberSpec) -> None:
     for subtopology, partitions in member.active.items():
         taken = owners.get(subtopology, [])
         for partition in partitions:
@@ -57,7 +57,7 @@ def _keep(owners: dict[str, list[str | None]], member_id: str, member: StreamsMe
             taken[partition] = member_id
 
 
-def _count(member: StreamsMember) -> int:
+def _count(member: AssignmentMemberSpec) -> int:
     return sum(map(len, member.active.values()))
 
 
@@ -65,6 +65,6 @@ def _table_order(spec: StreamsSpec) -> list[str]:
     """Return member ids in the order of the ``HashSet`` of pairs of id and task count that Kafka makes."""
 
     def code(member_id: str) -> int:
-        return 31 * hash_code(member_id) + _count(spec.members[member_id])
+        return 31 * java_hash_code(member_id) + _count(spec.members[member_id])
 
     return HashTable(code, hash_map_order(spec.members)).walk()

@@ -17,8 +17,8 @@ from kafka_msgs.groups.assignors.java_order import (
     sorted_strings,
     string_key,
 )
-from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Member, Subscription
-from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, MemberSpec, TopicSubscription
+from kafka_msgs.groups.timeline import java_hash_code
 
 __all__ = ["assign_range"]
 
@@ -31,7 +31,7 @@ def assign_range(spec: GroupSpec) -> Assignment:
     members = _in_order(spec.members)
     subscriptions = [spec.members[member_id].subscription for member_id in members]
     if spec.homogeneous and members:
-        subscriptions = [Subscription(subscriptions[0].topics)] * len(members)
+        subscriptions = [TopicSubscription(subscriptions[0].topics)] * len(members)
     distinct = {id(each): each for each in subscriptions}
     counts = Counter(map(id, subscriptions))
     takers: dict[UUID, tuple[int, ...]] = {}
@@ -50,7 +50,7 @@ def assign_range(spec: GroupSpec) -> Assignment:
     }
 
 
-def _in_order(members: Mapping[str, Member]) -> list[str]:
+def _in_order(members: Mapping[str, MemberSpec]) -> list[str]:
     """Return the ids of static members by instance id, and after them those of the others."""
     static = [(string_key(each.instance_id), key) for key, each in members.items() if each.instance_id is not None]
     dynamic = [key for key, each in members.items() if each.instance_id is None]
@@ -71,10 +71,10 @@ class _Table:
     Topics with the same number of partitions and the same subscribers share an iterator of runs.
     """
 
-    def __init__(self, subscription: Subscription, runs: Mapping[UUID, Iterator[range]]) -> None:
+    def __init__(self, subscription: TopicSubscription, runs: Mapping[UUID, Iterator[range]]) -> None:
         self._topics = subscription.topics
         self._capacity = map_copy_capacity(subscription.names)
-        table = HashTable(hash_code, subscription.topics, capacity=self._capacity)
+        table = HashTable(java_hash_code, subscription.topics, capacity=self._capacity)
         self._runs = {topic: runs[topic] for topic in table.walk()}
         self._distinct = set(runs.values())
         self._doubled = table.capacity != self._capacity

@@ -16,8 +16,8 @@ from uuid import UUID
 from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors.java_order import HashTable, NumberTable, map_copy_capacity
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Partitions
-from kafka_msgs.groups.assignors.target import Target, in_order
-from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.assignors.target import AssignmentBuilder, in_order
+from kafka_msgs.groups.timeline import java_hash_code
 
 __all__ = ["assign_simple"]
 
@@ -31,7 +31,7 @@ def assign_simple(spec: GroupSpec) -> Assignment:
     subscriptions = [member.subscription for member in spec.members.values()]
     if not any(each.names if spec.homogeneous else each.topics for each in subscriptions):
         return {}
-    targets = [Target(member.assigned) for member in spec.members.values()]
+    targets = [AssignmentBuilder(member.assigned) for member in spec.members.values()]
     if spec.homogeneous:
         _share_all(spec, targets)
     else:
@@ -39,7 +39,7 @@ def assign_simple(spec: GroupSpec) -> Assignment:
     return {member_id: target.result() for member_id, target in zip(spec.members, targets, strict=True)}
 
 
-def _share_all(spec: GroupSpec, targets: Sequence[Target]) -> None:
+def _share_all(spec: GroupSpec, targets: Sequence[AssignmentBuilder]) -> None:
     """Divide the partitions of all topics among all members, which subscribe to the same topics."""
     topics = next(iter(spec.members.values())).subscription.topics
     share = _Share(spec, topics, range(len(targets)), targets, _pair_code)
@@ -51,9 +51,9 @@ def _share_all(spec: GroupSpec, targets: Sequence[Target]) -> None:
     share.assign()
 
 
-def _share_each(spec: GroupSpec, targets: Sequence[Target]) -> None:
+def _share_each(spec: GroupSpec, targets: Sequence[AssignmentBuilder]) -> None:
     """Divide the partitions of each topic among its subscribers. What nobody subscribes to stays where it is."""
-    topics: HashTable[UUID] = HashTable(hash_code)
+    topics: HashTable[UUID] = HashTable(java_hash_code)
     subscribers: dict[UUID, list[int]] = {}
     for number, member in enumerate(spec.members.values()):
         for topic in member.subscription.topics:
@@ -70,7 +70,7 @@ def _share_each(spec: GroupSpec, targets: Sequence[Target]) -> None:
 
 def _pair_code(partition: _Partition) -> int:
     """Return the hash code of Kafka's ``TopicIdPartition``, a record of two."""
-    return 31 * hash_code(partition[0]) + partition[1]
+    return 31 * java_hash_code(partition[0]) + partition[1]
 
 
 def _number_code(partition: _Partition) -> int:
@@ -85,7 +85,7 @@ class _Share:
         spec: GroupSpec,
         topics: Sequence[UUID],
         subscribers: Sequence[int],
-        targets: Sequence[Target],
+        targets: Sequence[AssignmentBuilder],
         code: Callable[[_Partition], int],
     ) -> None:
         self.targets = targets

@@ -22,17 +22,17 @@ from kafka_msgs.errors import AssignorError
 __all__ = [
     "NO_TASKS",
     "Assignment",
+    "AssignmentMemberSpec",
     "GroupAssignor",
     "GroupSpec",
-    "Member",
+    "MemberSpec",
     "Partitions",
-    "StreamsMember",
     "StreamsSpec",
-    "Subscription",
-    "Subtopology",
+    "SubtopologySpec",
     "TaskAssignment",
     "TaskAssignor",
     "Tasks",
+    "TopicSubscription",
 ]
 
 Partitions: TypeAlias = Mapping[UUID, Sequence[int]]
@@ -46,7 +46,7 @@ Tasks: TypeAlias = Mapping[str, Sequence[int]]
 
 
 @frozen
-class Subscription:
+class TopicSubscription:
     """The topics of a member. Members with the same topics may share one value.
 
     ``topics`` are the ids of those topics that exist, in the order in which Kafka walks through the names. ``names`` is
@@ -62,13 +62,13 @@ class Subscription:
 
 
 @frozen(kw_only=True)
-class Member:
+class MemberSpec:
     """A member of a consumer group or share group: ``MemberSubscription`` and ``MemberAssignment`` of Kafka.
 
     ``assigned`` is its present target assignment, as the record has it. No assignor of the release looks at racks.
     """
 
-    subscription: Subscription
+    subscription: TopicSubscription
     assigned: Partitions = field(factory=dict)
     instance_id: str | None = None
 
@@ -86,7 +86,7 @@ class GroupSpec:
         assignable: for share groups, partitions that may be assigned, by topic id. None: all.
     """
 
-    members: Mapping[str, Member]
+    members: Mapping[str, MemberSpec]
     partitions: Mapping[UUID, int]
     homogeneous: bool
     owned: Mapping[UUID, Collection[int]] | None = None
@@ -104,7 +104,7 @@ GroupAssignor: TypeAlias = Callable[[GroupSpec], Assignment]
 
 
 @frozen(kw_only=True)
-class StreamsMember:
+class AssignmentMemberSpec:
     """A member of a streams group: ``MemberAssignmentMetadata`` and ``MemberAssignmentState`` of Kafka.
 
     ``active``, ``standby`` and ``warmup`` are the tasks that the member has now. ``offsets`` and ``end_offsets`` are
@@ -123,7 +123,7 @@ class StreamsMember:
 
 
 @frozen
-class Subtopology:
+class SubtopologySpec:
     """A subtopology: its number of tasks is the greatest number of partitions of its input topics."""
 
     id: str
@@ -143,8 +143,8 @@ class StreamsSpec:
         acceptable_recovery_lag: ``acceptable.recovery.lag``, in records; only ``highly_available`` uses it.
     """
 
-    members: Mapping[str, StreamsMember]
-    subtopologies: Sequence[Subtopology]
+    members: Mapping[str, AssignmentMemberSpec]
+    subtopologies: Sequence[SubtopologySpec]
     standby_replicas: int = 0
     warmup_replicas: int = 2
     acceptable_recovery_lag: int = 10_000

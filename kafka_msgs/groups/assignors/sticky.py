@@ -14,10 +14,10 @@ from attrs import define, field
 
 from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors.java_order import HashTable, hash_map_order, sized_capacity
-from kafka_msgs.groups.assignors.java_queue import add, deal, new_heap, poll
+from kafka_msgs.groups.assignors.java_queue import add, distribute, new_heap, poll
 from kafka_msgs.groups.assignors.spec import StreamsSpec, TaskAssignment
 from kafka_msgs.groups.assignors.task_space import TaskSpace
-from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.timeline import java_hash_code
 
 __all__ = ["assign_sticky"]
 
@@ -73,7 +73,7 @@ class _State:
     def _find_processes(self, member_ids: list[str]) -> None:
         """Number the processes; keep them and their members in the order of Kafka's hash tables."""
         numbers: dict[str, int] = {}
-        table: HashTable[str] = HashTable(hash_code, capacity=sized_capacity(len(self.members)))
+        table: HashTable[str] = HashTable(java_hash_code, capacity=sized_capacity(len(self.members)))
         for member in self.members:
             table.compute(member.process_id)
             numbers.setdefault(member.process_id, len(numbers))
@@ -180,7 +180,7 @@ class _State:
             return
         if not self.processes:
             raise AssignorError(reason=f"No process available to assign active task {self.space.name(tasks[0])}.")
-        takers = deal(self._process_heap(), self.loads, self.sizes, len(tasks))
+        takers = distribute(self._process_heap(), self.loads, self.sizes, len(tasks))
         arrivals: list[list[int]] = [[] for _ in self.sizes]
         for task, process in zip(tasks, takers, strict=True):
             arrivals[process].append(task)
@@ -196,7 +196,7 @@ class _State:
     def _spread_within(self, process: int, tasks: list[int]) -> list[int]:
         """Give tasks to members of a process and return who got them, in order."""
         members = self._member_heap(process)
-        takers = deal(members, self.counts, self.ones, len(tasks))
+        takers = distribute(members, self.counts, self.ones, len(tasks))
         for task, member in zip(tasks, takers, strict=True):
             self.active[member].append(task)
         return takers

@@ -14,9 +14,9 @@ from kafka_msgs.groups.assignors.java_order import (
     sized_capacity,
 )
 from kafka_msgs.groups.assignors.spec import Partitions
-from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.timeline import java_hash_code
 
-__all__ = ["Target", "in_order"]
+__all__ = ["AssignmentBuilder", "in_order"]
 
 
 def in_order(assigned: Partitions) -> Partitions:
@@ -27,7 +27,7 @@ def in_order(assigned: Partitions) -> Partitions:
     }
 
 
-class Target:
+class AssignmentBuilder:
     """A member's target assignment: what it has, copied when it first changes.
 
     A copy has tables of its own sizes, as ``AssignorHelpers.deepCopyAssignment`` makes them.
@@ -71,7 +71,7 @@ class Target:
     def _copy(self) -> HashTable[UUID]:
         if self._topics is None:
             capacity = sized_capacity(len(self.assigned))
-            self._topics = HashTable(hash_code, hash_map_order(self.assigned), capacity=capacity)
+            self._topics = HashTable(java_hash_code, hash_map_order(self.assigned), capacity=capacity)
             self._numbers = dict(self.assigned)
         return self._topics
 

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafka_msgs.groups.assignors.java_order import string_key
-from kafka_msgs.groups.assignors.spec import Subtopology, Tasks
+from kafka_msgs.groups.assignors.spec import SubtopologySpec, Tasks
 
 __all__ = ["TaskSpace"]
 
@@ -18,7 +18,7 @@ __all__ = ["TaskSpace"]
 class TaskSpace:
     """The tasks of a topology as numbers."""
 
-    def __init__(self, subtopologies: Sequence[Subtopology]) -> None:
+    def __init__(self, subtopologies: Sequence[SubtopologySpec]) -> None:
         self.subtopologies = sorted(subtopologies, key=lambda each: string_key(each.id))
         self.first: dict[str, int] = {}
         self.size = 0

@@ -8,8 +8,8 @@ from uuid import UUID
 from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec
-from kafka_msgs.groups.assignors.target import Target, in_order
-from kafka_msgs.groups.assignors.uniform_mixed import assign_mixed
+from kafka_msgs.groups.assignors.target import AssignmentBuilder, in_order
+from kafka_msgs.groups.assignors.uniform_mixed import assign_heterogeneous
 
 __all__ = ["assign_uniform"]
 
@@ -18,10 +18,10 @@ def assign_uniform(spec: GroupSpec) -> Assignment:
     """Assign partitions evenly. Raises ``AssignorError`` for a topic that does not exist."""
     if not spec.members:
         return {}
-    return _assign_alike(spec) if spec.homogeneous else assign_mixed(spec)
+    return _assign_homogeneous(spec) if spec.homogeneous else assign_heterogeneous(spec)
 
 
-def _assign_alike(spec: GroupSpec) -> Assignment:
+def _assign_homogeneous(spec: GroupSpec) -> Assignment:
     """Assign partitions where all members subscribe to the same topics.
 
     Each member may keep as many partitions as its quota. The others, and those without an owner, go to the members
@@ -31,11 +31,11 @@ def _assign_alike(spec: GroupSpec) -> Assignment:
     topics = hash_map_order(subscription.topics, capacity=copy_capacity(subscription.names))
     if not topics:
         return {}
-    free = _Free(spec, topics)
+    free = _UnassignedPartitions(spec, topics)
     count = len(spec.members)
     quota, extras = divmod(sum(map(spec.count, topics)), count)
-    targets = {member_id: Target(member.assigned) for member_id, member in spec.members.items()}
-    unfilled: list[tuple[Target, int]] = []
+    targets = {member_id: AssignmentBuilder(member.assigned) for member_id, member in spec.members.items()}
+    unfilled: list[tuple[AssignmentBuilder, int]] = []
     for place, target in enumerate(targets.values()):
         extra = extras > 0
         room = _revoke(target, quota + extra, free)
@@ -54,7 +54,7 @@ def _assign_alike(spec: GroupSpec) -> Assignment:
     return {member_id: target.result() for member_id, target in targets.items()}
 
 
-def _revoke(target: Target, quota: int, free: _Free) -> int:
+def _revoke(target: AssignmentBuilder, quota: int, free: _UnassignedPartitions) -> int:
     """Take from a member what it does not subscribe to or has beyond its quota; return how many more it may have."""
     assigned = target.assigned
     if assigned.keys() <= free.topics and sum(map(len, assigned.values())) <= quota:
@@ -71,7 +71,7 @@ def _revoke(target: Target, quota: int, free: _Free) -> int:
     return quota
 
 
-class _Free:
+class _UnassignedPartitions:
     """The partitions without an owner, in runs of one topic each, in the order in which members get them."""
 
     def __init__(self, spec: GroupSpec, topics: Sequence[UUID]) -> None:

@@ -13,15 +13,15 @@ from uuid import UUID
 from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors.java_order import map_copy_capacity
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec
-from kafka_msgs.groups.assignors.target import Target
+from kafka_msgs.groups.assignors.target import AssignmentBuilder
 
-__all__ = ["assign_mixed"]
+__all__ = ["assign_heterogeneous"]
 
 _ROUNDS: Final = 16
 """How often all topics are balanced at most."""
 
 
-def assign_mixed(spec: GroupSpec) -> Assignment:
+def assign_heterogeneous(spec: GroupSpec) -> Assignment:
     """Assign partitions evenly. Raises ``AssignorError`` for a topic that does not exist."""
     state = _State(spec)
     if not state.subscribers:
@@ -41,7 +41,7 @@ class _State:
             for topic in each.subscription.topics:
                 self.subscribers.setdefault(topic, []).append(member)
         self.owners: dict[UUID, list[int | None]] = {topic: [None] * spec.count(topic) for topic in self.subscribers}
-        self.targets = [Target(member.assigned) for member in spec.members.values()]
+        self.targets = [AssignmentBuilder(member.assigned) for member in spec.members.values()]
         self.sizes = [0] * len(self.targets)
 
     def keep(self, spec: GroupSpec) -> None:

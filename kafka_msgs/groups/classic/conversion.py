@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.classic.members import ClassicMember
-from kafka_msgs.groups.classic.membership import Membership
-from kafka_msgs.groups.classic.rebalance import emit_metadata, expect_heartbeat, prepare_rebalance
+from kafka_msgs.groups.classic.members import ClassicGroupMember
+from kafka_msgs.groups.classic.membership import LiveGroup
+from kafka_msgs.groups.classic.rebalance import emit_metadata, prepare_rebalance, schedule_heartbeat_timeout
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["dissolve", "found_classic_group"]
+__all__ = ["create_classic_group", "detach_members"]
 
 
-def dissolve(group: ClassicGroup) -> None:
+def detach_members(group: ClassicGroup) -> None:
     """Let all members that wait for an answer join again, because their group becomes another one."""
     for member in group.live.members:
         error = ErrorCode.REBALANCE_IN_PROGRESS
@@ -28,12 +28,12 @@ def dissolve(group: ClassicGroup) -> None:
         member.answer_sync(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
 
-def found_classic_group(
-    tx: Transaction,
+def create_classic_group(
+    op: OperationContext,
     group_id: str,
     generation: int,
-    members: Iterable[ClassicMember],
-    assignment: Callable[[ClassicMember, bytes], bytes],
+    members: Iterable[ClassicGroupMember],
+    assignment: Callable[[ClassicGroupMember, bytes], bytes],
     *,
     rebalance: bool,
 ) -> None:
@@ -42,14 +42,14 @@ def found_classic_group(
     ``assignment`` gives the assignment of a member as bytes, from what it sent for the protocol of the group. The
     members must join again if ``rebalance`` is set. The group of that name must not exist any more.
     """
-    live = Membership.of_consumers(generation, members, tx.now)
+    live = LiveGroup.from_consumers(generation, members, op.now)
     for member in live.members:
         member.assignment = assignment(member, member.metadata(live.protocol_name))
-    emit_metadata(tx, group_id, live.metadata({member.member_id: member.assignment for member in live.members}))
-    group = tx.state.groups[group_id]
+    emit_metadata(op, group_id, live.metadata({member.member_id: member.assignment for member in live.members}))
+    group = op.state.groups[group_id]
     assert isinstance(group, ClassicGroup)
     group.soft = live
     for member in live.members:
-        expect_heartbeat(tx, group, member)
+        schedule_heartbeat_timeout(op, group, member)
     if rebalance:
-        prepare_rebalance(tx, group)
+        prepare_rebalance(op, group)

@@ -8,30 +8,30 @@ from attrs import evolve, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import operation_error
+from kafka_msgs.groups.api import client_error_for
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.classic.members import ClassicMember
-from kafka_msgs.groups.classic.membership import Membership
+from kafka_msgs.groups.classic.members import ClassicGroupMember
+from kafka_msgs.groups.classic.membership import LiveGroup
 from kafka_msgs.groups.classic.rebalance import (
     JOIN_TIMEOUT_MS,
     complete_join_if_ready,
     emit_metadata,
-    expect_heartbeat,
-    expect_within,
+    maybe_prepare_rebalance_or_complete_join,
     prepare_rebalance,
-    rebalance_or_complete,
+    schedule_heartbeat_timeout,
+    schedule_member_timeout,
 )
-from kafka_msgs.groups.classic.states import ClassicState
+from kafka_msgs.groups.classic.states import ClassicGroupState
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["JoinStep", "join_classic_group"]
+__all__ = ["JoinContext", "join_classic_group"]
 
 _KNOWN_MEMBER_ID_FROM: Final = 4
 """The version from which a dynamic member must join again with the id that it was given (KIP-394)."""
@@ -41,20 +41,20 @@ _SKIP_ASSIGNMENT_FROM: Final = 9
 
 
 @frozen(eq=False)
-class JoinStep:
-    """A JoinGroup request that is handled. ``answer`` is settled when the next generation begins, or with an error."""
+class JoinContext:
+    """A JoinGroup request that is handled. ``future`` is settled when the next generation begins, or with an error."""
 
-    tx: Transaction
+    op: OperationContext
     context: RequestContext
     request: JoinGroupRequest
-    answer: Promise[JoinGroupResponse]
+    future: Future[JoinGroupResponse]
 
     def refuse(self, error: int, **fields: Any) -> None:
         """Answer an error."""
-        self.answer.resolve(JoinGroupResponse(error_code=error, **fields))
+        self.future.resolve(JoinGroupResponse(error_code=error, **fields))
 
 
-def join_classic_group(join: JoinStep) -> None:
+def join_classic_group(join: JoinContext) -> None:
     """Let a member join a classic group.
 
     The first member makes the group. An empty group of another kind becomes a classic group.
@@ -62,10 +62,10 @@ def join_classic_group(join: JoinStep) -> None:
     group, request = _group_to_join(join), join.request
     if group is None:
         join.refuse(ErrorCode.UNKNOWN_MEMBER_ID, member_id=request.member_id)
-    elif not _has_room(join.tx, group.live, request.member_id):
+    elif not _has_room(join.op, group.live, request.member_id):
         group.live.remove(request.member_id)
         join.refuse(ErrorCode.GROUP_MAX_SIZE_REACHED)
-    elif group.live.state is ClassicState.DEAD:
+    elif group.live.state is ClassicGroupState.DEAD:
         join.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id=request.member_id)
     elif not group.live.supports(request.protocol_type, request.protocols):
         join.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id=request.member_id)
@@ -75,37 +75,37 @@ def join_classic_group(join: JoinStep) -> None:
         _join_without_id(join, group)
 
 
-def _group_to_join(join: JoinStep) -> ClassicGroup | None:
+def _group_to_join(join: JoinContext) -> ClassicGroup | None:
     """Return the group. If it is not there and the member is new, it is made, and an empty record says so."""
-    tx, group_id = join.tx, join.request.group_id
-    group = tx.state.groups.get(group_id)
+    op, group_id = join.op, join.request.group_id
+    group = op.state.groups.get(group_id)
     if isinstance(group, ClassicGroup):
         return group
     if join.request.member_id:
-        if group is not None and tx.quirks.late_join_forgets_group:
-            group.cancel_timers(tx)
-            tx.forget_group(group_id)
+        if group is not None and op.quirks.late_join_forgets_group:
+            group.cancel_timers(op)
+            op.forget_group(group_id)
         return None
     if group is not None:
-        group.emit_tombstones(tx)
-        group.cancel_timers(tx)
+        group.emit_tombstones(op)
+        group.cancel_timers(op)
 
     def appended(error: GroupError | None) -> None:
         if error is not None:
-            join.refuse(operation_error(error).error)
+            join.refuse(client_error_for(error).error)
 
-    tx.after_append(appended)
-    emit_metadata(tx, group_id, GroupMetadataValue(protocol=None, leader=None, current_state_timestamp=tx.now))
-    made = tx.state.groups[group_id]
+    op.on_committed(appended)
+    emit_metadata(op, group_id, GroupMetadataValue(protocol=None, leader=None, current_state_timestamp=op.now))
+    made = op.state.groups[group_id]
     assert isinstance(made, ClassicGroup)
     return made
 
 
-def _has_room(tx: Transaction, live: Membership, member_id: str) -> bool:
-    limit, member = tx.config.group_max_size, live.members.get(member_id)
-    if live.state is ClassicState.PREPARING_REBALANCE:
+def _has_room(op: OperationContext, live: LiveGroup, member_id: str) -> bool:
+    limit, member = op.config.group_max_size, live.members.get(member_id)
+    if live.state is ClassicGroupState.PREPARING_REBALANCE:
         return (member is not None and member.joining is not None) or live.joining < limit
-    if live.state in (ClassicState.COMPLETING_REBALANCE, ClassicState.STABLE):
+    if live.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
         return member is not None or len(live.members) < limit
     return True
 
@@ -113,12 +113,12 @@ def _has_room(tx: Transaction, live: Membership, member_id: str) -> bool:
 # A member without an id.
 
 
-def _join_without_id(join: JoinStep, group: ClassicGroup) -> None:
-    tx, live, instance_id = join.tx, group.live, join.request.group_instance_id
-    member_id = f"{join.context.client_id if instance_id is None else instance_id}-{tx.new_id()}"
+def _join_without_id(join: JoinContext, group: ClassicGroup) -> None:
+    op, live, instance_id = join.op, group.live, join.request.group_instance_id
+    member_id = f"{join.context.client_id if instance_id is None else instance_id}-{op.new_id()}"
     if instance_id is None and join.context.version >= _KNOWN_MEMBER_ID_FROM:
-        live.pending.add(member_id)
-        expect_within(tx, group, member_id, join.request.session_timeout_ms)
+        live.pending_join_members.add(member_id)
+        schedule_member_timeout(op, group, member_id, join.request.session_timeout_ms)
         join.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
     elif instance_id is not None and instance_id in live.static_members:
         _replace_static_member(join, group, live.static_members[instance_id], member_id)
@@ -126,9 +126,9 @@ def _join_without_id(join: JoinStep, group: ClassicGroup) -> None:
         _add_member(join, group, member_id)
 
 
-def _add_member(join: JoinStep, group: ClassicGroup, member_id: str) -> None:
+def _add_member(join: JoinContext, group: ClassicGroup, member_id: str) -> None:
     live, request = group.live, join.request
-    member = ClassicMember(
+    member = ClassicGroupMember(
         member_id=member_id,
         instance_id=request.group_instance_id,
         client_id=join.context.client_id,
@@ -139,25 +139,25 @@ def _add_member(join: JoinStep, group: ClassicGroup, member_id: str) -> None:
         protocols=request.protocols,
         is_new=True,
     )
-    if live.state is ClassicState.PREPARING_REBALANCE and live.previous is ClassicState.EMPTY:
+    if live.state is ClassicGroupState.PREPARING_REBALANCE and live.previous is ClassicGroupState.EMPTY:
         live.member_added = True
-    live.add(member, join.answer)
-    expect_within(join.tx, group, member_id, JOIN_TIMEOUT_MS)
-    rebalance_or_complete(join.tx, group)
+    live.add(member, join.future)
+    schedule_member_timeout(join.op, group, member_id, JOIN_TIMEOUT_MS)
+    maybe_prepare_rebalance_or_complete_join(join.op, group)
 
 
-def _replace_static_member(join: JoinStep, group: ClassicGroup, old_id: str, member_id: str) -> None:
+def _replace_static_member(join: JoinContext, group: ClassicGroup, old_id: str, member_id: str) -> None:
     """Let a static member that has lost its id join with a new one. It may keep its assignment (KIP-345)."""
-    tx, live = join.tx, group.live
+    op, live = join.op, group.live
     old_leader = live.leader
     member = live.replace_static(old_id, member_id)
-    expect_heartbeat(tx, group, member)
+    schedule_heartbeat_timeout(op, group, member)
     before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
     _update(join, live, member)
-    if live.state is ClassicState.PREPARING_REBALANCE:
-        complete_join_if_ready(tx, group)
-    elif live.state is not ClassicState.STABLE or live.select_protocol() != live.protocol_name:
-        prepare_rebalance(tx, group)
+    if live.state is ClassicGroupState.PREPARING_REBALANCE:
+        complete_join_if_ready(op, group)
+    elif live.state is not ClassicGroupState.STABLE or live.select_protocol() != live.protocol_name:
+        prepare_rebalance(op, group)
     else:
 
         def appended(error: GroupError | None) -> None:
@@ -165,16 +165,16 @@ def _replace_static_member(join: JoinStep, group: ClassicGroup, old_id: str, mem
                 _keep_generation(join, live, member, old_leader)
             elif live.members.get(member_id) is member:
                 live.update(member, *before, None)
-                expect_heartbeat(tx, group, live.replace_static(member_id, old_id))
-                join.answer.resolve(
-                    evolve(live.join_response(""), leader=old_leader or "", error_code=operation_error(error).error)
+                schedule_heartbeat_timeout(op, group, live.replace_static(member_id, old_id))
+                join.future.resolve(
+                    evolve(live.join_response(""), leader=old_leader or "", error_code=client_error_for(error).error)
                 )
 
-        tx.after_append(appended)
-        emit_metadata(tx, group.group_id, live.metadata({each.member_id: each.assignment for each in live.members}))
+        op.on_committed(appended)
+        emit_metadata(op, group.group_id, live.metadata({each.member_id: each.assignment for each in live.members}))
 
 
-def _keep_generation(join: JoinStep, live: Membership, member: ClassicMember, old_leader: str | None) -> None:
+def _keep_generation(join: JoinContext, live: LiveGroup, member: ClassicGroupMember, old_leader: str | None) -> None:
     """Answer a static member that came back and keeps its assignment.
 
     An old client would assign again if it learnt that it leads. So it sees the leader as it was before.
@@ -183,16 +183,16 @@ def _keep_generation(join: JoinStep, live: Membership, member: ClassicMember, ol
         live.answer_join(member, evolve(live.join_response(member.member_id), leader=old_leader or ""))
         return
     leads = live.leader == member.member_id
-    if not leads or live.state is not ClassicState.PREPARING_REBALANCE:
+    if not leads or live.state is not ClassicGroupState.PREPARING_REBALANCE:
         live.answer_join(member, live.join_response(member.member_id, with_members=leads, skip_assignment=leads))
 
 
 # A member with an id.
 
 
-def _join_with_id(join: JoinStep, group: ClassicGroup) -> None:
+def _join_with_id(join: JoinContext, group: ClassicGroup) -> None:
     live, request = group.live, join.request
-    if request.member_id in live.pending:
+    if request.member_id in live.pending_join_members:
         if request.group_instance_id is not None:
             raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
         _add_member(join, group, request.member_id)
@@ -205,19 +205,19 @@ def _join_with_id(join: JoinStep, group: ClassicGroup) -> None:
     leads = live.leader == member.member_id
     if _needs_rebalance(live, leads, member.protocols == request.protocols):
         _update(join, live, member)
-        rebalance_or_complete(join.tx, group)
+        maybe_prepare_rebalance_or_complete_join(join.op, group)
     else:
-        with_members = leads and live.state is ClassicState.COMPLETING_REBALANCE
-        join.answer.resolve(live.join_response(member.member_id, with_members=with_members))
+        with_members = leads and live.state is ClassicGroupState.COMPLETING_REBALANCE
+        join.future.resolve(live.join_response(member.member_id, with_members=with_members))
 
 
-def _needs_rebalance(live: Membership, leads: bool, unchanged: bool) -> bool:
+def _needs_rebalance(live: LiveGroup, leads: bool, unchanged: bool) -> bool:
     """Whether a member that joins again starts a rebalance, or takes part in the one that is under way."""
-    if live.state is ClassicState.PREPARING_REBALANCE:
+    if live.state is ClassicGroupState.PREPARING_REBALANCE:
         return True
-    return not unchanged or (leads and live.state is ClassicState.STABLE)
+    return not unchanged or (leads and live.state is ClassicGroupState.STABLE)
 
 
-def _update(join: JoinStep, live: Membership, member: ClassicMember) -> None:
+def _update(join: JoinContext, live: LiveGroup, member: ClassicGroupMember) -> None:
     request = join.request
-    live.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, join.answer)
+    live.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, join.future)

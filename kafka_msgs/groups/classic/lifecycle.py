@@ -6,33 +6,33 @@ from typing import TYPE_CHECKING
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.classic.rebalance import expect_heartbeat, prepare_rebalance
-from kafka_msgs.groups.classic.states import ClassicState
+from kafka_msgs.groups.classic.rebalance import prepare_rebalance, schedule_heartbeat_timeout
+from kafka_msgs.groups.classic.states import ClassicGroupState
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["group_loaded", "group_unloaded"]
 
 
-def group_loaded(tx: Transaction, group: ClassicGroup) -> None:
+def group_loaded(op: OperationContext, group: ClassicGroup) -> None:
     """Expect heartbeats of the members again. A group with too many members must rebalance."""
     live = group.live
     for member in live.members:
-        expect_heartbeat(tx, group, member)
-    if len(live.members) > tx.config.group_max_size:
-        prepare_rebalance(tx, group)
+        schedule_heartbeat_timeout(op, group, member)
+    if len(live.members) > op.config.group_max_size:
+        prepare_rebalance(op, group)
 
 
-def group_unloaded(tx: Transaction, group: ClassicGroup) -> None:
+def group_unloaded(op: OperationContext, group: ClassicGroup) -> None:
     """Send those who wait to another coordinator."""
     live = group.live
     before = live.state
-    live.move(ClassicState.DEAD, tx.now)
+    live.transition_to(ClassicGroupState.DEAD, op.now)
     for member in live.members:
-        if before is ClassicState.PREPARING_REBALANCE:
+        if before is ClassicGroupState.PREPARING_REBALANCE:
             refused = JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR, member_id=member.member_id)
             live.answer_join(member, refused)
         else:

@@ -9,16 +9,16 @@ from attrs import define
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_order import DEFAULT_CAPACITY, grown, hash_map_order
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
-__all__ = ["ClassicMember", "MemberTable"]
+__all__ = ["ClassicGroupMember", "MemberTable"]
 
 
 @define(kw_only=True, eq=False)
-class ClassicMember:
+class ClassicGroupMember:
     """A member of a classic group, as it is now (Kafka's ``ClassicGroupMember``).
 
     ``joining`` and ``syncing`` are the answers that the member waits for. ``is_new`` says that the member has not been
@@ -34,8 +34,8 @@ class ClassicMember:
     protocol_type: str
     protocols: tuple[JoinGroupRequestProtocol, ...]
     assignment: bytes = b""
-    joining: Promise[JoinGroupResponse] | None = None
-    syncing: Promise[SyncGroupResponse] | None = None
+    joining: Future[JoinGroupResponse] | None = None
+    syncing: Future[SyncGroupResponse] | None = None
     is_new: bool = False
 
     @property
@@ -74,8 +74,8 @@ class MemberTable:
     __slots__ = ("_by_id", "_order", "_peak")
 
     def __init__(self) -> None:
-        self._by_id: dict[str, ClassicMember] = {}
-        self._order: list[ClassicMember] | None = None
+        self._by_id: dict[str, ClassicGroupMember] = {}
+        self._order: list[ClassicGroupMember] | None = None
         self._peak = 0
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class MemberTable:
     def __contains__(self, member_id: object) -> bool:
         return member_id in self._by_id
 
-    def __iter__(self) -> Iterator[ClassicMember]:
+    def __iter__(self) -> Iterator[ClassicGroupMember]:
         if self._order is None:
             self._order = [
                 self._by_id[member_id]
@@ -92,17 +92,17 @@ class MemberTable:
             ]
         return iter(self._order)
 
-    def get(self, member_id: str) -> ClassicMember | None:
+    def get(self, member_id: str) -> ClassicGroupMember | None:
         """Return the member of that id, or None."""
         return self._by_id.get(member_id)
 
-    def put(self, member: ClassicMember) -> None:
+    def put(self, member: ClassicGroupMember) -> None:
         """Add a member."""
         self._by_id[member.member_id] = member
         self._peak = max(self._peak, len(self._by_id))
         self._order = None
 
-    def pop(self, member_id: str) -> ClassicMember | None:
+    def pop(self, member_id: str) -> ClassicGroupMember | None:
         """Remove and return the member of that id. None if there is none."""
         member = self._by_id.pop(member_id, None)
         if member is not None:

@@ -14,32 +14,32 @@ from typing import Final, NoReturn, TypeAlias
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_order import hash_map_order
-from kafka_msgs.groups.classic.members import ClassicMember, MemberTable
-from kafka_msgs.groups.classic.states import PREVIOUS_STATES, ClassicState
+from kafka_msgs.groups.classic.members import ClassicGroupMember, MemberTable
+from kafka_msgs.groups.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState
 from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
 from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 from kafka_msgs.messages.join_group_response import JoinGroupResponse, JoinGroupResponseMember
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
-from kafka_msgs.topics.members import open_embedded
+from kafka_msgs.topics.members import decode_embedded
 
-__all__ = ["Membership"]
+__all__ = ["LiveGroup"]
 
 Protocols: TypeAlias = tuple[JoinGroupRequestProtocol, ...]
 
 _NO_RECORD: Final = GroupMetadataValue(protocol=None, leader=None)
 
 
-class Membership:
+class LiveGroup:
     """The live state of a classic group, made from its ``record``, or for a group without one.
 
-    ``since`` is the time of the last change of state in milliseconds, or None if it is not known. ``pending`` are ids
-    that the coordinator gave out and that have not joined with them yet (KIP-394). ``unsynced`` are the members of the
-    generation that have not sent SyncGroup. ``joining`` counts the members that wait for the next generation.
-    ``member_added`` says that a member has joined during the delay of the initial rebalance. ``subscribed`` are the
-    topics that the members subscribe to, or None if the coordinator cannot read them.
+    ``since`` is the time of the last change of state in milliseconds, or None if it is not known.
+    ``pending_join_members`` are ids that the coordinator gave out and that have not joined with them yet (KIP-394).
+    ``pending_syncs`` are the members of the generation that have not sent SyncGroup. ``joining`` counts the members
+    that wait for the next generation. ``member_added`` says that a member has joined during the delay of the initial
+    rebalance. ``subscribed`` are the topics that the members subscribe to, or None if the coordinator cannot read them.
     """
 
     __slots__ = (
@@ -49,7 +49,8 @@ class Membership:
         "leader",
         "member_added",
         "members",
-        "pending",
+        "pending_join_members",
+        "pending_syncs",
         "previous",
         "protocol_name",
         "protocol_type",
@@ -57,14 +58,13 @@ class Membership:
         "state",
         "static_members",
         "subscribed",
-        "unsynced",
     )
 
     def __init__(self, record: GroupMetadataValue | None) -> None:
         if record is None:
             record = _NO_RECORD
-        self.state = ClassicState.STABLE if record.members else ClassicState.EMPTY
-        self.previous = ClassicState.DEAD
+        self.state = ClassicGroupState.STABLE if record.members else ClassicGroupState.EMPTY
+        self.previous = ClassicGroupState.DEAD
         self.since: int | None = None if record.current_state_timestamp == -1 else record.current_state_timestamp
         self.protocol_type: str | None = record.protocol_type or None
         self.protocol_name = record.protocol
@@ -72,8 +72,8 @@ class Membership:
         self.leader = record.leader
         self.members = MemberTable()
         self.static_members: dict[str, str] = {}
-        self.pending: set[str] = set()
-        self.unsynced: set[str] = set()
+        self.pending_join_members: set[str] = set()
+        self.pending_syncs: set[str] = set()
         self.joining = 0
         self.member_added = False
         self.subscribed: frozenset[str] | None = None
@@ -83,10 +83,10 @@ class Membership:
         self.subscribed = self._subscriptions()
 
     @classmethod
-    def of_consumers(cls, generation: int, members: Iterable[ClassicMember], now: int) -> Membership:
+    def from_consumers(cls, generation: int, members: Iterable[ClassicGroupMember], now: int) -> LiveGroup:
         """Return the state of a stable group of consumers that did not begin with JoinGroup."""
         live = cls(None)
-        live.state, live.since, live.generation = ClassicState.STABLE, now, generation
+        live.state, live.since, live.generation = ClassicGroupState.STABLE, now, generation
         for member in members:
             live.add(member)
         live.protocol_name = live.select_protocol()
@@ -95,7 +95,7 @@ class Membership:
 
     # Members.
 
-    def add(self, member: ClassicMember, promise: Promise[JoinGroupResponse] | None = None) -> None:
+    def add(self, member: ClassicGroupMember, promise: Future[JoinGroupResponse] | None = None) -> None:
         """Add a member that waits for ``promise``, or for nothing. Raises ``GroupError`` if it does not fit in."""
         if member.instance_id is not None:
             if member.instance_id in self.static_members:
@@ -110,7 +110,7 @@ class Membership:
         self.members.put(member)
         self._count(member.protocols, 1)
         self._wait(member, promise)
-        self.pending.discard(member.member_id)
+        self.pending_join_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
         """Forget a member or a pending id. The next member in Kafka's order leads if the leader goes."""
@@ -122,16 +122,16 @@ class Membership:
                 self.static_members.pop(member.instance_id, None)
         if self.leader == member_id:
             self.leader = next((each.member_id for each in self.members), None)
-        self.pending.discard(member_id)
-        self.unsynced.discard(member_id)
+        self.pending_join_members.discard(member_id)
+        self.pending_syncs.discard(member_id)
 
     def update(
         self,
-        member: ClassicMember,
+        member: ClassicGroupMember,
         protocols: Protocols,
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
-        promise: Promise[JoinGroupResponse] | None,
+        promise: Future[JoinGroupResponse] | None,
     ) -> None:
         """Give a member the protocols and timeouts that it joined again with, and the answer that it waits for."""
         self._count(member.protocols, -1)
@@ -141,14 +141,14 @@ class Membership:
         member.session_timeout_ms = session_timeout_ms
         self._wait(member, promise)
 
-    def replace_static(self, old_id: str, new_id: str) -> ClassicMember:
+    def replace_static(self, old_id: str, new_id: str) -> ClassicGroupMember:
         """Give a static member a new member id, and fence whoever waits under the old one."""
         old = self.members.pop(old_id)
         if old is None or old.instance_id is None:
             _broken()
         self.answer_join(old, _fenced_join(old_id))
         old.answer_sync(SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
-        new = ClassicMember(
+        new = ClassicGroupMember(
             member_id=new_id,
             instance_id=old.instance_id,
             client_id=old.client_id,
@@ -165,18 +165,18 @@ class Membership:
         self.static_members[old.instance_id] = new_id
         return new
 
-    def answer_join(self, member: ClassicMember, response: JoinGroupResponse) -> None:
+    def answer_join(self, member: ClassicGroupMember, response: JoinGroupResponse) -> None:
         """Answer the JoinGroup request of a member, if it waits for an answer."""
         promise = member.joining
         if promise is not None:
             promise.resolve(response)
             self._wait(member, None)
 
-    def _wait(self, member: ClassicMember, promise: Promise[JoinGroupResponse] | None) -> None:
+    def _wait(self, member: ClassicGroupMember, promise: Future[JoinGroupResponse] | None) -> None:
         self.joining += (promise is not None) - (member.joining is not None)
         member.joining = promise
 
-    def validate_member(self, member_id: str, instance_id: str | None) -> ClassicMember:
+    def validate_member(self, member_id: str, instance_id: str | None) -> ClassicGroupMember:
         """Return a member. Raises ``GroupError``: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
         known = member_id if instance_id is None else self.static_members.get(instance_id)
         if known is not None and known != member_id:
@@ -189,7 +189,7 @@ class Membership:
     @property
     def all_joined(self) -> bool:
         """True if each member waits for the next generation and no id is pending."""
-        return self.joining == len(self.members) and not self.pending
+        return self.joining == len(self.members) and not self.pending_join_members
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -212,7 +212,7 @@ class Membership:
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Tell whether a member of these protocols could be in the group."""
-        if self.state is ClassicState.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type and protocols)
         if self.protocol_type != protocol_type:
             return False
@@ -234,7 +234,7 @@ class Membership:
             return None
         topics: set[str] = set()
         for member in self.members:
-            subscription = open_embedded(ConsumerProtocolSubscription, member.metadata(self.protocol_name)).message
+            subscription = decode_embedded(ConsumerProtocolSubscription, member.metadata(self.protocol_name)).message
             if subscription is None:
                 return None
             topics.update(subscription.topics)
@@ -242,9 +242,9 @@ class Membership:
 
     # States.
 
-    def move(self, state: ClassicState, now: int) -> None:
+    def transition_to(self, state: ClassicGroupState, now: int) -> None:
         """Go to another state. Raises ``GroupError`` if the table of states does not allow it."""
-        if self.state not in PREVIOUS_STATES[state]:
+        if self.state not in VALID_PREVIOUS_STATES[state]:
             _broken()
         self.previous, self.state, self.since = self.state, state, now
 
@@ -253,8 +253,8 @@ class Membership:
         self.generation += 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed = self._subscriptions()
-        self.move(ClassicState.COMPLETING_REBALANCE if self.members else ClassicState.EMPTY, now)
-        self.unsynced.clear()
+        self.transition_to(ClassicGroupState.COMPLETING_REBALANCE if self.members else ClassicGroupState.EMPTY, now)
+        self.pending_syncs.clear()
 
     # Messages.
 
@@ -272,7 +272,7 @@ class Membership:
             members=tuple(map(self._joined, self.members)) if with_members else (),
         )
 
-    def _joined(self, member: ClassicMember) -> JoinGroupResponseMember:
+    def _joined(self, member: ClassicGroupMember) -> JoinGroupResponseMember:
         return JoinGroupResponseMember(
             member_id=member.member_id,
             group_instance_id=member.instance_id,
@@ -303,9 +303,9 @@ class Membership:
         )
 
 
-def _restored(member: MemberMetadata, record: GroupMetadataValue) -> ClassicMember:
+def _restored(member: MemberMetadata, record: GroupMetadataValue) -> ClassicGroupMember:
     protocol = JoinGroupRequestProtocol(name=record.protocol or "", metadata=member.subscription)
-    return ClassicMember(
+    return ClassicGroupMember(
         member_id=member.member_id,
         instance_id=member.group_instance_id,
         client_id=member.client_id,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.classic.members import ClassicMember
-from kafka_msgs.groups.classic.states import REBALANCE_FROM, ClassicState
+from kafka_msgs.groups.classic.members import ClassicGroupMember
+from kafka_msgs.groups.classic.states import CAN_REBALANCE, ClassicGroupState
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
@@ -19,22 +19,22 @@ from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.classic.group import ClassicGroup
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = [
     "JOIN_TIMEOUT_MS",
-    "assign",
+    "cancel_heartbeat_timeout",
     "complete_join",
     "complete_join_if_ready",
-    "drop_heartbeat",
     "emit_metadata",
-    "expect_heartbeat",
-    "expect_within",
-    "fail_sync",
+    "maybe_prepare_rebalance_or_complete_join",
     "prepare_rebalance",
-    "rebalance_or_complete",
+    "remove_pending_sync",
     "remove_waiting_member",
-    "stop_waiting_for_syncs",
+    "reset_and_propagate_assignment",
+    "schedule_heartbeat_timeout",
+    "schedule_member_timeout",
+    "set_and_propagate_assignment",
 ]
 
 _RECORD_VERSION: Final = 3
@@ -47,126 +47,126 @@ _NOBODY_JOINED_WAIT_MS: Final = 500
 """How long a rebalance waits for static members whose rebalance timeout is 0, in ms. Kafka would try without end."""
 
 
-def emit_metadata(tx: Transaction, group_id: str, value: GroupMetadataValue) -> None:
+def emit_metadata(op: OperationContext, group_id: str, value: GroupMetadataValue) -> None:
     """Emit the record of a classic group."""
-    tx.emit(GroupMetadataKey(group=group_id), value, _RECORD_VERSION)
+    op.emit(GroupMetadataKey(group=group_id), value, _RECORD_VERSION)
 
 
 # Beginning and ending a rebalance.
 
 
-def rebalance_or_complete(tx: Transaction, group: ClassicGroup) -> None:
+def maybe_prepare_rebalance_or_complete_join(op: OperationContext, group: ClassicGroup) -> None:
     """Begin a rebalance. If one is under way already, complete its join phase if nobody is missing any more."""
     live = group.live
-    if live.state in REBALANCE_FROM:
-        prepare_rebalance(tx, group)
+    if live.state in CAN_REBALANCE:
+        prepare_rebalance(op, group)
     else:
-        complete_join_if_ready(tx, group)
+        complete_join_if_ready(op, group)
 
 
-def complete_join_if_ready(tx: Transaction, group: ClassicGroup) -> None:
+def complete_join_if_ready(op: OperationContext, group: ClassicGroup) -> None:
     """Complete the join phase if all members have joined. The initial rebalance lasts until its delay is over."""
     live = group.live
-    preparing = live.state is ClassicState.PREPARING_REBALANCE
-    if preparing and live.previous is not ClassicState.EMPTY and live.all_joined:
-        complete_join(tx, group)
+    preparing = live.state is ClassicGroupState.PREPARING_REBALANCE
+    if preparing and live.previous is not ClassicGroupState.EMPTY and live.all_joined:
+        complete_join(op, group)
 
 
-def prepare_rebalance(tx: Transaction, group: ClassicGroup) -> None:
+def prepare_rebalance(op: OperationContext, group: ClassicGroup) -> None:
     """Begin a rebalance, and complete its join phase at once if all members have joined."""
     live = group.live
-    if live.state is ClassicState.COMPLETING_REBALANCE:
-        fail_sync(tx, group, ErrorCode.REBALANCE_IN_PROGRESS)
-    live.unsynced.clear()
-    tx.timers.cancel(_sync_key(group))
-    initial = live.state is ClassicState.EMPTY
+    if live.state is ClassicGroupState.COMPLETING_REBALANCE:
+        reset_and_propagate_assignment(op, group, ErrorCode.REBALANCE_IN_PROGRESS)
+    live.pending_syncs.clear()
+    op.timers.cancel(_sync_key(group))
+    initial = live.state is ClassicGroupState.EMPTY
     if initial:
-        delay = tx.config.group_initial_rebalance_delay_ms
-        _delay_initial(tx, group, delay, max(live.rebalance_timeout_ms - delay, 0))
-    live.move(ClassicState.PREPARING_REBALANCE, tx.now)
+        delay = op.config.group_initial_rebalance_delay_ms
+        _delay_initial(op, group, delay, max(live.rebalance_timeout_ms - delay, 0))
+    live.transition_to(ClassicGroupState.PREPARING_REBALANCE, op.now)
     if initial:
         return
     if live.all_joined:
-        complete_join(tx, group)
+        complete_join(op, group)
     else:
-        _wait_for_joins(tx, group)
+        _wait_for_joins(op, group)
 
 
-def _delay_initial(tx: Transaction, group: ClassicGroup, delay: int, remaining: int) -> None:
+def _delay_initial(op: OperationContext, group: ClassicGroup, delay: int, remaining: int) -> None:
     """Wait ``delay`` ms for more members; ``remaining`` is how many ms the wait may be longer if members come."""
 
-    def elapsed(tx: Transaction, group: ClassicGroup) -> None:
+    def elapsed(op: OperationContext, group: ClassicGroup) -> None:
         if group.live.member_added and remaining:
             group.live.member_added = False
-            longer = min(tx.config.group_initial_rebalance_delay_ms, remaining)
-            _delay_initial(tx, group, longer, max(remaining - delay, 0))
+            longer = min(op.config.group_initial_rebalance_delay_ms, remaining)
+            _delay_initial(op, group, longer, max(remaining - delay, 0))
         else:
-            complete_join(tx, group)
+            complete_join(op, group)
 
-    _schedule(tx, _join_key(group), delay, group.group_id, elapsed)
+    _schedule(op, _join_key(group), delay, group.group_id, elapsed)
 
 
-def _wait_for_joins(tx: Transaction, group: ClassicGroup, without_timeout_ms: int = 0) -> None:
+def _wait_for_joins(op: OperationContext, group: ClassicGroup, without_timeout_ms: int = 0) -> None:
     timeout = group.live.rebalance_timeout_ms or without_timeout_ms
-    _schedule(tx, _join_key(group), timeout, group.group_id, complete_join)
+    _schedule(op, _join_key(group), timeout, group.group_id, complete_join)
 
 
-def complete_join(tx: Transaction, group: ClassicGroup) -> None:
+def complete_join(op: OperationContext, group: ClassicGroup) -> None:
     """End the join phase: drop the dynamic members that are missing, and begin the next generation."""
-    tx.timers.cancel(_join_key(group))
+    op.timers.cancel(_join_key(group))
     live = group.live
     for member in [each for each in live.members if each.joining is None and each.instance_id is None]:
         live.remove(member.member_id)
-        drop_heartbeat(tx, group, member.member_id)
-    if live.state is ClassicState.DEAD:
+        cancel_heartbeat_timeout(op, group, member.member_id)
+    if live.state is ClassicGroupState.DEAD:
         return
     if not live.elect_joined_leader() and live.members:
-        _wait_for_joins(tx, group, _NOBODY_JOINED_WAIT_MS)
+        _wait_for_joins(op, group, _NOBODY_JOINED_WAIT_MS)
         return
-    live.next_generation(tx.now)
-    if live.state is ClassicState.EMPTY:
-        emit_metadata(tx, group.group_id, live.metadata({}))
+    live.next_generation(op.now)
+    if live.state is ClassicGroupState.EMPTY:
+        emit_metadata(op, group.group_id, live.metadata({}))
     else:
-        _answer_joins(tx, group)
+        _answer_joins(op, group)
 
 
-def _answer_joins(tx: Transaction, group: ClassicGroup) -> None:
+def _answer_joins(op: OperationContext, group: ClassicGroup) -> None:
     live = group.live
     for member in live.members:
         is_leader = live.leader == member.member_id
         live.answer_join(member, live.join_response(member.member_id, with_members=is_leader))
-        expect_heartbeat(tx, group, member)
+        schedule_heartbeat_timeout(op, group, member)
         member.is_new = False
-        live.unsynced.add(member.member_id)
+        live.pending_syncs.add(member.member_id)
     generation = live.generation
 
-    def elapsed(tx: Transaction, group: ClassicGroup) -> None:
-        _drop_unsynced(tx, group, generation)
+    def elapsed(op: OperationContext, group: ClassicGroup) -> None:
+        _drop_unsynced(op, group, generation)
 
-    _schedule(tx, _sync_key(group), live.rebalance_timeout_ms, group.group_id, elapsed)
+    _schedule(op, _sync_key(group), live.rebalance_timeout_ms, group.group_id, elapsed)
 
 
 # Assignments.
 
 
-def assign(tx: Transaction, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
+def set_and_propagate_assignment(op: OperationContext, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
     """Give the members their assignments, by member id, and answer those that wait for them."""
     live = group.live
     for member in live.members:
         member.assignment = assignments.get(member.member_id, b"")
-    _answer_syncs(tx, group, live.protocol_type, live.protocol_name)
-    live.move(ClassicState.STABLE, tx.now)
+    _answer_syncs(op, group, live.protocol_type, live.protocol_name)
+    live.transition_to(ClassicGroupState.STABLE, op.now)
 
 
-def fail_sync(tx: Transaction, group: ClassicGroup, error: int) -> None:
+def reset_and_propagate_assignment(op: OperationContext, group: ClassicGroup, error: int) -> None:
     """Take the assignments back, and answer an error to those that wait for them."""
     for member in group.live.members:
         member.assignment = b""
-    _answer_syncs(tx, group, None, None, error)
+    _answer_syncs(op, group, None, None, error)
 
 
 def _answer_syncs(
-    tx: Transaction,
+    op: OperationContext,
     group: ClassicGroup,
     protocol_type: str | None,
     protocol_name: str | None,
@@ -180,68 +180,68 @@ def _answer_syncs(
             assignment=member.assignment,
         )
         if member.answer_sync(response):
-            expect_heartbeat(tx, group, member)
+            schedule_heartbeat_timeout(op, group, member)
 
 
-def stop_waiting_for_syncs(tx: Transaction, group: ClassicGroup, member_id: str) -> None:
+def remove_pending_sync(op: OperationContext, group: ClassicGroup, member_id: str) -> None:
     """Note the SyncGroup of a member, and stop the timer when all members have sent it."""
     live = group.live
-    live.unsynced.discard(member_id)
-    if not live.unsynced:
-        tx.timers.cancel(_sync_key(group))
+    live.pending_syncs.discard(member_id)
+    if not live.pending_syncs:
+        op.timers.cancel(_sync_key(group))
 
 
-def _drop_unsynced(tx: Transaction, group: ClassicGroup, generation: int) -> None:
+def _drop_unsynced(op: OperationContext, group: ClassicGroup, generation: int) -> None:
     live = group.live
-    synced = live.state in (ClassicState.COMPLETING_REBALANCE, ClassicState.STABLE)
-    if live.generation != generation or not synced or not live.unsynced:
+    synced = live.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE)
+    if live.generation != generation or not synced or not live.pending_syncs:
         return
-    for member_id in sorted(live.unsynced):
+    for member_id in sorted(live.pending_syncs):
         live.remove(member_id)
-        drop_heartbeat(tx, group, member_id)
-    prepare_rebalance(tx, group)
+        cancel_heartbeat_timeout(op, group, member_id)
+    prepare_rebalance(op, group)
 
 
 # Sessions of members.
 
 
-def expect_heartbeat(tx: Transaction, group: ClassicGroup, member: ClassicMember) -> None:
+def schedule_heartbeat_timeout(op: OperationContext, group: ClassicGroup, member: ClassicGroupMember) -> None:
     """Remove a member if nothing is heard of it within its session timeout."""
-    expect_within(tx, group, member.member_id, member.session_timeout_ms)
+    schedule_member_timeout(op, group, member.member_id, member.session_timeout_ms)
 
 
-def expect_within(tx: Transaction, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+def schedule_member_timeout(op: OperationContext, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
     """Remove a member or a pending id if nothing is heard of it within ``timeout_ms``."""
 
-    def elapsed(tx: Transaction, group: ClassicGroup) -> None:
-        _expire_heartbeat(tx, group, member_id)
+    def elapsed(op: OperationContext, group: ClassicGroup) -> None:
+        _expire_heartbeat(op, group, member_id)
 
-    _schedule(tx, _heartbeat_key(group, member_id), timeout_ms, group.group_id, elapsed)
+    _schedule(op, _heartbeat_key(group, member_id), timeout_ms, group.group_id, elapsed)
 
 
-def drop_heartbeat(tx: Transaction, group: ClassicGroup, member_id: str) -> None:
+def cancel_heartbeat_timeout(op: OperationContext, group: ClassicGroup, member_id: str) -> None:
     """Stop the timer of a member."""
-    tx.timers.cancel(_heartbeat_key(group, member_id))
+    op.timers.cancel(_heartbeat_key(group, member_id))
 
 
-def _expire_heartbeat(tx: Transaction, group: ClassicGroup, member_id: str) -> None:
+def _expire_heartbeat(op: OperationContext, group: ClassicGroup, member_id: str) -> None:
     """Remove a member or a pending id that was not heard of in time."""
     live = group.live
     member = live.members.get(member_id)
-    if member_id in live.pending:
+    if member_id in live.pending_join_members:
         live.remove(member_id)
     elif member is not None and not member.is_waiting:
-        remove_waiting_member(tx, group, member)
-        if live.state in (ClassicState.STABLE, ClassicState.COMPLETING_REBALANCE):
-            prepare_rebalance(tx, group)
+        remove_waiting_member(op, group, member)
+        if live.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
+            prepare_rebalance(op, group)
             return
     else:
         return
-    if live.state is ClassicState.PREPARING_REBALANCE and live.all_joined:
-        complete_join(tx, group)
+    if live.state is ClassicGroupState.PREPARING_REBALANCE and live.all_joined:
+        complete_join(op, group)
 
 
-def remove_waiting_member(tx: Transaction, group: ClassicGroup, member: ClassicMember) -> None:
+def remove_waiting_member(op: OperationContext, group: ClassicGroup, member: ClassicGroupMember) -> None:
     """Remove a member, and answer UNKNOWN_MEMBER_ID to the JoinGroup request that it may wait for."""
     group.live.answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     group.live.remove(member.member_id)
@@ -251,16 +251,20 @@ def remove_waiting_member(tx: Transaction, group: ClassicGroup, member: ClassicM
 
 
 def _schedule(
-    tx: Transaction, key: str, delay_ms: int, group_id: str, operation: Callable[[Transaction, ClassicGroup], None]
+    op: OperationContext,
+    key: str,
+    delay_ms: int,
+    group_id: str,
+    operation: Callable[[OperationContext, ClassicGroup], None],
 ) -> None:
     """Run an operation after a time, if the group is a classic group then."""
 
-    def run(tx: Transaction) -> None:
-        group = tx.state.groups.get(group_id)
+    def run(op: OperationContext) -> None:
+        group = op.state.groups.get(group_id)
         if group is not None and group.kind == "classic":
-            operation(tx, cast("ClassicGroup", group))
+            operation(op, cast("ClassicGroup", group))
 
-    tx.timers.schedule(key, delay_ms, run, retry_backoff_ms=None)
+    op.timers.schedule(key, delay_ms, run, retry_backoff_ms=None)
 
 
 def _heartbeat_key(group: ClassicGroup, member_id: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-__all__ = ["PREVIOUS_STATES", "REBALANCE_FROM", "ClassicState"]
+__all__ = ["CAN_REBALANCE", "VALID_PREVIOUS_STATES", "ClassicGroupState"]
 
 
-class ClassicState(Enum):
+class ClassicGroupState(Enum):
     """A state of a classic group. The value is the name that clients see."""
 
     EMPTY = "Empty"
@@ -24,18 +24,18 @@ class ClassicState(Enum):
     """The coordinator has given the group up, because it no longer leads the partition."""
 
 
-_ANY: Final = frozenset(ClassicState)
+_ANY: Final = frozenset(ClassicGroupState)
 
-PREVIOUS_STATES: Final[Mapping[ClassicState, frozenset[ClassicState]]] = {
-    ClassicState.EMPTY: frozenset({ClassicState.PREPARING_REBALANCE}),
-    ClassicState.PREPARING_REBALANCE: frozenset(
-        {ClassicState.STABLE, ClassicState.COMPLETING_REBALANCE, ClassicState.EMPTY}
+VALID_PREVIOUS_STATES: Final[Mapping[ClassicGroupState, frozenset[ClassicGroupState]]] = {
+    ClassicGroupState.EMPTY: frozenset({ClassicGroupState.PREPARING_REBALANCE}),
+    ClassicGroupState.PREPARING_REBALANCE: frozenset(
+        {ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.EMPTY}
     ),
-    ClassicState.COMPLETING_REBALANCE: frozenset({ClassicState.PREPARING_REBALANCE}),
-    ClassicState.STABLE: frozenset({ClassicState.COMPLETING_REBALANCE}),
-    ClassicState.DEAD: _ANY,
+    ClassicGroupState.COMPLETING_REBALANCE: frozenset({ClassicGroupState.PREPARING_REBALANCE}),
+    ClassicGroupState.STABLE: frozenset({ClassicGroupState.COMPLETING_REBALANCE}),
+    ClassicGroupState.DEAD: _ANY,
 }
 """The states that a group may come from, for each state."""
 
-REBALANCE_FROM: Final = PREVIOUS_STATES[ClassicState.PREPARING_REBALANCE]
+CAN_REBALANCE: Final = VALID_PREVIOUS_STATES[ClassicGroupState.PREPARING_REBALANCE]
 """The states in which a rebalance can begin."""

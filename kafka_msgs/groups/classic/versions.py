@@ -12,36 +12,36 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
 from kafka_msgs.messages.leave_group_response import LeaveGroupResponse
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 
-__all__ = ["check_sync", "join_answer", "leave_alone", "whole_join"]
+__all__ = ["check_sync", "join_future", "leave_single", "with_rebalance_timeout"]
 
 _NULL_PROTOCOL_FROM: Final = 7
 _SEVERAL_LEAVE_FROM: Final = 3
 _NAMED_PROTOCOL_FROM: Final = 5
 
 
-def whole_join(request: JoinGroupRequest, version: int) -> JoinGroupRequest:
+def with_rebalance_timeout(request: JoinGroupRequest, version: int) -> JoinGroupRequest:
     """Return the request with a rebalance timeout. Version 0 has none: it is the session timeout."""
     return request if version else evolve(request, rebalance_timeout_ms=request.session_timeout_ms)
 
 
-def join_answer(answer: Promise[JoinGroupResponse], version: int) -> Promise[JoinGroupResponse]:
+def join_future(answer: Future[JoinGroupResponse], version: int) -> Future[JoinGroupResponse]:
     """Return a promise that settles ``answer``. A protocol without a name is null, or empty where null is not known."""
 
-    def settle(promise: Promise[JoinGroupResponse]) -> None:
+    def settle(promise: Future[JoinGroupResponse]) -> None:
         response = promise.value
         assert response is not None
         name = response.protocol_name or (None if version >= _NULL_PROTOCOL_FROM else "")
         answer.resolve(evolve(response, protocol_name=name))
 
-    inner: Promise[JoinGroupResponse] = Promise()
-    inner.then(settle)
+    inner: Future[JoinGroupResponse] = Future()
+    inner.add_done_callback(settle)
     return inner
 
 
@@ -52,7 +52,7 @@ def check_sync(request: SyncGroupRequest, version: int) -> None:
         raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
-def leave_alone(
+def leave_single(
     leave: Callable[[LeaveGroupRequest], LeaveGroupResponse], request: LeaveGroupRequest, version: int
 ) -> LeaveGroupResponse:
     """Let the members of a request leave. At old versions it is one member, and the answer has no list."""

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafka_msgs.groups.api import ManyGroups, OneGroup, Protocol
+from kafka_msgs.groups.api import GroupProtocol, MultiGroupApi, SingleGroupApi
 from kafka_msgs.groups.consumer.appliers import APPLIERS
 from kafka_msgs.groups.consumer.describe import describe, refuse_description
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.heartbeat import check_heartbeat, heartbeat
 from kafka_msgs.groups.consumer.member import MemberState
 from kafka_msgs.groups.consumer.membership import fence_member
-from kafka_msgs.groups.consumer.regexes import note_topics
+from kafka_msgs.groups.consumer.regexes import track_topics_image
 from kafka_msgs.groups.modern import schedule_rebalance, schedule_session
-from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.timeline import iter_kafka_order
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["PROTOCOL"]
 
 
-def _loaded(tx: Transaction, group: ConsumerGroup) -> None:
+def _loaded(op: OperationContext, group: ConsumerGroup) -> None:
     """Give each member its session again, and to one that has to give up partitions the time for it."""
-    timeout = tx.group_config(group.group_id).consumer_session_timeout_ms
-    for member_id in walk(group.members):
+    timeout = op.group_config(group.group_id).consumer_session_timeout_ms
+    for member_id in iter_kafka_order(group.members):
         member = group.members[member_id]
-        schedule_session(tx, group, member_id, timeout, fence_member)
+        schedule_session(op, group, member_id, timeout, fence_member)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             rebalance = member.metadata.rebalance_timeout_ms
-            schedule_rebalance(tx, group, member_id, member.epoch, rebalance, fence_member)
+            schedule_rebalance(op, group, member_id, member.epoch, rebalance, fence_member)
 
 
-PROTOCOL: Final = Protocol(
+PROTOCOL: Final = GroupProtocol(
     apis=(
-        OneGroup(
+        SingleGroupApi(
             request=ConsumerGroupHeartbeatRequest,
             group=lambda request: request.group_id,
             handle=heartbeat,
@@ -47,7 +47,7 @@ PROTOCOL: Final = Protocol(
             ),
             check=check_heartbeat,
         ),
-        ManyGroups(
+        MultiGroupApi(
             request=ConsumerGroupDescribeRequest,
             groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
             handle=describe,
@@ -56,8 +56,8 @@ PROTOCOL: Final = Protocol(
         ),
     ),
     appliers=APPLIERS,
-    loaded={"consumer": _loaded},
-    image_changed=(note_topics,),
-    topics_changed={"consumer": lambda tx, group: group.request_refresh()},
+    on_loaded={"consumer": _loaded},
+    on_image_changed=(track_topics_image,),
+    on_topics_changed={"consumer": lambda tx, group: group.request_refresh()},
 )
 """The consumer group protocol, for the coordinator."""

@@ -9,27 +9,33 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
-from kafka_msgs.groups.classic_speech import ClassicMetadata, ClassicSpeech, expect_sync, join_key, must_know_id
+from kafka_msgs.groups.classic_speech import (
+    ClassicMemberSupport,
+    ClassicMetadata,
+    join_timer_key,
+    requires_known_member_id,
+    schedule_sync_timeout,
+)
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import Member, MemberState
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
 from kafka_msgs.groups.consumer.membership import (
+    check_group_size,
     fence_member,
     fence_members,
     new_member_id,
     replace_member,
-    require_room,
     sorted_names,
 )
 from kafka_msgs.groups.consumer.migration import Tombstones, accepts_classic_members, downgrade, may_downgrade_replacing
 from kafka_msgs.groups.consumer.reconcile import Reported
-from kafka_msgs.groups.consumer.subscription import View, update_subscription
-from kafka_msgs.groups.consumer.targets import approach, last_target, update_target
+from kafka_msgs.groups.consumer.subscription import GroupSnapshot, update_subscription
+from kafka_msgs.groups.consumer.targets import previous_target, reconcile_member, update_target
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL, read_subscription, write_assignment
-from kafka_msgs.groups.image import Image
-from kafka_msgs.groups.modern import held_static_member
-from kafka_msgs.groups.promise import Promise
-from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL, decode_subscription, encode_assignment
+from kafka_msgs.groups.image import TopicsImage
+from kafka_msgs.groups.modern import static_member_of_request
+from kafka_msgs.groups.promise import Future
+from kafka_msgs.groups.timeline import iter_kafka_order
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicMemberMetadata,
     ClassicProtocol,
@@ -40,12 +46,12 @@ from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["SPEECH"]
+__all__ = ["CLASSIC_SUPPORT"]
 
 
-class _Before(NamedTuple):
+class _GroupBefore(NamedTuple):
     """A group before a request: its epoch, its members and its regular expressions in Kafka's order."""
 
     epoch: int
@@ -54,32 +60,32 @@ class _Before(NamedTuple):
 
 
 def _join(
-    tx: Transaction, context: RequestContext, group: ConsumerGroup, request: JoinGroupRequest
-) -> JoinGroupResponse | Promise[JoinGroupResponse]:
+    op: OperationContext, context: RequestContext, group: ConsumerGroup, request: JoinGroupRequest
+) -> JoinGroupResponse | Future[JoinGroupResponse]:
     """Let a member of the classic protocol join a consumer group, or join it again."""
-    if not accepts_classic_members(tx):
+    if not accepts_classic_members(op):
         message = (
             f"Cannot join the consumer group {group.group_id} with the classic protocol because the group migration is "
             "disabled."
         )
         raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message=message)
-    member_id = request.member_id or new_member_id(tx)
+    member_id = request.member_id or new_member_id(op)
     instance_id = request.group_instance_id
-    require_room(tx, group, member_id, instance_id)
+    check_group_size(op, group, member_id, instance_id)
     _require_protocols(group, member_id, request)
-    if must_know_id(context, request):
-        promise: Promise[JoinGroupResponse] = tx.promise()
+    if requires_known_member_id(context, request):
+        promise: Future[JoinGroupResponse] = op.new_future()
         promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
         return promise
-    updated, becomes_classic = _take_place(tx, context, group, request, member_id)
+    updated, becomes_classic = _join_member(op, context, group, request, member_id)
 
     def joined(error: GroupError | None) -> None:
         if error is None:
-            tx.timers.cancel(join_key(group.group_id, member_id))
+            op.timers.cancel(join_timer_key(group.group_id, member_id))
             if not becomes_classic:
-                expect_sync(tx, group, member_id, request, fence_member)
+                schedule_sync_timeout(op, group, member_id, request, fence_member)
 
-    tx.after_append(joined)
+    op.on_committed(joined)
     return JoinGroupResponse(
         member_id=member_id,
         generation_id=updated.epoch,
@@ -88,31 +94,35 @@ def _join(
     )
 
 
-def _take_place(
-    tx: Transaction, context: RequestContext, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
-) -> tuple[Member, bool]:
+def _join_member(
+    op: OperationContext, context: RequestContext, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
+) -> tuple[ConsumerGroupMember, bool]:
     """Record the member, and its next step. Return the member after it, and whether the group becomes a classic one."""
     instance_id = request.group_instance_id
-    view = View.of(tx, group, member_id, instance_id)
-    before = _Before(group.epoch, walk(group.members), walk(group.resolved))
+    view = GroupSnapshot.from_group(op, group, member_id, instance_id)
+    before = _GroupBefore(group.epoch, iter_kafka_order(group.members), iter_kafka_order(group.resolved))
     replaced = group.static_member(instance_id)
-    becomes_classic = may_downgrade_replacing(tx, group, replaced)
-    member = _joining_member(tx, group, member_id, request, replaced)
+    becomes_classic = may_downgrade_replacing(op, group, replaced)
+    member = _joining_member(op, group, member_id, request, replaced)
     subscription = _subscription(request)
     updated = evolve(member, metadata=_metadata(member, context, request, subscription))
-    change = update_subscription(tx, group.group_id, view, member, updated)
-    reported = _reported(subscription, tx.image)
+    change = update_subscription(op, group.group_id, view, member, updated)
+    reported = _reported(subscription, op.image)
     if becomes_classic and group.assignment_epoch < group.epoch:
         assert replaced is not None
-        _become_classic(tx, group, before, replaced, updated, rebalance=True)
+        _become_classic(op, group, before, replaced, updated, rebalance=True)
     elif becomes_classic:
         assert replaced is not None
-        goal = last_target(group, view, updated)
-        updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
-        _become_classic(tx, group, before, replaced, updated, rebalance=False)
+        goal = previous_target(group, view, updated)
+        updated = reconcile_member(
+            op, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member
+        )
+        _become_classic(op, group, before, replaced, updated, rebalance=False)
     else:
-        goal = update_target(tx, group, view, change, updated)
-        updated = approach(tx, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member)
+        goal = update_target(op, group, view, change, updated)
+        updated = reconcile_member(
+            op, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member
+        )
     return updated, becomes_classic
 
 
@@ -127,27 +137,34 @@ def _require_protocols(group: ConsumerGroup, member_id: str, request: JoinGroupR
 
 
 def _joining_member(
-    tx: Transaction, group: ConsumerGroup, member_id: str, request: JoinGroupRequest, existing: Member | None
-) -> Member:
+    op: OperationContext,
+    group: ConsumerGroup,
+    member_id: str,
+    request: JoinGroupRequest,
+    existing: ConsumerGroupMember | None,
+) -> ConsumerGroupMember:
     instance_id = request.group_instance_id
     if instance_id is None or (not request.member_id and existing is None):
-        return group.members.get(member_id) or Member(member_id=member_id)
+        return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
     if request.member_id:
-        return held_static_member(group, member_id, instance_id)
+        return static_member_of_request(group, member_id, instance_id)
     assert existing is not None
-    return replace_member(tx, group, existing, member_id)
+    return replace_member(op, group, existing, member_id)
 
 
 def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
     try:
-        return read_subscription(request.protocols[0].metadata)
+        return decode_subscription(request.protocols[0].metadata)
     except DecodeError as error:
         message = "Malformed embedded consumer protocol in subscription deserialization."
         raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message=message) from error
 
 
 def _metadata(
-    member: Member, context: RequestContext, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription
+    member: ConsumerGroupMember,
+    context: RequestContext,
+    request: JoinGroupRequest,
+    subscription: ConsumerProtocolSubscription,
 ) -> ConsumerGroupMemberMetadataValue:
     old, timeout = member.metadata, request.rebalance_timeout_ms
     return ConsumerGroupMemberMetadataValue(
@@ -168,7 +185,7 @@ def _metadata(
     )
 
 
-def _reported(subscription: ConsumerProtocolSubscription, image: Image) -> Reported:
+def _reported(subscription: ConsumerProtocolSubscription, image: TopicsImage) -> Reported:
     return {
         image.topics[owned.topic].id: owned.partitions
         for owned in subscription.owned_partitions
@@ -177,25 +194,27 @@ def _reported(subscription: ConsumerProtocolSubscription, image: Image) -> Repor
 
 
 def _become_classic(
-    tx: Transaction,
+    op: OperationContext,
     group: ConsumerGroup,
-    before: _Before,
-    replaced: Member,
-    joining: Member,
+    before: _GroupBefore,
+    replaced: ConsumerGroupMember,
+    joining: ConsumerGroupMember,
     *,
     rebalance: bool,
 ) -> None:
     staying = [group.members[member_id] for member_id in before.members if member_id != replaced.member_id]
     members = [joining.member_id if member_id == replaced.member_id else member_id for member_id in before.members]
     tombstones = Tombstones(members, before.regexes)
-    downgrade(tx, group, before.epoch, tombstones, [*staying, joining], rebalance=rebalance)
+    downgrade(op, group, before.epoch, tombstones, [*staying, joining], rebalance=rebalance)
 
 
-def _assignment(tx: Transaction, group: ConsumerGroup, member: Member, classic: ClassicMetadata) -> bytes:
-    return write_assignment(member.assigned, tx.image, classic.supported_protocols[0].metadata)
+def _assignment(
+    op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember, classic: ClassicMetadata
+) -> bytes:
+    return encode_assignment(member.assigned, op.image, classic.supported_protocols[0].metadata)
 
 
-def _may_advance(tx: Transaction, group: ConsumerGroup, member: Member) -> bool:
+def _may_advance(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Tell whether all partitions that a member waits for are free."""
     return member.state is MemberState.UNRELEASED_PARTITIONS and not any(
         partition not in member.assigned.get(topic, ()) and group.owner_epoch(topic, partition) is not None
@@ -204,7 +223,7 @@ def _may_advance(tx: Transaction, group: ConsumerGroup, member: Member) -> bool:
     )
 
 
-SPEECH: Final = ClassicSpeech(
+CLASSIC_SUPPORT: Final = ClassicMemberSupport(
     join=_join, assignment=_assignment, may_advance=_may_advance, fence=fence_member, remove=fence_members
 )
 """How consumer groups serve members of the classic protocol."""

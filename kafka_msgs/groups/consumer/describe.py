@@ -10,17 +10,17 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.api import each_group
 from kafka_msgs.groups.assignors.java_order import HashTable, copy_capacity, hash_map_order
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.membership import find_group
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.image import Image
-from kafka_msgs.groups.timeline import hash_code, walk
+from kafka_msgs.groups.image import TopicsImage
+from kafka_msgs.groups.timeline import iter_kafka_order, java_hash_code
 from kafka_msgs.messages import consumer_group_describe_response as response
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["describe", "refuse_description"]
 
@@ -29,11 +29,11 @@ _CONSUMER = 1
 
 
 def describe(
-    tx: Transaction, context: RequestContext, request: ConsumerGroupDescribeRequest, group_ids: Sequence[str]
+    op: OperationContext, context: RequestContext, request: ConsumerGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[response.DescribedGroup]:
     """Describe groups. A group that is not a consumer group has an error in its place."""
     return each_group(
-        group_ids, lambda group_id: _group(tx, find_group(tx, group_id)), refuse_description, context.version
+        group_ids, lambda group_id: _group(op, find_group(op, group_id)), refuse_description, context.version
     )
 
 
@@ -42,18 +42,18 @@ def refuse_description(group_id: str, error: GroupError, version: int) -> respon
     return response.DescribedGroup(error_code=error.error, error_message=error.message, group_id=group_id)
 
 
-def _group(tx: Transaction, group: ConsumerGroup) -> response.DescribedGroup:
+def _group(op: OperationContext, group: ConsumerGroup) -> response.DescribedGroup:
     return response.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name(),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=preferred_assignor(tx, group.assignors, walk(group.assignors)),
-        members=tuple(_member(tx, group, group.members[member_id]) for member_id in walk(group.members)),
+        assignor_name=preferred_assignor(op, group.assignors, iter_kafka_order(group.assignors)),
+        members=tuple(_member(op, group, group.members[member_id]) for member_id in iter_kafka_order(group.members)),
     )
 
 
-def _member(tx: Transaction, group: ConsumerGroup, member: Member) -> response.Member:
+def _member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> response.Member:
     metadata = member.metadata
     names = metadata.subscribed_topic_names
     return response.Member(
@@ -65,16 +65,16 @@ def _member(tx: Transaction, group: ConsumerGroup, member: Member) -> response.M
         client_host=metadata.client_host,
         subscribed_topic_names=tuple(hash_map_order(names, capacity=copy_capacity(len(names)))),
         subscribed_topic_regex=metadata.subscribed_topic_regex,
-        assignment=_assignment(_owned(member), tx.image),
-        target_assignment=_assignment(group.targets.get(member.member_id, {}), tx.image),
+        assignment=_assignment(_owned(member), op.image),
+        target_assignment=_assignment(group.targets.get(member.member_id, {}), op.image),
         member_type=_CONSUMER if member.classic is None else _CLASSIC,
     )
 
 
-def _owned(member: Member) -> Mapping[UUID, Sequence[int]]:
+def _owned(member: ConsumerGroupMember) -> Mapping[UUID, Sequence[int]]:
     """Return what a member owns, also what it has to give up: in the order of Kafka's map of both."""
     owned: dict[UUID, list[int]] = {}
-    table: HashTable[UUID] = HashTable(hash_code)
+    table: HashTable[UUID] = HashTable(java_hash_code)
     for part in (member.assigned, member.revoking):
         for topic, epochs in part.items():
             owned.setdefault(topic, []).extend(epochs)
@@ -82,7 +82,7 @@ def _owned(member: Member) -> Mapping[UUID, Sequence[int]]:
     return {topic: owned[topic] for topic in table.walk()}
 
 
-def _assignment(partitions: Mapping[UUID, Iterable[int]], image: Image) -> response.Assignment:
+def _assignment(partitions: Mapping[UUID, Iterable[int]], image: TopicsImage) -> response.Assignment:
     return response.Assignment(
         topic_partitions=tuple(
             response.TopicPartitions(topic_id=topic, topic_name=image.by_id[topic].name, partitions=tuple(each))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafka_msgs.groups.consumer.member import Member, current_assignment
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember, current_assignment
 from kafka_msgs.groups.modern_records import ModernRecords
 from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
@@ -30,7 +30,7 @@ from kafka_msgs.messages.consumer_group_target_assignment_metadata_value import 
 )
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = [
     "emit_current_assignment",
@@ -64,24 +64,26 @@ emit_target_metadata = _RECORDS.emit_target_metadata
 emit_removal = _RECORDS.emit_removal
 
 
-def emit_current_assignment(tx: Transaction, group_id: str, member: Member) -> None:
+def emit_current_assignment(op: OperationContext, group_id: str, member: ConsumerGroupMember) -> None:
     """Record what a member owns."""
     key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
-    tx.emit(key, current_assignment(member))
+    op.emit(key, current_assignment(member))
 
 
-def emit_regex(tx: Transaction, group_id: str, regex: str, value: ConsumerGroupRegularExpressionValue | None) -> None:
+def emit_regex(
+    op: OperationContext, group_id: str, regex: str, value: ConsumerGroupRegularExpressionValue | None
+) -> None:
     """Record the topics of a regular expression; None if no member subscribes to it any more."""
-    tx.emit(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), value)
+    op.emit(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), value)
 
 
-def remove_partition_metadata(tx: Transaction, group_id: str) -> None:
+def remove_partition_metadata(op: OperationContext, group_id: str) -> None:
     """Emit the tombstone of the record of topics that releases before 4.1 wrote."""
-    tx.emit(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
+    op.emit(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 
-def emit_tombstones(tx: Transaction, group_id: str, members: Sequence[str], regexes: Sequence[str]) -> None:
+def emit_tombstones(op: OperationContext, group_id: str, members: Sequence[str], regexes: Sequence[str]) -> None:
     """Emit the tombstones of all records of a group with these members and resolved regular expressions."""
     patterns = (ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=each) for each in regexes)
     others = (*patterns, ConsumerGroupPartitionMetadataKey(group_id=group_id))
-    _RECORDS.emit_tombstones(tx, group_id, members, others)
+    _RECORDS.emit_tombstones(op, group_id, members, others)

@@ -13,33 +13,33 @@ from uuid import UUID
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.emit import emit_tombstones
-from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
 from kafka_msgs.groups.journal import Changes
 from kafka_msgs.groups.modern import ModernGroup
 from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, epoch_name, stale
-from kafka_msgs.groups.state import State, subscribe
-from kafka_msgs.groups.timeline import TimelineMap, walk
+from kafka_msgs.groups.state import ShardState, subscribe
+from kafka_msgs.groups.timeline import TimelineHashMap, iter_kafka_order
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
 from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["ConsumerGroup", "Subscribers", "Target"]
+__all__ = ["ConsumerGroup", "SubscriberCounts", "Target"]
 
 Target: TypeAlias = Mapping[UUID, Sequence[int]]
 """The target assignment of a member: partitions by topic id, in the order of Kafka's maps."""
 
 
-class Subscribers(NamedTuple):
+class SubscriberCounts(NamedTuple):
     """How many members name a topic, and how many regular expressions match it."""
 
     by_name: int = 0
     by_regex: int = 0
 
 
-class ConsumerGroup(ModernGroup[Member, Target]):
+class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
     """A consumer group.
 
     ``topics`` counts the subscribers of each topic, ``assignors`` the members that ask for each assignor, ``regexes``
@@ -67,10 +67,10 @@ class ConsumerGroup(ModernGroup[Member, Target]):
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
-        self.topics: dict[str, Subscribers] = {}
-        self.assignors: TimelineMap[str, int] = TimelineMap()
-        self.regexes: TimelineMap[str, int] = TimelineMap()
-        self.resolved: TimelineMap[str, ConsumerGroupRegularExpressionValue] = TimelineMap()
+        self.topics: dict[str, SubscriberCounts] = {}
+        self.assignors: TimelineHashMap[str, int] = TimelineHashMap()
+        self.regexes: TimelineHashMap[str, int] = TimelineHashMap()
+        self.resolved: TimelineHashMap[str, ConsumerGroupRegularExpressionValue] = TimelineHashMap()
         self.classic_members = 0
         self.classic_protocols: dict[str, int] = {}
         self.owner_epochs: dict[UUID, dict[int, int]] = {}
@@ -85,13 +85,13 @@ class ConsumerGroup(ModernGroup[Member, Target]):
         """Return the member epoch of the owner of a partition; None if no member owns it."""
         return self.owner_epochs.get(topic, {}).get(partition)
 
-    def names_of(self, member: Member) -> frozenset[str]:
+    def subscribed_topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
         """Return the names of the topics that a member subscribes to, by name or by regular expression."""
         names = frozenset(member.metadata.subscribed_topic_names)
         resolved = self.resolved.get(member.regex) if member.regex else None
         return names if resolved is None else names.union(resolved.topics)
 
-    def put_member(self, state: State, changes: Changes, member: Member) -> None:
+    def put_member(self, state: ShardState, changes: Changes, member: ConsumerGroupMember) -> None:
         """Add or replace a member, and what follows from it. For appliers."""
         old = self.members.get(member.member_id)
         changes.set(self.members, member.member_id, member)
@@ -103,7 +103,7 @@ class ConsumerGroup(ModernGroup[Member, Target]):
         self._own(changes, member)
         changes.assign(self, "heterogeneous", self.is_heterogeneous())
 
-    def drop_member(self, state: State, changes: Changes, member: Member) -> None:
+    def remove_member(self, state: ShardState, changes: Changes, member: ConsumerGroupMember) -> None:
         """Remove a member, and what follows from it. For appliers."""
         changes.delete(self.members, member.member_id)
         self._recount(state, changes, member, None)
@@ -112,7 +112,7 @@ class ConsumerGroup(ModernGroup[Member, Target]):
         changes.assign(self, "heterogeneous", self.is_heterogeneous())
 
     def resolve(
-        self, state: State, changes: Changes, regex: str, value: ConsumerGroupRegularExpressionValue | None
+        self, state: ShardState, changes: Changes, regex: str, value: ConsumerGroupRegularExpressionValue | None
     ) -> None:
         """Set or remove the topics of a regular expression. For appliers."""
         old = self.resolved.get(regex)
@@ -130,11 +130,13 @@ class ConsumerGroup(ModernGroup[Member, Target]):
         count = len(self.members)
         if not self.regexes:
             return any(each.by_name != count for each in self.topics.values())
-        if self.regexes[walk(self.regexes)[0]] != count:
+        if self.regexes[iter_kafka_order(self.regexes)[0]] != count:
             return True
         return any(each.by_regex != 1 or each.by_name > 0 for each in self.topics.values())
 
-    def _recount(self, state: State, changes: Changes, old: Member | None, new: Member | None) -> None:
+    def _recount(
+        self, state: ShardState, changes: Changes, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None
+    ) -> None:
         for member, by in ((old, -1), (new, 1)):
             if member is None:
                 continue
@@ -152,9 +154,9 @@ class ConsumerGroup(ModernGroup[Member, Target]):
             if by < 0:
                 self._disown(changes, member)
 
-    def _subscribers(self, state: State, changes: Changes, topic: str, by_name: int, by_regex: int) -> None:
-        old = self.topics.get(topic, Subscribers())
-        new = Subscribers(old.by_name + by_name, old.by_regex + by_regex)
+    def _subscribers(self, state: ShardState, changes: Changes, topic: str, by_name: int, by_regex: int) -> None:
+        old = self.topics.get(topic, SubscriberCounts())
+        new = SubscriberCounts(old.by_name + by_name, old.by_regex + by_regex)
         if not any(old):
             subscribe(state, changes, self.group_id, (), (topic,))
         if any(new):
@@ -163,7 +165,7 @@ class ConsumerGroup(ModernGroup[Member, Target]):
             changes.delete(self.topics, topic)
             subscribe(state, changes, self.group_id, (topic,), ())
 
-    def _own(self, changes: Changes, member: Member) -> None:
+    def _own(self, changes: Changes, member: ConsumerGroupMember) -> None:
         for topic, partition in _partitions(member):
             owners = self.owner_epochs.get(topic)
             if owners is None:
@@ -173,7 +175,7 @@ class ConsumerGroup(ModernGroup[Member, Target]):
                 self._refuse_owner(topic, partition, member.epoch, present)
             changes.set(owners, partition, member.epoch)
 
-    def _disown(self, changes: Changes, member: Member) -> None:
+    def _disown(self, changes: Changes, member: ConsumerGroupMember) -> None:
         for topic, partition in _partitions(member):
             owners = self.owner_epochs.get(topic)
             if owners is not None and owners.get(partition) == member.epoch:
@@ -187,28 +189,28 @@ class ConsumerGroup(ModernGroup[Member, Target]):
 
     # What the coordinator asks of each group
 
-    def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
+    def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
         """Check that a member may commit offsets: at its epoch, or at the epoch at which it got the partition."""
-        member = committing_member(self, by)
-        return None if member is None else _partition_check(member, by.epoch)
+        member = committing_member(self, committer)
+        return None if member is None else _partition_check(member, committer.epoch)
 
-    def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+    def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
         """Check that a member may fetch offsets: at its own epoch."""
-        check_fetch(tx, self, member_id, epoch)
+        check_fetch(op, self, member_id, epoch)
 
-    def validate_offset_delete(self, tx: Transaction) -> None:
+    def validate_offset_delete(self, op: OperationContext) -> None:
         """Offsets may always be deleted, except those of topics that a member subscribes to."""
 
-    def validate_delete(self, tx: Transaction) -> None:
+    def validate_delete(self, op: OperationContext) -> None:
         """Check that the group has no members."""
         if self.members:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP, message="The group is not empty.")
 
-    def emit_tombstones(self, tx: Transaction) -> None:
+    def emit_tombstones(self, op: OperationContext) -> None:
         """Emit the tombstones of all records of the group."""
-        emit_tombstones(tx, self.group_id, walk(self.members), walk(self.resolved))
+        emit_tombstones(op, self.group_id, iter_kafka_order(self.members), iter_kafka_order(self.resolved))
 
-    def cancel_timers(self, tx: Transaction) -> None:
+    def cancel_timers(self, op: OperationContext) -> None:
         """Nothing to cancel: an empty group has no timers."""
 
     def offset_expiration(self) -> ExpiryCondition | None:
@@ -216,7 +218,7 @@ class ConsumerGroup(ModernGroup[Member, Target]):
         return is_expired
 
 
-def _partition_check(member: Member, epoch: int) -> CommitCheck:
+def _partition_check(member: ConsumerGroupMember, epoch: int) -> CommitCheck:
     """Return the check of a commit at an old epoch: it must not be older than the assignment of the partition."""
 
     def check(topic: str, topic_id: UUID, partition: int) -> None:
@@ -233,7 +235,7 @@ def _partition_check(member: Member, epoch: int) -> CommitCheck:
     return check
 
 
-def _partitions(member: Member) -> Iterator[tuple[UUID, int]]:
+def _partitions(member: ConsumerGroupMember) -> Iterator[tuple[UUID, int]]:
     for owned in (member.assigned, member.revoking):
         for topic, epochs in owned.items():
             for partition in epochs:

@@ -11,27 +11,27 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.emit import emit_current_assignment
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import NOTHING, Member, Owned
+from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, Owned
 from kafka_msgs.groups.consumer.membership import (
-    Entry,
+    GroupLookup,
+    check_group_size,
     fence_member,
     find_group,
-    joining_group,
+    get_or_create_group,
     new_member_id,
     replace_member,
-    require_room,
     sorted_names,
 )
 from kafka_msgs.groups.consumer.reconcile import Reported
-from kafka_msgs.groups.consumer.subscription import View, live_group, update_subscription
-from kafka_msgs.groups.consumer.targets import approach, update_target
+from kafka_msgs.groups.consumer.subscription import GroupSnapshot, live_group, update_subscription
+from kafka_msgs.groups.consumer.targets import reconcile_member, update_target
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.modern import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
-    held_static_member,
     schedule_session,
+    static_member_of_request,
 )
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_group_heartbeat_response import (
@@ -42,15 +42,17 @@ from kafka_msgs.messages.consumer_group_heartbeat_response import (
 from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.api import Checking
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.api import RequestValidation
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["check_heartbeat", "heartbeat"]
 
 _CLIENT_MAKES_ID: Final = 1
 
 
-def check_heartbeat(checking: Checking, context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
+def check_heartbeat(
+    validation: RequestValidation, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> None:
     """Raise ``GroupError`` for a request that is wrong by itself."""
     epoch = request.member_epoch
     if context.version >= _CLIENT_MAKES_ID or epoch > 0 or epoch == LEAVE_EPOCH:
@@ -64,7 +66,7 @@ def check_heartbeat(checking: Checking, context: RequestContext, request: Consum
         _refuse("InstanceId can't be null.")
     elif epoch < STATIC_LEAVE_EPOCH:
         _refuse("MemberEpoch is invalid.")
-    known = checking.config.group_consumer_assignors
+    known = validation.config.group_consumer_assignors
     if request.server_assignor is not None and request.server_assignor not in known:
         message = f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(known)}."
         raise GroupError(error=ErrorCode.UNSUPPORTED_ASSIGNOR, message=message)
@@ -89,27 +91,29 @@ def _refuse(message: str) -> NoReturn:
 
 
 def heartbeat(
-    tx: Transaction, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    op: OperationContext, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
     """Answer a heartbeat. Raises ``GroupError``."""
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        return _leave(tx, request)
+        return _leave(op, request)
     joins = request.member_epoch == JOIN_EPOCH
     entered = (
-        joining_group(tx, request.group_id) if joins else Entry(find_group(tx, request.group_id, "Consumer group"))
+        get_or_create_group(op, request.group_id)
+        if joins
+        else GroupLookup(find_group(op, request.group_id, "Consumer group"))
     )
     group = entered.group
-    require_room(tx, group, request.member_id, request.instance_id)
-    member_id = request.member_id or new_member_id(tx)
-    view = View.of_heartbeat(tx, entered, member_id, request.instance_id, joins=joins)
+    check_group_size(op, group, request.member_id, request.instance_id)
+    member_id = request.member_id or new_member_id(op)
+    view = GroupSnapshot.of_heartbeat(op, entered, member_id, request.instance_id, joins=joins)
     reported = _reported(request)
-    member = _member(tx, group, member_id, request, reported)
+    member = _member(op, group, member_id, request, reported)
     updated = evolve(member, metadata=_metadata(member, context, request))
-    change = update_subscription(tx, request.group_id, view, member, updated)
-    group = live_group(tx, request.group_id)
-    goal = update_target(tx, group, view, change, updated)
-    updated = approach(
-        tx,
+    change = update_subscription(op, request.group_id, view, member, updated)
+    group = live_group(op, request.group_id)
+    goal = update_target(op, group, view, change, updated)
+    updated = reconcile_member(
+        op,
         group,
         updated,
         goal,
@@ -118,8 +122,8 @@ def heartbeat(
         fence=fence_member,
         displaced=view.displaced,
     )
-    config = tx.group_config(request.group_id)
-    schedule_session(tx, group, member_id, config.consumer_session_timeout_ms, fence_member)
+    config = op.group_config(request.group_id)
+    schedule_session(op, group, member_id, config.consumer_session_timeout_ms, fence_member)
     shows = joins or _is_full(request) or member.assigned != updated.assigned
     return ConsumerGroupHeartbeatResponse(
         member_id=updated.member_id,
@@ -139,36 +143,36 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def _member(
-    tx: Transaction,
+    op: OperationContext,
     group: ConsumerGroup,
     member_id: str,
     request: ConsumerGroupHeartbeatRequest,
     reported: Reported | None,
-) -> Member:
+) -> ConsumerGroupMember:
     """Return the member that a heartbeat comes from; a new one if it joins."""
     joins = request.member_epoch == JOIN_EPOCH
     if request.instance_id is None:
         member = group.members.get(member_id) if joins else group.member(member_id)
-        member = member or Member(member_id=member_id)
+        member = member or ConsumerGroupMember(member_id=member_id)
         _require_epoch(member, request.member_epoch, reported)
         return member
     existing = group.static_member(request.instance_id)
     if not joins:
-        member = held_static_member(group, member_id, request.instance_id)
+        member = static_member_of_request(group, member_id, request.instance_id)
         _require_epoch(member, request.member_epoch, reported)
         return member
     if existing is None:
-        return group.members.get(member_id) or Member(member_id=member_id)
+        return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
     if existing.classic is None and existing.epoch != STATIC_LEAVE_EPOCH:
         message = (
             f"Static member {member_id} with instance id {request.instance_id} cannot join the group because the "
             f"instance id is owned by {existing.member_id} member."
         )
         raise GroupError(error=ErrorCode.UNRELEASED_INSTANCE_ID, message=message)
-    return replace_member(tx, group, existing, member_id)
+    return replace_member(op, group, existing, member_id)
 
 
-def _require_epoch(member: Member, epoch: int, reported: Reported | None) -> None:
+def _require_epoch(member: ConsumerGroupMember, epoch: int, reported: Reported | None) -> None:
     """Refuse a member at another epoch, unless it missed the answer that gave it the present one."""
     if epoch in (JOIN_EPOCH, member.epoch):
         return
@@ -202,7 +206,7 @@ def _reported(request: ConsumerGroupHeartbeatRequest) -> Reported | None:
 
 
 def _metadata(
-    member: Member, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    member: ConsumerGroupMember, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupMemberMetadataValue:
     """Return what is known about a member: fields that a request leaves out keep their values."""
     old = member.metadata
@@ -228,16 +232,16 @@ def _assignment(assigned: Owned) -> Assignment:
     )
 
 
-def _leave(tx: Transaction, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-    group = find_group(tx, request.group_id)
+def _leave(op: OperationContext, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+    group = find_group(op, request.group_id)
     if request.instance_id is None:
-        fence_member(tx, group, group.member(request.member_id))
+        fence_member(op, group, group.member(request.member_id))
     else:
-        member = held_static_member(group, request.member_id, request.instance_id)
+        member = static_member_of_request(group, request.member_id, request.instance_id)
         if request.member_epoch == STATIC_LEAVE_EPOCH:
             assigned = {topic: dict.fromkeys(epochs, 0) for topic, epochs in member.assigned.items()}
-            left = evolve(member, epoch=STATIC_LEAVE_EPOCH, assigned=assigned, revoking=NOTHING)
-            emit_current_assignment(tx, request.group_id, left)
+            left = evolve(member, epoch=STATIC_LEAVE_EPOCH, assigned=assigned, revoking=NO_PARTITIONS)
+            emit_current_assignment(op, request.group_id, left)
         else:
-            fence_member(tx, group, member)
+            fence_member(op, group, member)
     return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)

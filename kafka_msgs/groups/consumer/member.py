@@ -20,12 +20,19 @@ from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ConsumerGroupMemberMetadataValue,
 )
 
-__all__ = ["NOTHING", "Member", "MemberState", "Owned", "current_assignment", "from_current_assignment"]
+__all__ = [
+    "NO_PARTITIONS",
+    "ConsumerGroupMember",
+    "MemberState",
+    "Owned",
+    "current_assignment",
+    "from_current_assignment",
+]
 
 Owned: TypeAlias = Mapping[UUID, Mapping[int, int]]
 """Partitions by topic id, each with the member epoch at which it was assigned. In the order of Kafka's maps."""
 
-NOTHING: Final[Owned] = {}
+NO_PARTITIONS: Final[Owned] = {}
 
 
 class MemberState(IntEnum):
@@ -45,7 +52,7 @@ _NEW_METADATA: Final = ConsumerGroupMemberMetadataValue(
 
 
 @frozen(kw_only=True)
-class Member:
+class ConsumerGroupMember:
     """A member. ``metadata`` is the value of its record. ``assigned`` and ``revoking`` are the partitions that it owns
     for good, and those that it has to give up first.
     """
@@ -55,8 +62,8 @@ class Member:
     epoch: int = 0
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
-    assigned: Owned = field(default=NOTHING)
-    revoking: Owned = field(default=NOTHING)
+    assigned: Owned = field(default=NO_PARTITIONS)
+    revoking: Owned = field(default=NO_PARTITIONS)
 
     @property
     def instance_id(self) -> str | None:
@@ -91,12 +98,12 @@ class Member:
         """Tell whether the member has a partition, or has yet to give it up."""
         return partition in self.assigned.get(topic, ()) or partition in self.revoking.get(topic, ())
 
-    def moved(self, epoch: int, state: MemberState, assigned: Owned, revoking: Owned) -> Member:
+    def with_assignment(self, epoch: int, state: MemberState, assigned: Owned, revoking: Owned) -> ConsumerGroupMember:
         """Return the member at its next epoch."""
         return evolve(self, epoch=epoch, previous_epoch=self.epoch, state=state, assigned=assigned, revoking=revoking)
 
 
-def current_assignment(member: Member) -> ConsumerGroupCurrentMemberAssignmentValue:
+def current_assignment(member: ConsumerGroupMember) -> ConsumerGroupCurrentMemberAssignmentValue:
     """Return the value of the record for the present assignment of a member."""
     return ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
@@ -107,7 +114,9 @@ def current_assignment(member: Member) -> ConsumerGroupCurrentMemberAssignmentVa
     )
 
 
-def from_current_assignment(member: Member, value: ConsumerGroupCurrentMemberAssignmentValue) -> Member:
+def from_current_assignment(
+    member: ConsumerGroupMember, value: ConsumerGroupCurrentMemberAssignmentValue
+) -> ConsumerGroupMember:
     """Return the member with the assignment of a record."""
     return evolve(
         member,

@@ -18,7 +18,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_order import string_key
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.classic_speech import join_key, sync_key
+from kafka_msgs.groups.classic_speech import join_timer_key, sync_timer_key
 from kafka_msgs.groups.consumer.emit import (
     emit_current_assignment,
     emit_epoch,
@@ -29,29 +29,29 @@ from kafka_msgs.groups.consumer.emit import (
     emit_target_metadata,
 )
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.migration import Tombstones, downgrade, may_downgrade, upgrade
-from kafka_msgs.groups.modern import rebalance_key, session_key
-from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.modern import rebalance_timer_key, session_timer_key
+from kafka_msgs.groups.timeline import iter_kafka_order
 from kafka_msgs.groups.topic_hash import group_hash
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = [
-    "Entry",
+    "GroupLookup",
+    "check_group_size",
     "fence_member",
     "fence_members",
     "find_group",
-    "joining_group",
+    "get_or_create_group",
     "new_member_id",
     "replace_member",
-    "require_room",
     "sorted_names",
 ]
 
 
-class Entry(NamedTuple):
+class GroupLookup(NamedTuple):
     """The group of a request, and whether it was a consumer group before the request.
 
     ``order`` has its members in Kafka's order if the request made the group of a classic one.
@@ -62,9 +62,9 @@ class Entry(NamedTuple):
     order: Sequence[str] | None = None
 
 
-def find_group(tx: Transaction, group_id: str, name: str = "Group") -> ConsumerGroup:
+def find_group(op: OperationContext, group_id: str, name: str = "Group") -> ConsumerGroup:
     """Return a consumer group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND, which calls a missing group ``name``."""
-    group = tx.state.groups.get(group_id)
+    group = op.state.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         return group
     if group is None:
@@ -73,78 +73,80 @@ def find_group(tx: Transaction, group_id: str, name: str = "Group") -> ConsumerG
     raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
 
 
-def joining_group(tx: Transaction, group_id: str) -> Entry:
+def get_or_create_group(op: OperationContext, group_id: str) -> GroupLookup:
     """Return the group that a member joins. A new one is not in the state before its first record.
 
     An empty classic group is deleted, another classic group becomes a consumer group. Raises ``GroupError``.
     """
-    group = tx.state.groups.get(group_id)
+    group = op.state.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
-        return Entry(group)
+        return GroupLookup(group)
     if group is None:
-        return Entry(ConsumerGroup(group_id), exists=False)
+        return GroupLookup(ConsumerGroup(group_id), exists=False)
     if not isinstance(group, ClassicGroup):
-        return Entry(find_group(tx, group_id))
+        return GroupLookup(find_group(op, group_id))
     if group.is_empty:
-        group.emit_tombstones(tx)
-        group.cancel_timers(tx)
-        return Entry(ConsumerGroup(group_id), exists=False)
-    upgraded, order = upgrade(tx, group, fence_member)
-    return Entry(upgraded, exists=False, order=order)
+        group.emit_tombstones(op)
+        group.cancel_timers(op)
+        return GroupLookup(ConsumerGroup(group_id), exists=False)
+    upgraded, order = upgrade(op, group, fence_member)
+    return GroupLookup(upgraded, exists=False, order=order)
 
 
-def new_member_id(tx: Transaction) -> str:
+def new_member_id(op: OperationContext) -> str:
     """Return an id for a member that did not make one itself, in the text form of Kafka's ids."""
-    return urlsafe_b64encode(UUID(tx.new_id()).bytes).rstrip(b"=").decode()
+    return urlsafe_b64encode(UUID(op.new_id()).bytes).rstrip(b"=").decode()
 
 
-def require_room(tx: Transaction, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
+def check_group_size(op: OperationContext, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
     """Raise ``GroupError`` with GROUP_MAX_SIZE_REACHED if a new member finds no place."""
-    size = tx.config.group_consumer_max_size
+    size = op.config.group_consumer_max_size
     known = instance_id in group.static_members if instance_id is not None else False
     if not known and len(group.members) >= size and member_id not in group.members:
         message = f"The consumer group has reached its maximum capacity of {size} members."
         raise GroupError(error=ErrorCode.GROUP_MAX_SIZE_REACHED, message=message)
 
 
-def replace_member(tx: Transaction, group: ConsumerGroup, old: Member, member_id: str) -> Member:
+def replace_member(
+    op: OperationContext, group: ConsumerGroup, old: ConsumerGroupMember, member_id: str
+) -> ConsumerGroupMember:
     """Give the place of a static member to a member with a new id. Return the new one."""
     target = group.targets.get(old.member_id, {})
     new = evolve(old, member_id=member_id, epoch=0, previous_epoch=0)
-    emit_removal(tx, group.group_id, old.member_id)
-    emit_member(tx, group.group_id, new)
-    emit_target(tx, group.group_id, member_id, target)
-    emit_current_assignment(tx, group.group_id, new)
+    emit_removal(op, group.group_id, old.member_id)
+    emit_member(op, group.group_id, new)
+    emit_target(op, group.group_id, member_id, target)
+    emit_current_assignment(op, group.group_id, new)
     return new
 
 
-def fence_member(tx: Transaction, group: ConsumerGroup, member: Member) -> None:
+def fence_member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
     """Remove a member: it left, or it did not do in time what it had to do."""
-    fence_members(tx, group, (member,))
+    fence_members(op, group, (member,))
 
 
-def fence_members(tx: Transaction, group: ConsumerGroup, members: Sequence[Member]) -> None:
+def fence_members(op: OperationContext, group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> None:
     """Remove members. The group becomes a classic one if only members of the classic protocol are left."""
     if not members:
         return
-    if may_downgrade(tx, group, members):
-        order = walk(group.members)
+    if may_downgrade(op, group, members):
+        order = iter_kafka_order(group.members)
         staying = [group.members[member_id] for member_id in order if group.members[member_id] not in members]
-        downgrade(tx, group, group.epoch, Tombstones(order, walk(group.resolved)), staying, rebalance=True)
+        downgrade(op, group, group.epoch, Tombstones(order, iter_kafka_order(group.resolved)), staying, rebalance=True)
         return
     group_id, epoch = group.group_id, group.epoch + 1
     counts, is_last = dict(group.regexes), len(members) == len(group.members)
     for member in members:
-        emit_removal(tx, group_id, member.member_id)
+        emit_removal(op, group_id, member.member_id)
     for regex, count in Counter(member.regex for member in members if member.regex).items():
         if counts[regex] == count:
-            emit_regex(tx, group_id, regex, None)
-    emit_epoch(tx, group_id, epoch, group_hash(tx.image, group.topics))
+            emit_regex(op, group_id, regex, None)
+    emit_epoch(op, group_id, epoch, group_hash(op.image, group.topics))
     if is_last:
-        emit_target_metadata(tx, group_id, epoch, 0)
+        emit_target_metadata(op, group_id, epoch, 0)
     for member in members:
-        for key in (session_key, rebalance_key, join_key, sync_key):
-            tx.stop_timer(key(group_id, member.member_id))
+        for key in (session_timer_key, rebalance_timer_key, join_timer_key, sync_timer_key):
+            op.stop_timer(key(group_id, member.member_id))
 
 
 def sorted_names(names: Iterable[str]) -> tuple[str, ...]:

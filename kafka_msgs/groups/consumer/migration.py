@@ -14,9 +14,9 @@ from uuid import UUID
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
 from kafka_msgs.groups.assignors.java_order import hash_map_order, string_key
-from kafka_msgs.groups.classic.conversion import dissolve, found_classic_group
+from kafka_msgs.groups.classic.conversion import create_classic_group, detach_members
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.classic.members import ClassicMember
+from kafka_msgs.groups.classic.members import ClassicGroupMember
 from kafka_msgs.groups.consumer.emit import (
     emit_current_assignment,
     emit_epoch,
@@ -26,12 +26,12 @@ from kafka_msgs.groups.consumer.emit import (
     emit_tombstones,
 )
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.tables import number_order, set_order
-from kafka_msgs.groups.embedded import read_assignment, read_subscription, write_assignment
-from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.embedded import decode_subscription, encode_assignment, read_assignment
+from kafka_msgs.groups.image import TopicsImage
 from kafka_msgs.groups.modern import schedule_session
-from kafka_msgs.groups.timeline import TimelineMap, walk
+from kafka_msgs.groups.timeline import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicMemberMetadata,
@@ -42,7 +42,7 @@ from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.modern import Fence
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["Tombstones", "accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
 
@@ -51,30 +51,30 @@ _DOWNGRADES: Final = ("downgrade", "bidirectional")
 _DISABLED: Final = "disabled"
 
 
-def accepts_classic_members(tx: Transaction) -> bool:
+def accepts_classic_members(op: OperationContext) -> bool:
     """Tell whether members of the classic protocol may join a consumer group."""
-    return _policy(tx) != _DISABLED
+    return _policy(op) != _DISABLED
 
 
-def _policy(tx: Transaction) -> str:
-    return tx.config.group_consumer_migration_policy.lower()
+def _policy(op: OperationContext) -> str:
+    return op.config.group_consumer_migration_policy.lower()
 
 
-def may_downgrade(tx: Transaction, group: ConsumerGroup, leaving: Sequence[Member]) -> bool:
+def may_downgrade(op: OperationContext, group: ConsumerGroup, leaving: Sequence[ConsumerGroupMember]) -> bool:
     """Tell whether a group becomes a classic one when members leave: members of the classic protocol are left."""
     left = len(group.members) - len(leaving)
     classic = group.classic_members - sum(member.classic is not None for member in leaving)
-    return 0 < left == classic and _policy(tx) in _DOWNGRADES and left <= tx.config.group_max_size
+    return 0 < left == classic and _policy(op) in _DOWNGRADES and left <= op.config.group_max_size
 
 
-def may_downgrade_replacing(tx: Transaction, group: ConsumerGroup, replaced: Member | None) -> bool:
+def may_downgrade_replacing(op: OperationContext, group: ConsumerGroup, replaced: ConsumerGroupMember | None) -> bool:
     """Tell whether a group becomes a classic one when a static member comes back with the classic protocol."""
     return (
         replaced is not None
         and replaced.classic is None
         and group.classic_members == len(group.members) - 1
-        and _policy(tx) in _DOWNGRADES
-        and len(group.members) <= tx.config.group_max_size
+        and _policy(op) in _DOWNGRADES
+        and len(group.members) <= op.config.group_max_size
     )
 
 
@@ -86,11 +86,11 @@ class Tombstones(NamedTuple):
 
 
 def downgrade(
-    tx: Transaction,
+    op: OperationContext,
     group: ConsumerGroup,
     generation: int,
     tombstones: Tombstones,
-    staying: Sequence[Member],
+    staying: Sequence[ConsumerGroupMember],
     *,
     rebalance: bool,
 ) -> None:
@@ -100,15 +100,15 @@ def downgrade(
     must join again.
     """
     targets = {member.member_id: group.targets.get(member.member_id, {}) for member in staying}
-    tx.detach_group(group.group_id, group.topics)
-    emit_tombstones(tx, group.group_id, tombstones.members, tombstones.regexes)
+    op.detach_group(group.group_id, group.topics)
+    emit_tombstones(op, group.group_id, tombstones.members, tombstones.regexes)
     try:
-        found_classic_group(
-            tx,
+        create_classic_group(
+            op,
             group.group_id,
             generation,
             [_classic_member(member) for member in staying],
-            lambda member, metadata: write_assignment(targets[member.member_id], tx.image, metadata),
+            lambda member, metadata: encode_assignment(targets[member.member_id], op.image, metadata),
             rebalance=rebalance,
         )
     except DecodeError as error:
@@ -116,10 +116,10 @@ def downgrade(
         raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message) from error
 
 
-def _classic_member(member: Member) -> ClassicMember:
+def _classic_member(member: ConsumerGroupMember) -> ClassicGroupMember:
     classic = member.classic
     assert classic is not None
-    return ClassicMember(
+    return ClassicGroupMember(
         member_id=member.member_id,
         instance_id=member.instance_id,
         client_id=member.metadata.client_id,
@@ -133,46 +133,46 @@ def _classic_member(member: Member) -> ClassicMember:
     )
 
 
-def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> tuple[ConsumerGroup, Sequence[str]]:
+def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> tuple[ConsumerGroup, Sequence[str]]:
     """Make a consumer group of a classic group. Return it, and its members in the order that they have in this step.
 
     Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that cannot be.
     """
     group_id, generation = group.group_id, group.live.generation
-    _require_upgradable(tx, group)
-    dissolve(group)
-    table: TimelineMap[str, Member] = TimelineMap()
+    _require_upgradable(op, group)
+    detach_members(group)
+    table: TimelineHashMap[str, ConsumerGroupMember] = TimelineHashMap()
     try:
         for each in group.live.members:
-            table[each.member_id] = _consumer_member(each, group, tx.image)
+            table[each.member_id] = _consumer_member(each, group, op.image)
     except DecodeError as error:
         raise _cannot_upgrade(group_id, "because the embedded consumer protocol is malformed.") from error
-    members = [table[member_id] for member_id in walk(table)]
-    group.emit_tombstones(tx)
+    members = [table[member_id] for member_id in iter_kafka_order(table)]
+    group.emit_tombstones(op)
     for member in members:
-        emit_member(tx, group_id, member)
+        emit_member(op, group_id, member)
     names = {name for member in members for name in member.metadata.subscribed_topic_names}
-    emit_epoch(tx, group_id, generation, group_hash(tx.image, names))
+    emit_epoch(op, group_id, generation, group_hash(op.image, names))
     for member in members:
         target = {topic: set_order(list(epochs)) for topic, epochs in member.assigned.items()}
-        emit_target(tx, group_id, member.member_id, target)
-    emit_target_metadata(tx, group_id, generation, 0)
+        emit_target(op, group_id, member.member_id, target)
+    emit_target_metadata(op, group_id, generation, 0)
     for member in members:
-        emit_current_assignment(tx, group_id, member)
-    made = tx.state.groups[group_id]
+        emit_current_assignment(op, group_id, member)
+    made = op.state.groups[group_id]
     assert isinstance(made, ConsumerGroup)
     for member in members:
         assert member.classic is not None
-        schedule_session(tx, made, member.member_id, member.classic.session_timeout_ms, fence)
-    return made, walk(table)
+        schedule_session(op, made, member.member_id, member.classic.session_timeout_ms, fence)
+    return made, iter_kafka_order(table)
 
 
-def _require_upgradable(tx: Transaction, group: ClassicGroup) -> None:
-    if _policy(tx) not in _UPGRADES:
+def _require_upgradable(op: OperationContext, group: ClassicGroup) -> None:
+    if _policy(op) not in _UPGRADES:
         raise _cannot_upgrade(group.group_id, "because online upgrade is disabled.")
     if not group.uses_consumer_protocol:
         raise _cannot_upgrade(group.group_id, "because the group does not use the consumer embedded protocol.")
-    if len(group.live.members) > tx.config.group_consumer_max_size:
+    if len(group.live.members) > op.config.group_consumer_max_size:
         raise _cannot_upgrade(group.group_id, "because the group size exceeds the consumer group maximum size.")
 
 
@@ -181,11 +181,11 @@ def _cannot_upgrade(group_id: str, reason: str) -> GroupError:
     return GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
 
 
-def _consumer_member(member: ClassicMember, group: ClassicGroup, image: Image) -> Member:
+def _consumer_member(member: ClassicGroupMember, group: ClassicGroup, image: TopicsImage) -> ConsumerGroupMember:
     epoch = group.live.generation
     assigned = _assigned(member, group.group_id, image)
-    subscription = read_subscription(member.metadata(group.live.protocol_name))
-    return Member(
+    subscription = decode_subscription(member.metadata(group.live.protocol_name))
+    return ConsumerGroupMember(
         member_id=member.member_id,
         metadata=ConsumerGroupMemberMetadataValue(
             instance_id=member.instance_id,
@@ -208,7 +208,7 @@ def _consumer_member(member: ClassicMember, group: ClassicGroup, image: Image) -
     )
 
 
-def _assigned(member: ClassicMember, group_id: str, image: Image) -> Mapping[UUID, Sequence[int]]:
+def _assigned(member: ClassicGroupMember, group_id: str, image: TopicsImage) -> Mapping[UUID, Sequence[int]]:
     if not member.assignment:
         return {}
     assignment = read_assignment(member.assignment)

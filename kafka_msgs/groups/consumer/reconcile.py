@@ -22,11 +22,11 @@ from kafka_msgs.groups.assignors.java_order import (
     copy_capacity,
     hash_map_order,
 )
-from kafka_msgs.groups.consumer.member import NOTHING, Member, MemberState, Owned
+from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, MemberState, Owned
 from kafka_msgs.groups.consumer.tables import copied, number_order, set_order
-from kafka_msgs.groups.timeline import hash_code
+from kafka_msgs.groups.timeline import java_hash_code
 
-__all__ = ["Reported", "Step", "owns_any", "reconcile"]
+__all__ = ["ReconcileInput", "Reported", "owns_any", "reconcile"]
 
 Reported: TypeAlias = Mapping[UUID, Collection[int]]
 """The partitions that a member says it owns, by topic id."""
@@ -38,7 +38,7 @@ _UNKNOWN_STATE: Final = (
 
 
 @frozen(kw_only=True)
-class Step:
+class ReconcileInput:
     """What decides the next step of a member.
 
     ``target`` has the partitions of the target assignment by topic. ``subscribed`` tells whether the member subscribes
@@ -55,7 +55,7 @@ class Step:
     reported: Reported | None
 
 
-def reconcile(member: Member, step: Step) -> Member:
+def reconcile(member: ConsumerGroupMember, step: ReconcileInput) -> ConsumerGroupMember:
     """Return the member after its next step; the same member if there is nothing to do.
 
     Raises ``GroupError`` with FENCED_MEMBER_EPOCH for a member in an unknown state that still owns partitions.
@@ -78,10 +78,10 @@ def owns_any(reported: Reported | None, owned: Owned) -> bool:
     return any(partition in owned.get(topic, ()) for topic, partitions in reported.items() for partition in partitions)
 
 
-def _drop_unsubscribed(member: Member, step: Step) -> Member:
+def _drop_unsubscribed(member: ConsumerGroupMember, step: ReconcileInput) -> ConsumerGroupMember:
     """Take topics away that the member does not subscribe to any more. The epoch stays."""
     dropped = [topic for topic in member.assigned if not step.subscribed(topic)]
-    assigned: Owned = NOTHING
+    assigned: Owned = NO_PARTITIONS
     revoking = member.assigned
     if member.revoking or not step.subscribes_to_nothing:
         if not dropped:
@@ -90,13 +90,13 @@ def _drop_unsubscribed(member: Member, step: Step) -> Member:
         assigned = {topic: member.assigned[topic] for topic in keys if topic not in dropped}
         revoking = _with(member.revoking, {topic: member.assigned[topic] for topic in dropped})
     if revoking and owns_any(step.reported, revoking):
-        return member.moved(member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned, revoking)
+        return member.with_assignment(member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned, revoking)
     return evolve(member, previous_epoch=member.epoch, assigned=assigned)
 
 
 def _with(revoking: Owned, dropped: Owned) -> Owned:
     both = {**revoking}
-    table = HashTable(hash_code, revoking, capacity=copied(revoking))
+    table = HashTable(java_hash_code, revoking, capacity=copied(revoking))
     for topic, epochs in dropped.items():
         if topic in both:
             merged = {**both[topic], **epochs}
@@ -106,7 +106,7 @@ def _with(revoking: Owned, dropped: Owned) -> Owned:
     return {topic: both[topic] for topic in table.walk()}
 
 
-def _advance(member: Member, step: Step, waiting_epoch: int) -> Member:
+def _advance(member: ConsumerGroupMember, step: ReconcileInput, waiting_epoch: int) -> ConsumerGroupMember:
     """Give up what is not in the target, or get what is free. ``waiting_epoch`` is the epoch while giving up."""
     assigned: dict[UUID, Mapping[int, int]] = {}
     revoking: dict[UUID, Mapping[int, int]] = {}
@@ -130,15 +130,17 @@ def _advance(member: Member, step: Step, waiting_epoch: int) -> Member:
     if revoking and owns_any(step.reported, revoking):
         kept_topics = {topic: assigned[topic] for topic in hash_map_order(assigned)}
         lost_topics = {topic: revoking[topic] for topic in hash_map_order(revoking)}
-        return member.moved(waiting_epoch, MemberState.UNREVOKED_PARTITIONS, kept_topics, lost_topics)
+        return member.with_assignment(waiting_epoch, MemberState.UNREVOKED_PARTITIONS, kept_topics, lost_topics)
     state = MemberState.UNRELEASED_PARTITIONS if unreleased else MemberState.STABLE
-    return member.moved(step.target_epoch, state, _joined(member, assigned, pending, step.target_epoch), NOTHING)
+    return member.with_assignment(
+        step.target_epoch, state, _joined(member, assigned, pending, step.target_epoch), NO_PARTITIONS
+    )
 
 
-def _joined(member: Member, kept: Owned, added: Mapping[UUID, Sequence[int]], epoch: int) -> Owned:
+def _joined(member: ConsumerGroupMember, kept: Owned, added: Mapping[UUID, Sequence[int]], epoch: int) -> Owned:
     """Return what a member keeps together with what it gets at an epoch."""
     both = dict(kept)
-    table = HashTable(hash_code, kept)
+    table = HashTable(java_hash_code, kept)
     for topic in hash_map_order(added):
         table.compute(topic)
         epochs = {**both.get(topic, {}), **dict.fromkeys(added[topic], epoch)}

@@ -23,20 +23,20 @@ from kafka_msgs.groups.assignors.java_order import (
 )
 from kafka_msgs.groups.consumer.emit import emit_epoch, emit_regex
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import Member
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.tables import copied
-from kafka_msgs.groups.image import EMPTY_IMAGE, Image
+from kafka_msgs.groups.image import EMPTY_IMAGE, TopicsImage
 from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
-from kafka_msgs.groups.timeline import hash_code, walk
+from kafka_msgs.groups.timeline import iter_kafka_order, java_hash_code
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.api import TopicChange
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["RegexChange", "RegexView", "Topics", "note_topics", "resolve", "update_regexes"]
+__all__ = ["RegexChange", "RegexSnapshot", "TopicsVersion", "resolve", "track_topics_image", "update_regexes"]
 
 _MIN_INTERVAL_MS: Final = 10_000
 
@@ -52,16 +52,16 @@ class RegexChange(Enum):
 
 
 @define
-class Topics:
+class TopicsVersion:
     """Soft state: the latest image, and the version of the latest image that had new topics."""
 
-    image: Image = EMPTY_IMAGE
+    image: TopicsImage = EMPTY_IMAGE
     version: int = -1
 
 
-def note_topics(tx: Transaction, change: TopicChange) -> None:
+def track_topics_image(op: OperationContext, change: TopicChange) -> None:
     """Remember an image, and its version if it has new topics or is the first one."""
-    latest = tx.soft.of(Topics)
+    latest = op.soft.get(TopicsVersion)
     latest.image = change.after
     if change.created or latest.version < 0:
         latest.version = change.after.version
@@ -77,7 +77,7 @@ def check_regex(regex: str) -> None:
 
 
 @frozen
-class RegexView:
+class RegexSnapshot:
     """The regular expressions of a group before a request changes them: what Kafka looks at.
 
     ``members`` counts the members of each, ``resolved`` has those with known topics, ``last`` is the latest result.
@@ -88,60 +88,68 @@ class RegexView:
     last: ConsumerGroupRegularExpressionValue | None
 
     @classmethod
-    def of(cls, group: ConsumerGroup) -> RegexView:
+    def of(cls, group: ConsumerGroup) -> RegexSnapshot:
         """Return the view of a group."""
         if not group.regexes and not group.resolved:
             return _NO_REGEXES
-        order = walk(group.resolved)
-        members = {regex: group.regexes[regex] for regex in walk(group.regexes)}
+        order = iter_kafka_order(group.resolved)
+        members = {regex: group.regexes[regex] for regex in iter_kafka_order(group.regexes)}
         return cls(members, frozenset(order), group.resolved[order[0]] if order else None)
 
 
-_NO_REGEXES: Final = RegexView({}, (), None)
+_NO_REGEXES: Final = RegexSnapshot({}, (), None)
 
 
-def update_regexes(tx: Transaction, group: ConsumerGroup, before: RegexView, old: Member, new: Member) -> RegexChange:
+def update_regexes(
+    op: OperationContext,
+    group: ConsumerGroup,
+    before: RegexSnapshot,
+    old: ConsumerGroupMember,
+    new: ConsumerGroupMember,
+) -> RegexChange:
     """Follow the change of a member's regular expression, and resolve those of the group if it is time to."""
     previous, present = old.metadata.subscribed_topic_regex, new.metadata.subscribed_topic_regex
     change = RegexChange.NONE
     if previous != present:
         change = RegexChange.UPDATED
         if previous and before.members.get(previous) == 1:
-            emit_regex(tx, group.group_id, previous, None)
+            emit_regex(op, group.group_id, previous, None)
         if present and present not in before.members:
             check_regex(present)
         elif present in before.resolved or (previous and not present):
             change = RegexChange.UPDATED_AND_RESOLVED
     if group.regexes:
-        _maybe_resolve(tx, group, before, previous, present)
+        _maybe_resolve(op, group, before, previous, present)
     return change
 
 
-def _maybe_resolve(tx: Transaction, group: ConsumerGroup, before: RegexView, old: str | None, new: str | None) -> None:
+def _maybe_resolve(
+    op: OperationContext, group: ConsumerGroup, before: RegexSnapshot, old: str | None, new: str | None
+) -> None:
     key = f"{group.group_id}-regex"
     last = before.last
-    if tx.is_background(key) or (last is not None and tx.now <= last.timestamp + _MIN_INTERVAL_MS):
+    if op.has_background_task(key) or (last is not None and op.now <= last.timestamp + _MIN_INTERVAL_MS):
         return
     if last is not None and not (
         (new and new not in before.members)
         or len(group.regexes) != len(before.resolved)
-        or last.version < tx.soft.of(Topics).version
-        or tx.now > last.timestamp + tx.config.group_consumer_regex_refresh_interval_ms
+        or last.version < op.soft.get(TopicsVersion).version
+        or op.now > last.timestamp + op.config.group_consumer_regex_refresh_interval_ms
     ):
         return
     regexes = _resolution_order(before, old, new)
-    topics, group_id = tx.soft.of(Topics), group.group_id
-    tx.background(
+    topics, group_id = op.soft.get(TopicsVersion), group.group_id
+    op.run_in_background(
         key,
         lambda: resolve(topics.image, regexes),
-        lambda tx, resolved, error: None if resolved is None else _resolved(tx, group_id, resolved),
+        lambda op, resolved, error: None if resolved is None else _resolved(op, group_id, resolved),
     )
 
 
-def _resolution_order(before: RegexView, old: str | None, new: str | None) -> Sequence[str]:
+def _resolution_order(before: RegexSnapshot, old: str | None, new: str | None) -> Sequence[str]:
     """Return the regular expressions of a group in the order in which Kafka writes their topics."""
     members = before.members
-    table = HashTable(hash_code, members, capacity=copied(members))
+    table = HashTable(java_hash_code, members, capacity=copied(members))
     if old and members.get(old) == 1:
         table.remove(old)
     if new:
@@ -150,7 +158,7 @@ def _resolution_order(before: RegexView, old: str | None, new: str | None) -> Se
     return hash_map_order(found, capacity=sized_capacity(len(found)))
 
 
-def resolve(image: Image, regexes: Sequence[str]) -> Resolved:
+def resolve(image: TopicsImage, regexes: Sequence[str]) -> Resolved:
     """Return the topics of an image that each regular expression matches, without a time.
 
     A regular expression that is wrong matches nothing.
@@ -167,20 +175,20 @@ def resolve(image: Image, regexes: Sequence[str]) -> Resolved:
     return found
 
 
-def _resolved(tx: Transaction, group_id: str, resolved: Resolved) -> None:
+def _resolved(op: OperationContext, group_id: str, resolved: Resolved) -> None:
     """Record the topics of regular expressions that members still subscribe to."""
-    group = tx.state.groups.get(group_id)
+    group = op.state.groups.get(group_id)
     if not isinstance(group, ConsumerGroup):
         return
     bump = False
     for regex, value in resolved.items():
         if regex in group.regexes:
             old = group.resolved.get(regex)
-            is_first = old is None and not tx.quirks.consumer_regex_matches_nothing
+            is_first = old is None and not op.quirks.consumer_regex_matches_nothing
             bump = bump or is_first or set(value.topics) != set(old.topics if old is not None else ())
-            emit_regex(tx, group_id, regex, evolve(value, timestamp=tx.now))
-    metadata_hash = group_hash(tx.image, group.topics)
+            emit_regex(op, group_id, regex, evolve(value, timestamp=op.now))
+    metadata_hash = group_hash(op.image, group.topics)
     if bump or metadata_hash != group.metadata_hash:
-        emit_epoch(tx, group_id, group.epoch + 1, metadata_hash)
-        tx.count(CONSUMER_REBALANCES)
-        group.refreshed(tx.now)
+        emit_epoch(op, group_id, group.epoch + 1, metadata_hash)
+        op.count_metric(CONSUMER_REBALANCES)
+        group.refreshed(op.now)

@@ -1,7 +1,7 @@
 """What a request changes in the subscription of a consumer group: records of the member, and a new group epoch.
 
 Kafka decides on the state before the request, because its records take effect at the end. Here each record takes effect
-at once. So ``View`` keeps what those decisions need.
+at once. So ``GroupSnapshot`` keeps what those decisions need.
 """
 
 from __future__ import annotations
@@ -15,29 +15,36 @@ from attrs import evolve, frozen
 from kafka_msgs.groups.assignors.java_order import HashTable
 from kafka_msgs.groups.consumer.emit import emit_epoch, emit_member, remove_partition_metadata
 from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
-from kafka_msgs.groups.consumer.member import Member
-from kafka_msgs.groups.consumer.regexes import RegexChange, RegexView, update_regexes
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.regexes import RegexChange, RegexSnapshot, update_regexes
 from kafka_msgs.groups.consumer.tables import copied
 from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
-from kafka_msgs.groups.timeline import hash_code, walk
+from kafka_msgs.groups.timeline import iter_kafka_order, java_hash_code
 from kafka_msgs.groups.topic_hash import group_hash
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.consumer.membership import Entry
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.consumer.membership import GroupLookup
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["Change", "Displaced", "View", "live_group", "preferred_assignor", "update_subscription"]
+__all__ = [
+    "GroupSnapshot",
+    "ReplacedMember",
+    "SubscriptionChange",
+    "live_group",
+    "preferred_assignor",
+    "update_subscription",
+]
 
 
-class Displaced(NamedTuple):
+class ReplacedMember(NamedTuple):
     """A member and its target assignment, or None if it has none yet."""
 
-    member: Member
+    member: ConsumerGroupMember
     target: Target | None
 
 
 @frozen(kw_only=True)
-class View:
+class GroupSnapshot:
     """A group before a request changes it.
 
     ``exists`` is not set for a group that the request makes. ``is_new`` is set if the member is not in the group,
@@ -55,13 +62,15 @@ class View:
     capacity: int
     assignors: Mapping[str, int]
     preferred: str
-    regexes: RegexView
+    regexes: RegexSnapshot
     order: Sequence[str] | None
     without_target: bool
-    displaced: Displaced | None
+    displaced: ReplacedMember | None
 
     @classmethod
-    def of(cls, tx: Transaction, group: ConsumerGroup, member_id: str, instance_id: str | None) -> View:
+    def from_group(
+        cls, op: OperationContext, group: ConsumerGroup, member_id: str, instance_id: str | None
+    ) -> GroupSnapshot:
         """Return the view of a group for a request of a member."""
         replaced = None if instance_id is None else group.static_members.get(instance_id)
         return cls(
@@ -70,9 +79,9 @@ class View:
             new_instance=instance_id is not None and replaced is None,
             heterogeneous=group.heterogeneous,
             capacity=group.members.capacity,
-            assignors={name: group.assignors[name] for name in walk(group.assignors)},
-            preferred=preferred_assignor(tx, group.assignors, walk(group.assignors)),
-            regexes=RegexView.of(group),
+            assignors={name: group.assignors[name] for name in iter_kafka_order(group.assignors)},
+            preferred=preferred_assignor(op, group.assignors, iter_kafka_order(group.assignors)),
+            regexes=RegexSnapshot.of(group),
             order=None,
             without_target=replaced is not None and replaced not in group.targets,
             displaced=None,
@@ -80,22 +89,22 @@ class View:
 
     @classmethod
     def of_heartbeat(
-        cls, tx: Transaction, entry: Entry, member_id: str, instance_id: str | None, *, joins: bool
-    ) -> View:
+        cls, op: OperationContext, entry: GroupLookup, member_id: str, instance_id: str | None, *, joins: bool
+    ) -> GroupSnapshot:
         """Return the view of a group for a heartbeat, which may put a member in the place of another one or itself."""
         group, order, displaced = entry.group, entry.order, None
         replaced = group.static_members.get(instance_id) if joins and instance_id is not None else None
         present = group.members.get(member_id)
         if replaced is not None and replaced == member_id:
-            order = walk(group.members)
-        elif replaced is not None and present is not None and tx.quirks.rejoin_counts_twice:
-            displaced = Displaced(present, group.targets.get(member_id))
-        view = cls.of(tx, group, member_id, instance_id)
+            order = iter_kafka_order(group.members)
+        elif replaced is not None and present is not None and op.quirks.rejoin_counts_twice:
+            displaced = ReplacedMember(present, group.targets.get(member_id))
+        view = cls.from_group(op, group, member_id, instance_id)
         return evolve(view, exists=entry.exists, order=order, displaced=displaced)
 
 
 @frozen
-class Change:
+class SubscriptionChange:
     """What a request changed.
 
     ``subscription`` is set if the member subscribes to something else now. ``epoch`` is set if that needs a new group
@@ -109,44 +118,46 @@ class Change:
     assignor: str
 
 
-def preferred_assignor(tx: Transaction, counts: Mapping[str, int], order: Iterable[str]) -> str:
+def preferred_assignor(op: OperationContext, counts: Mapping[str, int], order: Iterable[str]) -> str:
     """Return the assignor that most members ask for; the first one of the coordinator if no member asks for one.
 
     Of assignors that are asked for as often, the first one of the coordinator is taken. The quirk
     ``consumer_assignors_draw`` takes the first one in ``order``, the order of one of Kafka's tables.
     """
-    known = tx.config.group_consumer_assignors
-    names = order if tx.quirks.consumer_assignors_draw else known
+    known = op.config.group_consumer_assignors
+    names = order if op.quirks.consumer_assignors_draw else known
     return max((name for name in names if counts.get(name)), key=lambda name: counts[name], default=known[0])
 
 
-def live_group(tx: Transaction, group_id: str) -> ConsumerGroup:
+def live_group(op: OperationContext, group_id: str) -> ConsumerGroup:
     """Return a group that a record was emitted for, so that it exists."""
-    group = tx.state.groups[group_id]
+    group = op.state.groups[group_id]
     assert isinstance(group, ConsumerGroup)
     return group
 
 
-def update_subscription(tx: Transaction, group_id: str, view: View, old: Member, new: Member) -> Change:
+def update_subscription(
+    op: OperationContext, group_id: str, view: GroupSnapshot, old: ConsumerGroupMember, new: ConsumerGroupMember
+) -> SubscriptionChange:
     """Record what a member reported, and give the group a new epoch if its subscriptions or topics changed."""
     if new.metadata != old.metadata:
-        emit_member(tx, group_id, new)
-    group = live_group(tx, group_id)
+        emit_member(op, group_id, new)
+    group = live_group(op, group_id)
     names = new.metadata.subscribed_topic_names != old.metadata.subscribed_topic_names
-    regex = update_regexes(tx, group, view.regexes, old, new)
-    assignor = _preferred(tx, view, old, new)
+    regex = update_regexes(op, group, view.regexes, old, new)
+    assignor = _preferred(op, view, old, new)
     if new.classic is None:
         bump = names or regex is RegexChange.UPDATED_AND_RESOLVED or assignor != view.preferred
     else:
         bump = names or regex is not RegexChange.NONE
     heterogeneous = view.heterogeneous
-    if bump or group.needs_refresh(tx.now):
+    if bump or group.needs_refresh(op.now):
         heterogeneous = group.is_heterogeneous() or _differs(view.displaced, new)
-        _update_epoch(tx, group, view, bump)
-    return Change(names or regex is not RegexChange.NONE, bump, heterogeneous, assignor)
+        _update_epoch(op, group, view, bump)
+    return SubscriptionChange(names or regex is not RegexChange.NONE, bump, heterogeneous, assignor)
 
 
-def _differs(displaced: Displaced | None, new: Member) -> bool:
+def _differs(displaced: ReplacedMember | None, new: ConsumerGroupMember) -> bool:
     if displaced is None:
         return False
     old = displaced.member
@@ -156,10 +167,10 @@ def _differs(displaced: Displaced | None, new: Member) -> bool:
     )
 
 
-def _preferred(tx: Transaction, view: View, old: Member, new: Member) -> str:
+def _preferred(op: OperationContext, view: GroupSnapshot, old: ConsumerGroupMember, new: ConsumerGroupMember) -> str:
     """Return the assignor of the group after the request, by the order of the table in which Kafka counts for this."""
     counts = Counter(view.assignors)
-    table = HashTable(hash_code, counts, capacity=copied(counts))
+    table = HashTable(java_hash_code, counts, capacity=copied(counts))
     left, wanted = old.metadata.server_assignor, new.metadata.server_assignor
     if left is not None and left in counts:
         counts[left] -= 1
@@ -168,16 +179,16 @@ def _preferred(tx: Transaction, view: View, old: Member, new: Member) -> str:
     if wanted is not None:
         counts[wanted] += 1
         table.compute(wanted)
-    return preferred_assignor(tx, counts, table.walk())
+    return preferred_assignor(op, counts, table.walk())
 
 
-def _update_epoch(tx: Transaction, group: ConsumerGroup, view: View, bump: bool) -> None:
+def _update_epoch(op: OperationContext, group: ConsumerGroup, view: GroupSnapshot, bump: bool) -> None:
     names = {*group.topics, *(view.displaced.member.metadata.subscribed_topic_names if view.displaced else ())}
-    metadata_hash = group_hash(tx.image, names)
+    metadata_hash = group_hash(op.image, names)
     if bump or metadata_hash != group.metadata_hash:
-        emit_epoch(tx, group.group_id, group.epoch + 1, metadata_hash)
-        tx.count(CONSUMER_REBALANCES)
+        emit_epoch(op, group.group_id, group.epoch + 1, metadata_hash)
+        op.count_metric(CONSUMER_REBALANCES)
     if view.exists:
-        group.refreshed(tx.now)
+        group.refreshed(op.now)
     if group.has_partition_metadata:
-        remove_partition_metadata(tx, group.group_id)
+        remove_partition_metadata(op, group.group_id)

@@ -10,45 +10,53 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AssignorError, GroupError
 from kafka_msgs.groups.assignors import CONSUMER_ASSIGNORS
 from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
-from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Partitions, Subscription
-from kafka_msgs.groups.assignors.spec import Member as AssignorMember
+from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Partitions, TopicSubscription
+from kafka_msgs.groups.assignors.spec import MemberSpec as AssignorMember
 from kafka_msgs.groups.consumer.emit import emit_current_assignment, emit_target, emit_target_metadata
 from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
-from kafka_msgs.groups.consumer.member import Member, MemberState
-from kafka_msgs.groups.consumer.reconcile import Reported, Step, reconcile
-from kafka_msgs.groups.consumer.subscription import Change, Displaced, View
-from kafka_msgs.groups.image import Image
-from kafka_msgs.groups.modern import Fence, may_assign, rebalance_key, schedule_rebalance
-from kafka_msgs.groups.timeline import TimelineMap, walk
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
+from kafka_msgs.groups.consumer.reconcile import ReconcileInput, Reported, reconcile
+from kafka_msgs.groups.consumer.subscription import GroupSnapshot, ReplacedMember, SubscriptionChange
+from kafka_msgs.groups.image import TopicsImage
+from kafka_msgs.groups.modern import Fence, can_compute_assignment, rebalance_timer_key, schedule_rebalance
+from kafka_msgs.groups.timeline import TimelineHashMap, iter_kafka_order
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["Goal", "approach", "last_target", "update_target"]
+__all__ = ["TargetAssignment", "previous_target", "reconcile_member", "update_target"]
 
 
-class Goal(NamedTuple):
+class TargetAssignment(NamedTuple):
     """The target assignment of a member, and its epoch."""
 
     epoch: int
     target: Target
 
 
-def last_target(group: ConsumerGroup, view: View, member: Member) -> Goal:
+def previous_target(group: ConsumerGroup, view: GroupSnapshot, member: ConsumerGroupMember) -> TargetAssignment:
     """Return the target assignment that a member has now. One with a new instance id has none yet."""
-    return Goal(group.assignment_epoch, {} if view.new_instance else group.targets.get(member.member_id, {}))
+    return TargetAssignment(
+        group.assignment_epoch, {} if view.new_instance else group.targets.get(member.member_id, {})
+    )
 
 
-def update_target(tx: Transaction, group: ConsumerGroup, view: View, change: Change, member: Member) -> Goal:
+def update_target(
+    op: OperationContext,
+    group: ConsumerGroup,
+    view: GroupSnapshot,
+    change: SubscriptionChange,
+    member: ConsumerGroupMember,
+) -> TargetAssignment:
     """Compute the target assignment if the group is at a newer epoch, and the last time is long enough ago.
 
     Raises ``GroupError`` if the assignor fails.
     """
-    interval = tx.group_config(group.group_id).consumer_assignment_interval_ms
-    if group.assignment_epoch >= group.epoch or not may_assign(group, interval, tx.now):
-        return last_target(group, view, member)
+    interval = op.group_config(group.group_id).consumer_assignment_interval_ms
+    if group.assignment_epoch >= group.epoch or not can_compute_assignment(group, interval, op.now):
+        return previous_target(group, view, member)
     order = hash_map_order(_members_in_order(group, view, member))
-    subscriptions = _Subscriptions(group, tx.image)
+    subscriptions = _Subscriptions(group, op.image)
     spec = GroupSpec(
         members={
             member_id: AssignorMember(
@@ -58,7 +66,7 @@ def update_target(tx: Transaction, group: ConsumerGroup, view: View, change: Cha
             )
             for member_id in order
         },
-        partitions={topic.id: topic.partitions for topic in tx.image.topics.values()},
+        partitions={topic.id: topic.partitions for topic in op.image.topics.values()},
         homogeneous=not change.heterogeneous,
         owned=None if view.displaced is None else _owned([*group.targets.values(), view.displaced.target or {}]),
     )
@@ -66,12 +74,14 @@ def update_target(tx: Transaction, group: ConsumerGroup, view: View, change: Cha
     for member_id in order:
         target = assignment.get(member_id, {})
         if not _same(target, _last_target(group, view, member, member_id)):
-            emit_target(tx, group.group_id, member_id, target)
-    emit_target_metadata(tx, group.group_id, group.epoch, tx.now)
-    return Goal(group.epoch, assignment.get(member.member_id, {}))
+            emit_target(op, group.group_id, member_id, target)
+    emit_target_metadata(op, group.group_id, group.epoch, op.now)
+    return TargetAssignment(group.epoch, assignment.get(member.member_id, {}))
 
 
-def _last_target(group: ConsumerGroup, view: View, member: Member, member_id: str) -> Target | None:
+def _last_target(
+    group: ConsumerGroup, view: GroupSnapshot, member: ConsumerGroupMember, member_id: str
+) -> Target | None:
     """Return the target of a member before the request. The new record of a replaced member does not count."""
     if member_id != member.member_id or not view.without_target:
         return group.targets.get(member_id)
@@ -86,26 +96,26 @@ def _owned(targets: Iterable[Target]) -> Mapping[UUID, Collection[int]]:
     return owned
 
 
-def approach(
-    tx: Transaction,
+def reconcile_member(
+    op: OperationContext,
     group: ConsumerGroup,
-    member: Member,
-    goal: Goal,
+    member: ConsumerGroupMember,
+    goal: TargetAssignment,
     *,
     changed: bool,
     reported: Reported | None,
     fence: Fence,
-    displaced: Displaced | None = None,
-) -> Member:
+    displaced: ReplacedMember | None = None,
+) -> ConsumerGroupMember:
     """Let a member take its next step to its target, and record it. Return the member after it.
 
     What a ``displaced`` member owned is not free in this step.
     """
     if not changed and member.is_reconciled_to(goal.epoch):
         return member
-    names = group.names_of(member)
-    topics = tx.image.by_id
-    step = Step(
+    names = group.subscribed_topics_of(member)
+    topics = op.image.by_id
+    step = ReconcileInput(
         target_epoch=goal.epoch,
         target=goal.target,
         subscription_changed=changed,
@@ -119,12 +129,12 @@ def approach(
     )
     after = reconcile(member, step)
     if after != member:
-        emit_current_assignment(tx, group.group_id, after)
+        emit_current_assignment(op, group.group_id, after)
         if after.classic is None and after.state is MemberState.UNREVOKED_PARTITIONS:
             timeout = after.metadata.rebalance_timeout_ms
-            schedule_rebalance(tx, group, after.member_id, after.epoch, timeout, fence)
+            schedule_rebalance(op, group, after.member_id, after.epoch, timeout, fence)
         elif after.classic is None:
-            tx.stop_timer(rebalance_key(group.group_id, after.member_id))
+            op.stop_timer(rebalance_timer_key(group.group_id, after.member_id))
     return after
 
 
@@ -136,37 +146,37 @@ def _assign(name: str, group: ConsumerGroup, spec: GroupSpec) -> Assignment:
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message) from error
 
 
-def _members_in_order(group: ConsumerGroup, view: View, member: Member) -> Sequence[str]:
+def _members_in_order(group: ConsumerGroup, view: GroupSnapshot, member: ConsumerGroupMember) -> Sequence[str]:
     """Return the members in the order in which Kafka's assignment sees them: a new one comes last."""
     if view.order is not None:
         present = [each for each in view.order if each in group.members]
         return [*present, member.member_id] if view.is_new else present
     if not view.is_new:
-        return walk(group.members)
-    others: TimelineMap[str, None] = TimelineMap()
+        return iter_kafka_order(group.members)
+    others: TimelineHashMap[str, None] = TimelineHashMap()
     for member_id in group.members:
         if member_id != member.member_id:
             others[member_id] = None
     others.capacity = view.capacity
-    return [*walk(others), member.member_id]
+    return [*iter_kafka_order(others), member.member_id]
 
 
 class _Subscriptions:
     """The topics that members subscribe to. Members that subscribe to the same share one value."""
 
-    def __init__(self, group: ConsumerGroup, image: Image) -> None:
+    def __init__(self, group: ConsumerGroup, image: TopicsImage) -> None:
         self._group = group
         self._image = image
-        self._known: dict[tuple[tuple[str, ...], str], Subscription] = {}
+        self._known: dict[tuple[tuple[str, ...], str], TopicSubscription] = {}
 
-    def of(self, member: Member) -> Subscription:
+    def of(self, member: ConsumerGroupMember) -> TopicSubscription:
         """Return the subscription of a member."""
         key = (member.metadata.subscribed_topic_names, member.regex)
         found = self._known.get(key)
         if found is None:
             names = self._names(*key)
             topics = self._image.topics
-            found = self._known[key] = Subscription(
+            found = self._known[key] = TopicSubscription(
                 tuple(topics[name].id for name in names if name in topics), len(names)
             )
         return found

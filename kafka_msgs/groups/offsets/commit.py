@@ -12,7 +12,7 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import CommitCheck, Committer, group_not_found
 from kafka_msgs.groups.metrics import OFFSET_COMMITS
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
 from kafka_msgs.messages.offset_commit_response import (
@@ -67,20 +67,20 @@ class _Topic(Protocol[T_co]):
     def partitions(self) -> tuple[T_co, ...]: ...
 
 
-def commit_offsets(tx: Transaction, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
+def commit_offsets(op: OperationContext, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Store the offsets of an OffsetCommit request."""
-    check = _check(tx, context, request, not_found_since=_NOT_FOUND_SINCE)
-    expires = _NO_RETENTION if request.retention_time_ms == _NO_RETENTION else tx.now + request.retention_time_ms
-    errors = _commit(tx, request.group_id, request.topics, check, expires)
+    check = _check(op, context, request, not_found_since=_NOT_FOUND_SINCE)
+    expires = _NO_RETENTION if request.retention_time_ms == _NO_RETENTION else op.now + request.retention_time_ms
+    errors = _commit(op, request.group_id, request.topics, check, expires)
     return _response(request, errors)
 
 
 def commit_transactional_offsets(
-    tx: Transaction, context: RequestContext, request: TxnOffsetCommitRequest
+    op: OperationContext, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     """Store the offsets of a TxnOffsetCommit request. They count when the transaction is committed."""
     try:
-        errors = _commit_in_transaction(tx, context, request)
+        errors = _commit_in_transaction(op, context, request)
     except GroupError as error:
         if context.version < _MEMBER_EPOCHS_SINCE and error.error is ErrorCode.STALE_MEMBER_EPOCH:
             raise GroupError(error=ErrorCode.ILLEGAL_GENERATION) from None
@@ -88,13 +88,15 @@ def commit_transactional_offsets(
     return _transactional_response(request, errors)
 
 
-def _commit_in_transaction(tx: Transaction, context: RequestContext, request: TxnOffsetCommitRequest) -> Iterator[int]:
-    check = _check(tx, context, request, not_found_since=_MEMBER_EPOCHS_SINCE)
-    return _commit(tx, request.group_id, request.topics, check, _NO_RETENTION)
+def _commit_in_transaction(
+    op: OperationContext, context: RequestContext, request: TxnOffsetCommitRequest
+) -> Iterator[int]:
+    check = _check(op, context, request, not_found_since=_MEMBER_EPOCHS_SINCE)
+    return _commit(op, request.group_id, request.topics, check, _NO_RETENTION)
 
 
 def _check(
-    tx: Transaction,
+    op: OperationContext,
     context: RequestContext,
     request: OffsetCommitRequest | TxnOffsetCommitRequest,
     *,
@@ -105,19 +107,19 @@ def _check(
     A commit from outside a group needs no group: its offsets make it. Any other is refused, with GROUP_ID_NOT_FOUND
     from the version ``not_found_since`` on.
     """
-    group = tx.state.groups.get(request.group_id)
+    group = op.state.groups.get(request.group_id)
     if group is not None:
-        by = Committer(
+        committer = Committer(
             member_id=request.member_id,
             instance_id=request.group_instance_id,
             epoch=request.generation_id_or_member_epoch,
             transactional=isinstance(request, TxnOffsetCommitRequest),
             version=context.version,
         )
-        return group.validate_offset_commit(tx, by)
+        return group.validate_offset_commit(op, committer)
     if request.generation_id_or_member_epoch < 0:
-        if tx.quirks.commit_makes_group:
-            tx.keep_simple_group(request.group_id)
+        if op.quirks.commit_makes_group:
+            op.keep_simple_group(request.group_id)
         return None
     if context.version >= not_found_since:
         raise group_not_found(request.group_id)
@@ -125,14 +127,14 @@ def _check(
 
 
 def _commit(
-    tx: Transaction, group_id: str, topics: Iterable[_Topic[_Partition]], check: CommitCheck | None, expires: int
+    op: OperationContext, group_id: str, topics: Iterable[_Topic[_Partition]], check: CommitCheck | None, expires: int
 ) -> Iterator[int]:
     """Emit the offsets. Return the error code of each partition, in order."""
     errors: list[int] = []
     for topic in topics:
         for each in topic.partitions:
             metadata = each.committed_metadata or ""
-            if _size(tx, metadata) > tx.config.offset_metadata_max_bytes:
+            if _size(op, metadata) > op.config.offset_metadata_max_bytes:
                 errors.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 continue
             if check is not None:
@@ -142,22 +144,22 @@ def _commit(
                 offset=each.committed_offset,
                 leader_epoch=each.committed_leader_epoch,
                 metadata=metadata,
-                commit_timestamp=tx.now,
+                commit_timestamp=op.now,
                 expire_timestamp=expires,
                 topic_id=topic.topic_id,
             )
             key = OffsetCommitKey(group=group_id, topic=topic.name, partition=each.partition_index)
-            tx.emit(key, value, None if expires == _NO_RETENTION else _EXPIRING_VERSION)
-    if tx.records:
-        tx.count(OFFSET_COMMITS, len(tx.records))
+            op.emit(key, value, None if expires == _NO_RETENTION else _EXPIRING_VERSION)
+    if op.records:
+        op.count_metric(OFFSET_COMMITS, len(op.records))
     return iter(errors)
 
 
-def _size(tx: Transaction, metadata: str) -> int:
+def _size(op: OperationContext, metadata: str) -> int:
     """The size of the metadata of an offset in bytes; in UTF-16 units for ``Quirks.offset_metadata_in_characters``."""
     if metadata.isascii():
         return len(metadata)
-    if tx.quirks.offset_metadata_in_characters:
+    if op.quirks.offset_metadata_in_characters:
         return len(metadata.encode("utf-16-le", "surrogatepass")) // 2
     return len(metadata.encode("utf-8", "surrogatepass"))
 

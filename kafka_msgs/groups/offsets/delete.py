@@ -7,8 +7,8 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group, group_not_found
 from kafka_msgs.groups.metrics import OFFSET_DELETIONS
-from kafka_msgs.groups.offsets.records import emit_offset_tombstone, find, is_open
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.offsets.records import emit_offset_tombstone, find_offset, is_open
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest, OffsetDeleteRequestTopic
 from kafka_msgs.messages.offset_delete_response import (
     OffsetDeleteResponse,
@@ -19,29 +19,29 @@ from kafka_msgs.messages.offset_delete_response import (
 __all__ = ["delete_offsets", "refuse_offset_delete"]
 
 
-def delete_offsets(tx: Transaction, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+def delete_offsets(op: OperationContext, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Delete offsets, except of topics that the group subscribes to."""
-    group = tx.state.groups.get(request.group_id)
+    group = op.state.groups.get(request.group_id)
     if group is None:
         raise group_not_found(request.group_id)
-    group.validate_offset_delete(tx)
+    group.validate_offset_delete(op)
     keys: list[tuple[str, int]] = []
-    topics = tuple(_delete_topic(tx, group, topic, keys) for topic in request.topics)
+    topics = tuple(_delete_topic(op, group, topic, keys) for topic in request.topics)
     for topic, index in keys:
-        emit_offset_tombstone(tx, group.group_id, topic, index)
-    tx.count(OFFSET_DELETIONS, len(keys))
+        emit_offset_tombstone(op, group.group_id, topic, index)
+    op.count_metric(OFFSET_DELETIONS, len(keys))
     return OffsetDeleteResponse(topics=topics)
 
 
 def _delete_topic(
-    tx: Transaction, group: Group, topic: OffsetDeleteRequestTopic, keys: list[tuple[str, int]]
+    op: OperationContext, group: Group, topic: OffsetDeleteRequestTopic, keys: list[tuple[str, int]]
 ) -> OffsetDeleteResponseTopic:
     """Add to ``keys`` the partitions that have an offset. A request may name a partition twice."""
     subscribed = group.subscribes_to(topic.name)
     error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
-    state, group_id = tx.state, group.group_id
+    state, group_id = op.state, group.group_id
     for each in topic.partitions if not subscribed else ():
-        known = find(state.offsets, group_id, topic.name, each.partition_index) is not None
+        known = find_offset(state.offsets, group_id, topic.name, each.partition_index) is not None
         if known or is_open(state, group_id, topic.name, each.partition_index):
             keys.append((topic.name, each.partition_index))
     return OffsetDeleteResponseTopic(

@@ -13,10 +13,10 @@ from typing import Final
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.offsets.records import find, is_open
-from kafka_msgs.groups.state import Offset, Offsets, State
-from kafka_msgs.groups.timeline import TimelineMap, walk
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.offsets.records import find_offset, is_open
+from kafka_msgs.groups.state import OffsetAndPosition, OffsetTable, ShardState
+from kafka_msgs.groups.timeline import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.offset_fetch_request import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -32,14 +32,14 @@ from kafka_msgs.messages.offset_fetch_response import (
 )
 from kafka_msgs.schema import ZERO_UUID
 
-__all__ = ["fetch_offsets", "groups_of", "refuse_fetch", "respond"]
+__all__ = ["fetch_offsets", "fetch_response", "refuse_fetch", "requested_groups"]
 
 _MANY_GROUPS_SINCE: Final = 8
 _GROUP_ERROR_SINCE: Final = 2
 _NO_OFFSET: Final = -1
 
 
-def groups_of(request: OffsetFetchRequest, version: int) -> Iterator[tuple[str, OffsetFetchRequestGroup]]:
+def requested_groups(request: OffsetFetchRequest, version: int) -> Iterator[tuple[str, OffsetFetchRequestGroup]]:
     """Yield the groups that a request asks for, in the form of the latest versions."""
     if version >= _MANY_GROUPS_SINCE:
         yield from ((group.group_id, group) for group in request.groups)
@@ -54,14 +54,17 @@ def groups_of(request: OffsetFetchRequest, version: int) -> Iterator[tuple[str, 
 
 
 def fetch_offsets(
-    tx: Transaction, context: RequestContext, request: OffsetFetchRequest, groups: Sequence[OffsetFetchRequestGroup]
+    op: OperationContext,
+    context: RequestContext,
+    request: OffsetFetchRequest,
+    groups: Sequence[OffsetFetchRequestGroup],
 ) -> list[OffsetFetchResponseGroup]:
     """Return the offsets of groups."""
-    return [_fetch(tx, asked, request.require_stable) for asked in groups]
+    return [_fetch(op, asked, request.require_stable) for asked in groups]
 
 
-def _fetch(tx: Transaction, asked: OffsetFetchRequestGroup, stable: bool) -> OffsetFetchResponseGroup:
-    offsets = tx.state.offsets if _may_fetch(tx, asked) else TimelineMap()
+def _fetch(op: OperationContext, asked: OffsetFetchRequestGroup, stable: bool) -> OffsetFetchResponseGroup:
+    offsets = op.state.offsets if _may_fetch(op, asked) else TimelineHashMap()
     topics = asked.topics if asked.topics is not None else _all_topics(offsets, asked.group_id)
     return OffsetFetchResponseGroup(
         group_id=asked.group_id,
@@ -70,7 +73,7 @@ def _fetch(tx: Transaction, asked: OffsetFetchRequestGroup, stable: bool) -> Off
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partitions=tuple(
-                    _partition(tx.state, offsets, asked.group_id, topic, index, stable)
+                    _partition(op.state, offsets, asked.group_id, topic, index, stable)
                     for index in topic.partition_indexes
                 ),
             )
@@ -79,13 +82,13 @@ def _fetch(tx: Transaction, asked: OffsetFetchRequestGroup, stable: bool) -> Off
     )
 
 
-def _may_fetch(tx: Transaction, asked: OffsetFetchRequestGroup) -> bool:
+def _may_fetch(op: OperationContext, asked: OffsetFetchRequestGroup) -> bool:
     """Whether the group may have offsets. One that does not exist, or of a kind without offsets, has none."""
-    group = tx.state.groups.get(asked.group_id)
+    group = op.state.groups.get(asked.group_id)
     if group is None:
         return False
     try:
-        group.validate_offset_fetch(tx, member_id=asked.member_id, epoch=asked.member_epoch)
+        group.validate_offset_fetch(op, member_id=asked.member_id, epoch=asked.member_epoch)
     except GroupError as error:
         if error.error is ErrorCode.GROUP_ID_NOT_FOUND:
             return False
@@ -93,20 +96,20 @@ def _may_fetch(tx: Transaction, asked: OffsetFetchRequestGroup) -> bool:
     return True
 
 
-def _all_topics(offsets: Offsets, group_id: str) -> Iterator[OffsetFetchRequestTopics]:
+def _all_topics(offsets: OffsetTable, group_id: str) -> Iterator[OffsetFetchRequestTopics]:
     """All partitions with an offset, in Kafka's order."""
     topics = offsets.get(group_id)
     if topics is not None:
-        for topic in walk(topics):
-            yield OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(walk(topics[topic])))
+        for topic in iter_kafka_order(topics):
+            yield OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(iter_kafka_order(topics[topic])))
 
 
 def _partition(
-    state: State, offsets: Offsets, group_id: str, topic: OffsetFetchRequestTopics, index: int, stable: bool
+    state: ShardState, offsets: OffsetTable, group_id: str, topic: OffsetFetchRequestTopics, index: int, stable: bool
 ) -> OffsetFetchResponsePartitions:
     if stable and is_open(state, group_id, topic.name, index):
         return _no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-    offset = find(offsets, group_id, topic.name, index)
+    offset = find_offset(offsets, group_id, topic.name, index)
     if offset is None or not _same_topic(offset, topic):
         return _no_offset(index, ErrorCode.NONE)
     return OffsetFetchResponsePartitions(
@@ -117,7 +120,7 @@ def _partition(
     )
 
 
-def _same_topic(offset: Offset, topic: OffsetFetchRequestTopics) -> bool:
+def _same_topic(offset: OffsetAndPosition, topic: OffsetFetchRequestTopics) -> bool:
     """Whether an offset is of the topic that is asked for, and not of an earlier topic of that name."""
     return ZERO_UUID in (offset.value.topic_id, topic.topic_id) or offset.value.topic_id == topic.topic_id
 
@@ -149,7 +152,7 @@ def refuse_fetch(asked: OffsetFetchRequestGroup, error: GroupError, version: int
     )
 
 
-def respond(
+def fetch_response(
     request: OffsetFetchRequest, groups: Sequence[OffsetFetchResponseGroup], version: int
 ) -> OffsetFetchResponse:
     """Return the response in the form of the version."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.groups.api import ManyGroups, OneGroup, Producer, Protocol, check_nothing
+from kafka_msgs.groups.api import GroupProtocol, MultiGroupApi, ProducerIdAndEpoch, SingleGroupApi, accept_any
 from kafka_msgs.groups.offsets.commit import (
     commit_offsets,
     commit_transactional_offsets,
@@ -13,7 +13,7 @@ from kafka_msgs.groups.offsets.commit import (
 )
 from kafka_msgs.groups.offsets.delete import delete_offsets, refuse_offset_delete
 from kafka_msgs.groups.offsets.expiry import delete_offsets_of_topics, schedule_expiry
-from kafka_msgs.groups.offsets.fetch import fetch_offsets, groups_of, refuse_fetch, respond
+from kafka_msgs.groups.offsets.fetch import fetch_offsets, fetch_response, refuse_fetch, requested_groups
 from kafka_msgs.groups.offsets.records import apply_legacy_offset, apply_marker, apply_offset
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
@@ -24,40 +24,40 @@ from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 
 __all__ = ["PROTOCOL"]
 
-PROTOCOL: Final = Protocol(
+PROTOCOL: Final = GroupProtocol(
     apis=(
-        OneGroup(
+        SingleGroupApi(
             request=OffsetCommitRequest,
             group=lambda request: request.group_id,
             handle=commit_offsets,
             refuse=refuse_commit,
-            check=check_nothing,
+            check=accept_any,
         ),
-        OneGroup(
+        SingleGroupApi(
             request=TxnOffsetCommitRequest,
             group=lambda request: request.group_id,
             handle=commit_transactional_offsets,
             refuse=refuse_transactional_commit,
-            producer=lambda request: Producer(request.producer_id, request.producer_epoch),
+            producer=lambda request: ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         ),
-        OneGroup(
+        SingleGroupApi(
             request=OffsetDeleteRequest,
             group=lambda request: request.group_id,
             handle=delete_offsets,
             refuse=refuse_offset_delete,
         ),
-        ManyGroups(
+        MultiGroupApi(
             request=OffsetFetchRequest,
-            groups=groups_of,
+            groups=requested_groups,
             handle=fetch_offsets,
             refuse=refuse_fetch,
-            respond=respond,
-            reads=lambda request: not request.require_stable,
-            apart=True,
+            respond=fetch_response,
+            is_read_only=lambda request: not request.require_stable,
+            one_operation_each=True,
         ),
     ),
     appliers={OffsetCommitKey: apply_offset, LegacyOffsetCommitKey: apply_legacy_offset},
-    ended=apply_marker,
-    started=(schedule_expiry,),
-    topics_deleted=(delete_offsets_of_topics,),
+    apply_end_transaction=apply_marker,
+    on_started=(schedule_expiry,),
+    on_topics_deleted=(delete_offsets_of_topics,),
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from kafka_msgs.groups.re2.syntax import InvalidRegexError, parse
-from kafka_msgs.groups.re2.tree import Edge, Empty, Node, One, Parts, Repeat
+from kafka_msgs.groups.re2.tree import Assertion, CharacterMatch, Empty, Node, Repeat, SequenceOrChoice
 
 __all__ = ["InvalidRegexError", "compile_regex"]
 
@@ -46,13 +46,13 @@ class _Machine:
 
     def _build(self, node: Node, then: int) -> int:
         """Add the states of a part that is followed by the state ``then``; return its first state."""
-        if isinstance(node, One):
+        if isinstance(node, CharacterMatch):
             return self._add(node.matches, "", [then])
-        if isinstance(node, Edge):
+        if isinstance(node, Assertion):
             return self._add(None, node.place, [then])
-        if isinstance(node, Parts) and node.either:
+        if isinstance(node, SequenceOrChoice) and node.either:
             return self._add(None, "", [self._build(part, then) for part in node.parts])
-        if isinstance(node, Parts):
+        if isinstance(node, SequenceOrChoice):
             for part in reversed(node.parts):
                 then = self._build(part, then)
             return then

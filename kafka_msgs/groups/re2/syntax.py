@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from attrs import define, evolve, frozen
 
-from kafka_msgs.groups.re2.tree import Edge, Empty, Node, One, Parts, Repeat
+from kafka_msgs.groups.re2.tree import Assertion, CharacterMatch, Empty, Node, Repeat, SequenceOrChoice
 
 __all__ = ["InvalidRegexError", "parse"]
 
@@ -93,7 +93,7 @@ def _parts(parts: list[Node], *, either: bool) -> Node:
         return Empty()
     if len(parts) == 1:
         return parts[0]
-    return Parts(max(part.weight for part in parts), tuple(parts), either)
+    return SequenceOrChoice(max(part.weight for part in parts), tuple(parts), either)
 
 
 def _fail(reason: str) -> NoReturn:
@@ -142,13 +142,13 @@ class _Parser:
             self.groups[-1].alternatives.append(_sequence(parts))
             self.groups[-1].parts = []
         elif char == "^":
-            parts.append(Edge(place="line begin" if self.flags.many_lines else "begin"))
+            parts.append(Assertion(place="line begin" if self.flags.many_lines else "begin"))
         elif char == "$":
-            parts.append(Edge(place="line end" if self.flags.many_lines else "end"))
+            parts.append(Assertion(place="line end" if self.flags.many_lines else "end"))
         elif char == "." and self.flags.dot_all:
-            parts.append(One(matches=lambda each: True))
+            parts.append(CharacterMatch(matches=lambda each: True))
         elif char == ".":
-            parts.append(One(matches=lambda each: each != "\n"))
+            parts.append(CharacterMatch(matches=lambda each: each != "\n"))
         else:
             if char == "{":
                 # RE2/J takes a repetition after a literal brace for a nested one.
@@ -157,8 +157,8 @@ class _Parser:
 
     def _one(self, char: str) -> Node:
         if self.flags.fold:
-            return One(matches=frozenset(_folded(char)).__contains__)
-        return One(matches=char.__eq__)
+            return CharacterMatch(matches=frozenset(_folded(char)).__contains__)
+        return CharacterMatch(matches=char.__eq__)
 
     # Repetition
 
@@ -244,7 +244,7 @@ class _Parser:
         char = self.text[self.at + 1 : self.at + 2]
         if char in _EDGES and char:
             self.at += 2
-            parts.append(Edge(place=_EDGES[char]))
+            parts.append(Assertion(place=_EDGES[char]))
         elif char == "C":
             _fail("invalid escape sequence")
         elif char == "Q":
@@ -252,7 +252,7 @@ class _Parser:
             self.at = min(self.at + 4 + len(literal), len(self.text))
             parts.extend(self._one(each) for each in literal)
         elif char and char in "pPdsDSwW":
-            parts.append(One(matches=self._class_escape()))
+            parts.append(CharacterMatch(matches=self._class_escape()))
         else:
             parts.append(self._one(self._escaped_char()))
 
@@ -325,7 +325,7 @@ class _Parser:
         def matches(char: str) -> bool:
             return any(member(char) for member in members) is not negated
 
-        return One(matches=matches)
+        return CharacterMatch(matches=matches)
 
     def _class_member(self) -> Callable[[str], bool]:
         if self.text.startswith("[:", self.at):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-__all__ = ["Edge", "Empty", "Node", "One", "Parts", "Repeat"]
+__all__ = ["Assertion", "CharacterMatch", "Empty", "Node", "Repeat", "SequenceOrChoice"]
 
 
 @frozen
@@ -22,21 +22,21 @@ class Empty(Node):
 
 
 @frozen
-class Edge(Node):
+class Assertion(Node):
     """Matches no character, at a place: ``begin``, ``end``, ``line begin``, ``line end``, ``word`` or ``no word``."""
 
     place: str = ""
 
 
 @frozen
-class One(Node):
+class CharacterMatch(Node):
     """Matches one character."""
 
     matches: Callable[[str], bool] = bool
 
 
 @frozen
-class Parts(Node):
+class SequenceOrChoice(Node):
     """All ``parts`` one after the other, or one of them if ``either`` is set."""
 
     parts: tuple[Node, ...] = ()

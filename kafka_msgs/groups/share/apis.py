@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import ManyGroups, OneGroup, Protocol, each_group
+from kafka_msgs.groups.api import GroupProtocol, MultiGroupApi, SingleGroupApi, each_group
 from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.modern import schedule_session
@@ -16,14 +16,14 @@ from kafka_msgs.groups.share.group import ShareGroup, ShareMember
 from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, find_group, heartbeat
 from kafka_msgs.groups.share.initialization import forget_topics
 from kafka_msgs.groups.share.offsets import OFFSET_APIS
-from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.timeline import iter_kafka_order
 from kafka_msgs.messages import share_group_describe_response as response
 from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafka_msgs.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["PROTOCOL"]
 
@@ -36,10 +36,10 @@ _MESSAGES: Final[Mapping[int, str]] = {
 
 
 def describe(
-    tx: Transaction, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
+    op: OperationContext, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[response.DescribedGroup]:
     """Describe groups. A group that is not a share group has an error in its place."""
-    return each_group(group_ids, lambda group_id: _group(tx, find_group(tx, group_id)), _refuse, context.version)
+    return each_group(group_ids, lambda group_id: _group(op, find_group(op, group_id)), _refuse, context.version)
 
 
 def _refuse(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
@@ -47,19 +47,19 @@ def _refuse(group_id: str, error: GroupError, version: int) -> response.Describe
     return response.DescribedGroup(error_code=error.error, error_message=message, group_id=group_id)
 
 
-def _group(tx: Transaction, group: ShareGroup) -> response.DescribedGroup:
+def _group(op: OperationContext, group: ShareGroup) -> response.DescribedGroup:
     return response.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name(),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=tx.config.group_share_assignors[0],
-        members=tuple(_member(tx, group.members[member_id]) for member_id in walk(group.members)),
+        assignor_name=op.config.group_share_assignors[0],
+        members=tuple(_member(op, group.members[member_id]) for member_id in iter_kafka_order(group.members)),
     )
 
 
-def _member(tx: Transaction, member: ShareMember) -> response.Member:
-    names, topics = member.metadata.subscribed_topic_names, tx.image.by_id
+def _member(op: OperationContext, member: ShareMember) -> response.Member:
+    names, topics = member.metadata.subscribed_topic_names, op.image.by_id
     return response.Member(
         member_id=member.member_id,
         rack_id=member.metadata.rack_id,
@@ -77,17 +77,17 @@ def _member(tx: Transaction, member: ShareMember) -> response.Member:
     )
 
 
-def _loaded(tx: Transaction, group: ShareGroup) -> None:
+def _loaded(op: OperationContext, group: ShareGroup) -> None:
     """Give each member its session again."""
-    timeout = tx.group_config(group.group_id).share_session_timeout_ms
-    for member_id in walk(group.members):
-        schedule_session(tx, group, member_id, timeout, fence_member)
+    timeout = op.group_config(group.group_id).share_session_timeout_ms
+    for member_id in iter_kafka_order(group.members):
+        schedule_session(op, group, member_id, timeout, fence_member)
 
 
-PROTOCOL: Final = Protocol(
+PROTOCOL: Final = GroupProtocol(
     apis=(
         *OFFSET_APIS,
-        OneGroup(
+        SingleGroupApi(
             request=ShareGroupHeartbeatRequest,
             group=lambda request: request.group_id,
             handle=heartbeat,
@@ -96,7 +96,7 @@ PROTOCOL: Final = Protocol(
             ),
             check=check_heartbeat,
         ),
-        ManyGroups(
+        MultiGroupApi(
             request=ShareGroupDescribeRequest,
             groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
             handle=describe,
@@ -105,8 +105,8 @@ PROTOCOL: Final = Protocol(
         ),
     ),
     appliers=APPLIERS,
-    loaded={"share": _loaded},
-    topics_deleted=(forget_topics,),
-    topics_changed={"share": lambda tx, group: group.request_refresh()},
+    on_loaded={"share": _loaded},
+    on_topics_deleted=(forget_topics,),
+    on_topics_changed={"share": lambda tx, group: group.request_refresh()},
 )
 """The share group protocol, for the coordinator."""

@@ -18,7 +18,7 @@ from kafka_msgs.groups.modern_appliers import (
     in_order,
 )
 from kafka_msgs.groups.share.group import ShareGroup, ShareMember
-from kafka_msgs.groups.state import Applier, State
+from kafka_msgs.groups.state import Applier, ShardState
 from kafka_msgs.message import Message
 from kafka_msgs.messages.share_group_current_member_assignment_key import ShareGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.share_group_member_metadata_key import ShareGroupMemberMetadataKey
@@ -30,7 +30,7 @@ from kafka_msgs.messages.share_group_target_assignment_metadata_key import Share
 __all__ = ["APPLIERS"]
 
 
-def _current(state: State, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
+def _current(state: ShardState, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
     member = group.members.get(key.member_id)
     if value is not None:
         moved = evolve(
@@ -46,7 +46,7 @@ def _current(state: State, changes: Changes, group: ShareGroup, key: Any, value:
         group.put_member(state, changes, left)
 
 
-def _partitions(state: State, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
+def _partitions(state: ShardState, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
     changes.assign(group, "partitions", value)
     changes.assign(group, "written_ms", state.now)
 

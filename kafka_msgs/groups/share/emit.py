@@ -27,7 +27,7 @@ from kafka_msgs.messages.share_group_target_assignment_metadata_value import (
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.share.group import ShareMember
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = [
     "emit_current_assignment",
@@ -59,7 +59,7 @@ emit_target_metadata = _RECORDS.emit_target_metadata
 emit_removal = _RECORDS.emit_removal
 
 
-def emit_current_assignment(tx: Transaction, group_id: str, member: ShareMember) -> None:
+def emit_current_assignment(op: OperationContext, group_id: str, member: ShareMember) -> None:
     """Record what a member reads."""
     value = ShareGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
@@ -69,9 +69,9 @@ def emit_current_assignment(tx: Transaction, group_id: str, member: ShareMember)
             TopicPartitions(topic_id=topic, partitions=tuple(each)) for topic, each in member.assigned.items()
         ),
     )
-    tx.emit(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
+    op.emit(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
-def emit_tombstones(tx: Transaction, group_id: str, members: Sequence[str]) -> None:
+def emit_tombstones(op: OperationContext, group_id: str, members: Sequence[str]) -> None:
     """Emit the tombstones of all records of a group with these members."""
-    _RECORDS.emit_tombstones(tx, group_id, members, [ShareGroupStatePartitionMetadataKey(group_id=group_id)])
+    _RECORDS.emit_tombstones(op, group_id, members, [ShareGroupStatePartitionMetadataKey(group_id=group_id)])

@@ -14,14 +14,14 @@ from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition
 from kafka_msgs.groups.journal import Changes
 from kafka_msgs.groups.modern import ModernGroup
 from kafka_msgs.groups.share.emit import emit_tombstones
-from kafka_msgs.groups.state import State, subscribe
-from kafka_msgs.groups.timeline import TimelineMap, walk
+from kafka_msgs.groups.state import ShardState, subscribe
+from kafka_msgs.groups.timeline import TimelineHashMap, iter_kafka_order
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 from kafka_msgs.messages.share_group_state_partition_metadata_value import ShareGroupStatePartitionMetadataValue
 from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["Partitions", "ShareGroup", "ShareMember"]
 
@@ -63,7 +63,7 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
-        self.topics: TimelineMap[str, int] = TimelineMap()
+        self.topics: TimelineHashMap[str, int] = TimelineHashMap()
         self.heterogeneous = False
         self.partitions: ShareGroupStatePartitionMetadataValue | None = None
         self.written_ms = 0
@@ -80,18 +80,18 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         """Tell whether members subscribe to different topics."""
         return any(count != len(self.members) for count in self.topics.values())
 
-    def put_member(self, state: State, changes: Changes, member: ShareMember) -> None:
+    def put_member(self, state: ShardState, changes: Changes, member: ShareMember) -> None:
         """Add or replace a member, and what follows from it. For appliers."""
         old = self.members.get(member.member_id)
         changes.set(self.members, member.member_id, member)
         self._recount(state, changes, old, member)
 
-    def drop_member(self, state: State, changes: Changes, member: ShareMember) -> None:
+    def drop_member(self, state: ShardState, changes: Changes, member: ShareMember) -> None:
         """Remove a member, and what follows from it. For appliers."""
         changes.delete(self.members, member.member_id)
         self._recount(state, changes, member, None)
 
-    def _recount(self, state: State, changes: Changes, old: ShareMember | None, new: ShareMember | None) -> None:
+    def _recount(self, state: ShardState, changes: Changes, old: ShareMember | None, new: ShareMember | None) -> None:
         before = tuple(self.topics)
         for member, by in ((old, -1), (new, 1)):
             for topic in dict.fromkeys(member.metadata.subscribed_topic_names) if member is not None else ():
@@ -105,15 +105,15 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
 
     # What the coordinator asks of each group
 
-    def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
+    def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
         """Refuse: a share group has no committed offsets."""
         self._refuse_offsets()
 
-    def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+    def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
         """Refuse: a share group has no committed offsets."""
         self._refuse_offsets()
 
-    def validate_offset_delete(self, tx: Transaction) -> None:
+    def validate_offset_delete(self, op: OperationContext) -> None:
         """Refuse: a share group has no committed offsets."""
         self._refuse_offsets()
 
@@ -121,22 +121,22 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         message = f"Group {self.group_id} is not a consumer group."
         raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
 
-    def validate_delete(self, tx: Transaction) -> None:
+    def validate_delete(self, op: OperationContext) -> None:
         """Check that the group has no members."""
         if self.members:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP, message="The group is not empty.")
 
-    def emit_tombstones(self, tx: Transaction) -> None:
+    def emit_tombstones(self, op: OperationContext) -> None:
         """Emit the tombstones of all records of the group."""
-        emit_tombstones(tx, self.group_id, walk(self.members))
+        emit_tombstones(op, self.group_id, iter_kafka_order(self.members))
 
-    def cancel_timers(self, tx: Transaction) -> None:
+    def cancel_timers(self, op: OperationContext) -> None:
         """Nothing to cancel: an empty group has no timers."""
 
     def offset_expiration(self) -> ExpiryCondition | None:
         """A share group has no committed offsets that could expire."""
         return None
 
-    def expires(self, tx: Transaction) -> bool:
+    def expires(self, op: OperationContext) -> bool:
         """An empty share group stays until it is deleted."""
         return False

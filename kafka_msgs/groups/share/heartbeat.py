@@ -10,12 +10,18 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AssignorError, GroupError
 from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order, map_copy_capacity, string_key
 from kafka_msgs.groups.assignors.simple import assign_simple
-from kafka_msgs.groups.assignors.spec import GroupSpec, Subscription
-from kafka_msgs.groups.assignors.spec import Member as AssignorMember
+from kafka_msgs.groups.assignors.spec import GroupSpec, TopicSubscription
+from kafka_msgs.groups.assignors.spec import MemberSpec as AssignorMember
 from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.image import TopicsImage
 from kafka_msgs.groups.metrics import SHARE_REBALANCES
-from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, may_assign, schedule_session, session_key
+from kafka_msgs.groups.modern import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    can_compute_assignment,
+    schedule_session,
+    session_timer_key,
+)
 from kafka_msgs.groups.share.emit import (
     emit_current_assignment,
     emit_epoch,
@@ -25,8 +31,8 @@ from kafka_msgs.groups.share.emit import (
     emit_target_metadata,
 )
 from kafka_msgs.groups.share.group import Partitions, ShareGroup, ShareMember
-from kafka_msgs.groups.share.initialization import assignable, has_unassigned, initialize
-from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.share.initialization import has_unassigned, initialize, initialized_partitions
+from kafka_msgs.groups.timeline import iter_kafka_order
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafka_msgs.messages.share_group_heartbeat_response import (
@@ -37,13 +43,15 @@ from kafka_msgs.messages.share_group_heartbeat_response import (
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.api import Checking
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.api import RequestValidation
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["check_heartbeat", "fence_member", "find_group", "heartbeat"]
 
 
-def check_heartbeat(checking: Checking, context: RequestContext, request: ShareGroupHeartbeatRequest) -> None:
+def check_heartbeat(
+    validation: RequestValidation, context: RequestContext, request: ShareGroupHeartbeatRequest
+) -> None:
     """Raise ``GroupError`` for a request that is wrong by itself."""
     for value, name in ((request.member_id, "MemberId"), (request.group_id, "GroupId"), (request.rack_id, "RackId")):
         if value is not None and not value.strip():
@@ -58,9 +66,9 @@ def _refuse(message: str) -> NoReturn:
     raise GroupError(error=ErrorCode.INVALID_REQUEST, message=message)
 
 
-def find_group(tx: Transaction, group_id: str, name: str = "Group") -> ShareGroup:
+def find_group(op: OperationContext, group_id: str, name: str = "Group") -> ShareGroup:
     """Return a share group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND, which calls a missing group ``name``."""
-    group = tx.state.groups.get(group_id)
+    group = op.state.groups.get(group_id)
     if isinstance(group, ShareGroup):
         return group
     message = f"{name} {group_id} not found." if group is None else f"Group {group_id} is not a share group."
@@ -68,32 +76,32 @@ def find_group(tx: Transaction, group_id: str, name: str = "Group") -> ShareGrou
 
 
 def heartbeat(
-    tx: Transaction, context: RequestContext, request: ShareGroupHeartbeatRequest
+    op: OperationContext, context: RequestContext, request: ShareGroupHeartbeatRequest
 ) -> ShareGroupHeartbeatResponse:
     """Answer a heartbeat. Raises ``GroupError``."""
     if request.member_epoch == LEAVE_EPOCH:
-        group = find_group(tx, request.group_id)
-        fence_member(tx, group, group.member(request.member_id))
+        group = find_group(op, request.group_id)
+        fence_member(op, group, group.member(request.member_id))
         return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
     joins = request.member_epoch == JOIN_EPOCH
-    exists = request.group_id in tx.state.groups
-    group = ShareGroup(request.group_id) if joins and not exists else find_group(tx, request.group_id, "Share group")
-    member = _member(tx, group, request)
+    exists = request.group_id in op.state.groups
+    group = ShareGroup(request.group_id) if joins and not exists else find_group(op, request.group_id, "Share group")
+    member = _member(op, group, request)
     updated = evolve(member, metadata=_metadata(member, context, request))
     ready = group.assignment_epoch >= group.epoch and has_unassigned(group)
-    heterogeneous, names = group.heterogeneous, walk(group.topics)
+    heterogeneous, names = group.heterogeneous, iter_kafka_order(group.topics)
     if updated.metadata != member.metadata:
-        emit_member(tx, request.group_id, updated)
-        group = find_group(tx, request.group_id)
+        emit_member(op, request.group_id, updated)
+        group = find_group(op, request.group_id)
     bump = ready or updated.metadata.subscribed_topic_names != member.metadata.subscribed_topic_names
-    if bump or group.needs_refresh(tx.now):
-        heterogeneous, names = group.is_heterogeneous(), walk(group.topics)
-        bump = _update_epoch(tx, group, bump, exists)
-    target_epoch, target = _update_target(tx, group, updated, heterogeneous)
-    updated = _approach(tx, group, updated, target_epoch, target, bump)
-    config = tx.group_config(request.group_id)
-    schedule_session(tx, group, request.member_id, config.share_session_timeout_ms, fence_member)
-    initialize(tx, group, names)
+    if bump or group.needs_refresh(op.now):
+        heterogeneous, names = group.is_heterogeneous(), iter_kafka_order(group.topics)
+        bump = _update_epoch(op, group, bump, exists)
+    target_epoch, target = _update_target(op, group, updated, heterogeneous)
+    updated = _approach(op, group, updated, target_epoch, target, bump)
+    config = op.group_config(request.group_id)
+    schedule_session(op, group, request.member_id, config.share_session_timeout_ms, fence_member)
+    initialize(op, group, names)
     shows = joins or request.subscribed_topic_names is not None or not _same(member.assigned, updated.assigned)
     return ShareGroupHeartbeatResponse(
         member_id=updated.member_id,
@@ -103,10 +111,10 @@ def heartbeat(
     )
 
 
-def _member(tx: Transaction, group: ShareGroup, request: ShareGroupHeartbeatRequest) -> ShareMember:
+def _member(op: OperationContext, group: ShareGroup, request: ShareGroupHeartbeatRequest) -> ShareMember:
     """Return the member that a heartbeat comes from; a new one if it joins."""
     member_id, epoch = request.member_id, request.member_epoch
-    size = tx.config.group_share_max_size
+    size = op.config.group_share_max_size
     if len(group.members) >= size and member_id not in group.members:
         message = f"The share group has reached its maximum capacity of {size} members."
         raise GroupError(error=ErrorCode.GROUP_MAX_SIZE_REACHED, message=message)
@@ -140,37 +148,37 @@ def _metadata(
     )
 
 
-def _update_epoch(tx: Transaction, group: ShareGroup, bump: bool, exists: bool) -> bool:
+def _update_epoch(op: OperationContext, group: ShareGroup, bump: bool, exists: bool) -> bool:
     """Give the group a new epoch if ``bump`` is set or its topics changed; return whether it got one."""
-    metadata_hash = group_hash(tx.image, group.topics)
+    metadata_hash = group_hash(op.image, group.topics)
     bump = bump or metadata_hash != group.metadata_hash
     if bump:
-        emit_epoch(tx, group.group_id, group.epoch + 1, metadata_hash)
-        tx.count(SHARE_REBALANCES)
+        emit_epoch(op, group.group_id, group.epoch + 1, metadata_hash)
+        op.count_metric(SHARE_REBALANCES)
     if exists:
-        group.refreshed(tx.now)
+        group.refreshed(op.now)
     return bump
 
 
 def _update_target(
-    tx: Transaction, group: ShareGroup, member: ShareMember, heterogeneous: bool
+    op: OperationContext, group: ShareGroup, member: ShareMember, heterogeneous: bool
 ) -> tuple[int, Partitions]:
     """Compute the target assignment if it is time to; return its epoch, and what the member gets."""
-    interval = tx.group_config(group.group_id).share_assignment_interval_ms
-    if group.assignment_epoch >= group.epoch or not may_assign(group, interval, tx.now):
+    interval = op.group_config(group.group_id).share_assignment_interval_ms
+    if group.assignment_epoch >= group.epoch or not can_compute_assignment(group, interval, op.now):
         return group.assignment_epoch, group.targets.get(member.member_id, {})
-    order = hash_map_order(walk(group.members))
+    order = hash_map_order(iter_kafka_order(group.members))
     spec = GroupSpec(
         members={
             member_id: AssignorMember(
-                subscription=_subscription(group.members[member_id], tx.image),
+                subscription=_subscription(group.members[member_id], op.image),
                 assigned=group.targets.get(member_id, {}),
             )
             for member_id in order
         },
-        partitions={topic.id: topic.partitions for topic in tx.image.topics.values()},
+        partitions={topic.id: topic.partitions for topic in op.image.topics.values()},
         homogeneous=not heterogeneous,
-        assignable=assignable(group),
+        assignable=initialized_partitions(group),
     )
     try:
         assignment = assign_simple(spec)
@@ -181,24 +189,24 @@ def _update_target(
         target = assignment.get(member_id, {})
         old = group.targets.get(member_id)
         if old is None or not _same(target, old):
-            emit_target(tx, group.group_id, member_id, target)
-    emit_target_metadata(tx, group.group_id, group.epoch, tx.now)
+            emit_target(op, group.group_id, member_id, target)
+    emit_target_metadata(op, group.group_id, group.epoch, op.now)
     return group.epoch, assignment.get(member.member_id, {})
 
 
-def _subscription(member: ShareMember, image: Image) -> Subscription:
+def _subscription(member: ShareMember, image: TopicsImage) -> TopicSubscription:
     names = member.metadata.subscribed_topic_names
     ordered = hash_map_order(names, capacity=copy_capacity(len(names)))
-    return Subscription(tuple(image.topics[name].id for name in ordered if name in image.topics), len(names))
+    return TopicSubscription(tuple(image.topics[name].id for name in ordered if name in image.topics), len(names))
 
 
 def _approach(
-    tx: Transaction, group: ShareGroup, member: ShareMember, epoch: int, target: Partitions, changed: bool
+    op: OperationContext, group: ShareGroup, member: ShareMember, epoch: int, target: Partitions, changed: bool
 ) -> ShareMember:
     """Give a member what is in its target at once: share partitions have no single owner."""
     if not changed and member.is_reconciled_to(epoch):
         return member
-    topics, names = tx.image.by_id, member.metadata.subscribed_topic_names
+    topics, names = op.image.by_id, member.metadata.subscribed_topic_names
     kept = [topic for topic in target if topic in topics and topics[topic].name in names]
     if len(kept) < len(target):
         kept = [topic for topic in hash_map_order(target, capacity=map_copy_capacity(len(target))) if topic in kept]
@@ -206,18 +214,18 @@ def _approach(
     if member.epoch != epoch:
         after = evolve(after, epoch=epoch, previous_epoch=member.epoch, state=0)
     if member.epoch != epoch or not _same(after.assigned, member.assigned):
-        emit_current_assignment(tx, group.group_id, after)
+        emit_current_assignment(op, group.group_id, after)
     return after
 
 
-def fence_member(tx: Transaction, group: ShareGroup, member: ShareMember) -> None:
+def fence_member(op: OperationContext, group: ShareGroup, member: ShareMember) -> None:
     """Remove a member: it left, or nothing was heard of it."""
     epoch, is_last = group.epoch + 1, len(group.members) == 1
-    emit_removal(tx, group.group_id, member.member_id)
-    emit_epoch(tx, group.group_id, epoch, group_hash(tx.image, group.topics))
+    emit_removal(op, group.group_id, member.member_id)
+    emit_epoch(op, group.group_id, epoch, group_hash(op.image, group.topics))
     if is_last:
-        emit_target_metadata(tx, group.group_id, epoch, 0)
-    tx.stop_timer(session_key(group.group_id, member.member_id))
+        emit_target_metadata(op, group.group_id, epoch, 0)
+    op.stop_timer(session_timer_key(group.group_id, member.member_id))
 
 
 def _same(one: Partitions, other: Partitions) -> bool:

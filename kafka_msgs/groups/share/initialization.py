@@ -22,7 +22,7 @@ from kafka_msgs.groups.assignors.java_order import (
 )
 from kafka_msgs.groups.share.group import Partitions, ShareGroup
 from kafka_msgs.groups.share_states import UNSET
-from kafka_msgs.groups.timeline import hash_code, walk
+from kafka_msgs.groups.timeline import iter_kafka_order, java_hash_code
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_value import (
     ShareGroupStatePartitionMetadataValue,
@@ -32,20 +32,20 @@ from kafka_msgs.messages.share_group_state_partition_metadata_value import (
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.api import TopicChange
-    from kafka_msgs.groups.promise import Promise
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.promise import Future
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = [
-    "assignable",
-    "begin",
     "begin_deletion",
     "begin_deletion_of_topics",
-    "delete_states",
+    "begin_initialization",
+    "delete_share_state",
     "end_deletion_of_topics",
-    "finish",
+    "finish_initialization",
     "forget_topics",
     "has_unassigned",
     "initialize",
+    "initialized_partitions",
 ]
 
 Topics = Mapping[UUID, TopicPartitionsInfo]
@@ -54,7 +54,7 @@ _NONE = ShareGroupStatePartitionMetadataValue()
 _UNKNOWN_NAME: Final = "<UNKNOWN>"
 
 
-def assignable(group: ShareGroup) -> Mapping[UUID, frozenset[int]]:
+def initialized_partitions(group: ShareGroup) -> Mapping[UUID, frozenset[int]]:
     """Return the partitions that have state, by topic id."""
     known = group.partitions or _NONE
     return {topic.topic_id: frozenset(topic.partitions) for topic in known.initialized_topics}
@@ -74,15 +74,15 @@ def has_unassigned(group: ShareGroup) -> bool:
     )
 
 
-def initialize(tx: Transaction, group: ShareGroup, names: Iterable[str]) -> None:
+def initialize(op: OperationContext, group: ShareGroup, names: Iterable[str]) -> None:
     """Record that the partitions of subscribed topics get state, as far as they have none."""
     known = group.partitions or _NONE
-    retry_ms = max(tx.config.group_share_initialize_retry_interval_ms, tx.config.offsets_commit_timeout_ms)
-    fresh = tx.now - group.written_ms < retry_ms
+    retry_ms = max(op.config.group_share_initialize_retry_interval_ms, op.config.offsets_commit_timeout_ms)
+    fresh = op.now - group.written_ms < retry_ms
     present = _combined(_by_id(known.initialized_topics), _by_id(known.initializing_topics) if fresh else {})
     wanted: dict[UUID, TopicPartitionsInfo] = {}
-    table: HashTable[UUID] = HashTable(hash_code)
-    for topic in (tx.image.topics[name] for name in names if name in tx.image.topics):
+    table: HashTable[UUID] = HashTable(java_hash_code)
+    for topic in (op.image.topics[name] for name in names if name in op.image.topics):
         has = set(present[topic.id].partitions) if topic.id in present else set()
         if len(has) < topic.partitions or not has:
             missing = tuple(each for each in range(topic.partitions) if each not in has)
@@ -91,71 +91,73 @@ def initialize(tx: Transaction, group: ShareGroup, names: Iterable[str]) -> None
     if not wanted:
         return
     ordered = {topic_id: wanted[topic_id] for topic_id in table.walk()}
-    begin(tx, group, ordered)
+    begin_initialization(op, group, ordered)
     group_id, epoch = group.group_id, group.epoch
 
     def follow(error: GroupError | None) -> None:
         if error is None:
-            tx.postpone(lambda: _ask(tx, group_id, epoch, ordered))
+            op.run_at_next_tick(lambda: _ask(op, group_id, epoch, ordered))
 
-    tx.after_append(follow)
+    op.on_committed(follow)
 
 
-def begin(tx: Transaction, group: ShareGroup, topics: Topics) -> None:
+def begin_initialization(op: OperationContext, group: ShareGroup, topics: Topics) -> None:
     """Record that partitions get state. Those whose state is being deleted get a new one."""
     known = group.partitions or _NONE
     starting = topics if group.partitions is None else _combined(_by_id(known.initializing_topics), topics)
     deleting = [each.topic_id for each in known.deleting_topics if each.topic_id not in starting]
-    _write(tx, group.group_id, starting, _by_id(known.initialized_topics), deleting)
+    _write(op, group.group_id, starting, _by_id(known.initialized_topics), deleting)
 
 
-def _ask(tx: Transaction, group_id: str, epoch: int, topics: Topics) -> None:
+def _ask(op: OperationContext, group_id: str, epoch: int, topics: Topics) -> None:
     """Let the share coordinator begin to keep the state, and record what came of it."""
     try:
         for topic in topics.values():
             for partition in topic.partitions:
-                tx.share_states.initialize(group_id, topic.topic_id, partition, state_epoch=epoch, start_offset=UNSET)
+                op.share_persister.initialize(
+                    group_id, topic.topic_id, partition, state_epoch=epoch, start_offset=UNSET
+                )
     except GroupError:
-        tx.submit(lambda step: _uninitialized(step, group_id, topics))
+        op.submit(lambda step: _uninitialized(step, group_id, topics))
     else:
-        finish(tx, group_id, topics)
+        finish_initialization(op, group_id, topics)
 
 
-def finish(tx: Transaction, group_id: str, topics: Topics) -> None:
+def finish_initialization(op: OperationContext, group_id: str, topics: Topics) -> None:
     """Record that partitions have state. If that fails, record that they do not get it any more."""
 
-    def settled(promise: Promise[None]) -> None:
+    def settled(promise: Future[None]) -> None:
         if promise.error is not None:
-            tx.submit(lambda step: _uninitialized(step, group_id, topics))
+            op.submit(lambda step: _uninitialized(step, group_id, topics))
 
-    tx.submit(lambda step: _initialized(step, group_id, topics)).then(settled)
+    op.submit(lambda step: _initialized(step, group_id, topics)).add_done_callback(settled)
 
 
-def _initialized(tx: Transaction, group_id: str, topics: Topics) -> None:
+def _initialized(op: OperationContext, group_id: str, topics: Topics) -> None:
     """Record that partitions have state."""
-    group = tx.state.groups.get(group_id)
+    group = op.state.groups.get(group_id)
     if not isinstance(group, ShareGroup):
         return
     known = group.partitions or _NONE
-    named = {each: evolve(topics[each], topic_name=_name(tx, each)) for each in topics}
+    named = {each: evolve(topics[each], topic_name=_name(op, each)) for each in topics}
     done = _combined(_by_id(known.initialized_topics), named)
-    _write(tx, group_id, _apart(known.initializing_topics, topics), done, _ids(known))
+    _write(op, group_id, _apart(known.initializing_topics, topics), done, _ids(known))
 
 
-def _uninitialized(tx: Transaction, group_id: str, topics: Topics) -> None:
+def _uninitialized(op: OperationContext, group_id: str, topics: Topics) -> None:
     """Record that partitions do not get state any more."""
-    group = tx.state.groups.get(group_id)
+    group = op.state.groups.get(group_id)
     known = group.partitions if isinstance(group, ShareGroup) else None
     if known is not None and known.initializing_topics:
         left = _apart(known.initializing_topics, topics)
-        _write(tx, group_id, left, _by_id(known.initialized_topics), _ids(known))
+        _write(op, group_id, left, _by_id(known.initialized_topics), _ids(known))
 
 
-def forget_topics(tx: Transaction, change: TopicChange) -> None:
+def forget_topics(op: OperationContext, change: TopicChange) -> None:
     """Record that the partitions of deleted topics have no state any more."""
     gone = {change.before.topics[name].id for name in change.deleted if name in change.before.topics}
-    for group_id in walk(tx.state.groups):
-        group = tx.state.groups[group_id]
+    for group_id in iter_kafka_order(op.state.groups):
+        group = op.state.groups[group_id]
         known = group.partitions if isinstance(group, ShareGroup) else None
         if known is None:
             continue
@@ -163,27 +165,27 @@ def forget_topics(tx: Transaction, change: TopicChange) -> None:
         if gone.intersection([*ids, *_ids(known)]):
             initializing = _without(_by_id(known.initializing_topics), gone)
             initialized = _without(_by_id(known.initialized_topics), gone)
-            _write(tx, group_id, initializing, initialized, [each for each in _ids(known) if each not in gone])
+            _write(op, group_id, initializing, initialized, [each for each in _ids(known) if each not in gone])
 
 
-def begin_deletion(tx: Transaction, groups: Iterable[ShareGroup]) -> dict[str, Partitions]:
+def begin_deletion(op: OperationContext, groups: Iterable[ShareGroup]) -> dict[str, Partitions]:
     """Record that all state of groups is being deleted, and return the partitions that have it, by group.
 
     That comes before the groups themselves are deleted. A group that is named twice has the same record twice.
     """
-    begun = [(group.group_id, *_deletion(tx, group.partitions)) for group in groups if group.partitions is not None]
+    begun = [(group.group_id, *_deletion(op, group.partitions)) for group in groups if group.partitions is not None]
     for group_id, value, _ in begun:
-        tx.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
+        op.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
     return {group_id: doomed for group_id, _, doomed in begun}
 
 
 def _deletion(
-    tx: Transaction, known: ShareGroupStatePartitionMetadataValue
+    op: OperationContext, known: ShareGroupStatePartitionMetadataValue
 ) -> tuple[ShareGroupStatePartitionMetadataValue, Partitions]:
     doomed = _combined(_by_id(known.initialized_topics), _by_id(known.initializing_topics))
     names = {topic_id: topic.topic_name for topic_id, topic in doomed.items()}
     partitions: dict[UUID, Sequence[int]] = {topic_id: topic.partitions for topic_id, topic in doomed.items()}
-    for topic in (tx.image.by_id.get(topic_id) for topic_id in _ids(known)):
+    for topic in (op.image.by_id.get(topic_id) for topic_id in _ids(known)):
         if topic is not None:
             names[topic.id] = topic.name
             partitions[topic.id] = range(topic.partitions)
@@ -191,7 +193,7 @@ def _deletion(
     return ShareGroupStatePartitionMetadataValue(deleting_topics=deleting), partitions
 
 
-def begin_deletion_of_topics(tx: Transaction, group: ShareGroup, names: Iterable[str]) -> dict[str, Partitions]:
+def begin_deletion_of_topics(op: OperationContext, group: ShareGroup, names: Iterable[str]) -> dict[str, Partitions]:
     """Record that the state of topics is being deleted, and return the partitions that have it, by topic name.
 
     A topic that is missing in the result has no state.
@@ -202,31 +204,31 @@ def begin_deletion_of_topics(tx: Transaction, group: ShareGroup, names: Iterable
     initialized = dict(_by_id(known.initialized_topics))
     deleting = dict.fromkeys(_ids(known))
     doomed: dict[str, Partitions] = {}
-    for topic in (tx.image.topics[name] for name in names if name in tx.image.topics):
+    for topic in (op.image.topics[name] for name in names if name in op.image.topics):
         found = initialized.pop(topic.id, None)
         if found is not None:
             doomed[topic.name] = {topic.id: found.partitions}
             deleting[topic.id] = None
         elif topic.id in deleting:
             doomed[topic.name] = {topic.id: range(topic.partitions)}
-    _write(tx, group.group_id, _by_id(known.initializing_topics), initialized, deleting)
+    _write(op, group.group_id, _by_id(known.initializing_topics), initialized, deleting)
     return doomed
 
 
-def end_deletion_of_topics(tx: Transaction, group_id: str, topic_ids: Collection[UUID]) -> None:
+def end_deletion_of_topics(op: OperationContext, group_id: str, topic_ids: Collection[UUID]) -> None:
     """Record that the state of topics is deleted."""
-    group = tx.state.groups.get(group_id)
+    group = op.state.groups.get(group_id)
     known = group.partitions if isinstance(group, ShareGroup) else None
     if known is not None:
         left = [each for each in _ids(known) if each not in topic_ids]
-        _write(tx, group_id, _by_id(known.initializing_topics), _by_id(known.initialized_topics), left)
+        _write(op, group_id, _by_id(known.initializing_topics), _by_id(known.initialized_topics), left)
 
 
-def delete_states(tx: Transaction, group_id: str, partitions: Partitions) -> None:
+def delete_share_state(op: OperationContext, group_id: str, partitions: Partitions) -> None:
     """Let the share coordinator forget the state of partitions. Raises ``GroupError``."""
     for topic_id, numbers in partitions.items():
         for partition in numbers:
-            tx.share_states.delete(group_id, topic_id, partition)
+            op.share_persister.delete(group_id, topic_id, partition)
 
 
 def _without(topics: Topics, gone: Collection[UUID]) -> Topics:
@@ -245,19 +247,21 @@ def _apart(topics: Iterable[TopicPartitionsInfo], others: Topics) -> Topics:
     return left
 
 
-def _write(tx: Transaction, group_id: str, initializing: Topics, initialized: Topics, deleting: Iterable[UUID]) -> None:
+def _write(
+    op: OperationContext, group_id: str, initializing: Topics, initialized: Topics, deleting: Iterable[UUID]
+) -> None:
     value = ShareGroupStatePartitionMetadataValue(
         initializing_topics=tuple(initializing.values()),
         initialized_topics=tuple(initialized.values()),
         deleting_topics=tuple(
-            TopicInfo(topic_id=each, topic_name=_name(tx, each)) for each in hash_map_order(deleting)
+            TopicInfo(topic_id=each, topic_name=_name(op, each)) for each in hash_map_order(deleting)
         ),
     )
-    tx.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
+    op.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
 
 
-def _name(tx: Transaction, topic_id: UUID) -> str:
-    topic = tx.image.by_id.get(topic_id)
+def _name(op: OperationContext, topic_id: UUID) -> str:
+    topic = op.image.by_id.get(topic_id)
     return _UNKNOWN_NAME if topic is None else topic.name
 
 

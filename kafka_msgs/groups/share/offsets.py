@@ -12,19 +12,19 @@ from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import Api, OneGroup
+from kafka_msgs.groups.api import Api, SingleGroupApi
 from kafka_msgs.groups.assignors.java_order import hash_map_order, hash_set_order
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import group_not_found
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.groups.share.group import Partitions, ShareGroup
 from kafka_msgs.groups.share.heartbeat import find_group
 from kafka_msgs.groups.share.initialization import (
-    begin,
     begin_deletion_of_topics,
-    delete_states,
+    begin_initialization,
+    delete_share_state,
     end_deletion_of_topics,
-    finish,
+    finish_initialization,
 )
 from kafka_msgs.messages import alter_share_group_offsets_response as altered
 from kafka_msgs.messages import delete_share_group_offsets_response as deleted
@@ -34,7 +34,7 @@ from kafka_msgs.messages.share_group_state_partition_metadata_value import Topic
 from kafka_msgs.schema import ZERO_UUID
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["OFFSET_APIS"]
 
@@ -45,61 +45,63 @@ _Failures: TypeAlias = Mapping[tuple[UUID, int], GroupError]
 """The errors of the share coordinator, by topic id and partition."""
 
 
-def alter(
-    tx: Transaction, context: RequestContext, request: AlterShareGroupOffsetsRequest
-) -> Promise[altered.AlterShareGroupOffsetsResponse]:
+def alter_offsets(
+    op: OperationContext, context: RequestContext, request: AlterShareGroupOffsetsRequest
+) -> Future[altered.AlterShareGroupOffsetsResponse]:
     """Let a group without members go on at other offsets. Raises ``GroupError``."""
     group_id = request.group_id
-    group = ShareGroup(group_id) if group_id not in tx.state.groups else find_group(tx, group_id)
-    group.validate_delete(tx)
-    offsets = dict(_offsets(tx, request))
+    group = ShareGroup(group_id) if group_id not in op.state.groups else find_group(op, group_id)
+    group.validate_delete(op)
+    offsets = dict(_offsets(op, request))
     if offsets:
-        begin(tx, group, {each: _info(tx, each, offsets[each]) for each in hash_map_order(offsets)})
-    answer, epoch = tx.promise(), group.epoch
+        begin_initialization(op, group, {each: _info(op, each, offsets[each]) for each in hash_map_order(offsets)})
+    answer, epoch = op.new_future(), group.epoch
 
     def ask(error: GroupError | None) -> None:
         if error is None:
-            failures = _initialize(tx, group_id, epoch, offsets)
+            failures = _initialize(op, group_id, epoch, offsets)
             if offsets and not failures:
-                finish(tx, group_id, {each: _info(tx, each, wanted) for each, wanted in offsets.items() if wanted})
-            answer.resolve(_altered(tx, request, failures))
+                finish_initialization(
+                    op, group_id, {each: _info(op, each, wanted) for each, wanted in offsets.items() if wanted}
+                )
+            answer.resolve(_altered(op, request, failures))
 
-    tx.after_append(ask)
+    op.on_committed(ask)
     return answer
 
 
-def _offsets(tx: Transaction, request: AlterShareGroupOffsetsRequest) -> Iterator[tuple[UUID, dict[int, int]]]:
+def _offsets(op: OperationContext, request: AlterShareGroupOffsetsRequest) -> Iterator[tuple[UUID, dict[int, int]]]:
     """Yield the new start offsets by partition, for each topic that there is."""
     for asked in request.topics:
-        topic = tx.image.topics.get(asked.topic_name)
+        topic = op.image.topics.get(asked.topic_name)
         if topic is not None:
             known = (each for each in asked.partitions if each.partition_index < topic.partitions)
             yield topic.id, {each.partition_index: each.start_offset for each in known}
 
 
-def _info(tx: Transaction, topic_id: UUID, offsets: Mapping[int, int]) -> TopicPartitionsInfo:
-    name = tx.image.by_id[topic_id].name
+def _info(op: OperationContext, topic_id: UUID, offsets: Mapping[int, int]) -> TopicPartitionsInfo:
+    name = op.image.by_id[topic_id].name
     return TopicPartitionsInfo(topic_id=topic_id, topic_name=name, partitions=tuple(hash_set_order(tuple(offsets))))
 
 
 def _initialize(
-    tx: Transaction, group_id: str, epoch: int, offsets: Mapping[UUID, Mapping[int, int]]
+    op: OperationContext, group_id: str, epoch: int, offsets: Mapping[UUID, Mapping[int, int]]
 ) -> dict[tuple[UUID, int], GroupError]:
     """Let the share coordinator begin again. Return the errors."""
     failures: dict[tuple[UUID, int], GroupError] = {}
     for topic_id, starts in offsets.items():
         for partition, start in starts.items():
             try:
-                tx.share_states.initialize(group_id, topic_id, partition, state_epoch=epoch, start_offset=start)
+                op.share_persister.initialize(group_id, topic_id, partition, state_epoch=epoch, start_offset=start)
             except GroupError as error:
                 failures[topic_id, partition] = error
     return failures
 
 
 def _altered(
-    tx: Transaction, request: AlterShareGroupOffsetsRequest, failures: _Failures
+    op: OperationContext, request: AlterShareGroupOffsetsRequest, failures: _Failures
 ) -> altered.AlterShareGroupOffsetsResponse:
-    topics = ((asked, tx.image.topics.get(asked.topic_name)) for asked in request.topics)
+    topics = ((asked, op.image.topics.get(asked.topic_name)) for asked in request.topics)
     return altered.AlterShareGroupOffsetsResponse(
         responses=tuple(
             altered.AlterShareGroupOffsetsResponseTopic(
@@ -131,42 +133,44 @@ def _altered_partition(
     )
 
 
-def delete(
-    tx: Transaction, context: RequestContext, request: DeleteShareGroupOffsetsRequest
-) -> Promise[deleted.DeleteShareGroupOffsetsResponse]:
+def delete_offsets(
+    op: OperationContext, context: RequestContext, request: DeleteShareGroupOffsetsRequest
+) -> Future[deleted.DeleteShareGroupOffsetsResponse]:
     """Let a group without members forget where it was in some topics. Raises ``GroupError``."""
     group_id = request.group_id
-    if group_id not in tx.state.groups:
+    if group_id not in op.state.groups:
         raise group_not_found(group_id)
-    group = find_group(tx, group_id)
-    group.validate_delete(tx)
+    group = find_group(op, group_id)
+    group.validate_delete(op)
     names = [topic.topic_name for topic in request.topics]
     known = group.partitions is not None
-    doomed = begin_deletion_of_topics(tx, group, names)
-    failed = [_undeletable(tx, name) for name in names if name not in doomed] if known else []
-    answer = tx.promise()
+    doomed = begin_deletion_of_topics(op, group, names)
+    failed = [_undeletable(op, name) for name in names if name not in doomed] if known else []
+    answer = op.new_future()
 
     def ask(error: GroupError | None) -> None:
         if error is not None:
             return
-        done = [_forget(tx, group_id, name, partitions) for name, partitions in doomed.items()]
+        done = [_forget(op, group_id, name, partitions) for name, partitions in doomed.items()]
         good = [each for each in done if not each.error_code]
         response = deleted.DeleteShareGroupOffsetsResponse(
             responses=(*good, *failed, *(each for each in done if each.error_code))
         )
         ids = {each.topic_id for each in good}
         if ids:
-            ended = tx.submit(lambda step: end_deletion_of_topics(step, group_id, ids))
-            ended.then(lambda step: answer.fail(step.error) if step.error is not None else answer.resolve(response))
+            ended = op.submit(lambda step: end_deletion_of_topics(step, group_id, ids))
+            ended.add_done_callback(
+                lambda step: answer.fail(step.error) if step.error is not None else answer.resolve(response)
+            )
         else:
             answer.resolve(response)
 
-    tx.after_append(ask)
+    op.on_committed(ask)
     return answer
 
 
-def _undeletable(tx: Transaction, name: str) -> deleted.DeleteShareGroupOffsetsResponseTopic:
-    known = name in tx.image.topics
+def _undeletable(op: OperationContext, name: str) -> deleted.DeleteShareGroupOffsetsResponseTopic:
+    known = name in op.image.topics
     return deleted.DeleteShareGroupOffsetsResponseTopic(
         topic_name=name,
         error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -175,11 +179,11 @@ def _undeletable(tx: Transaction, name: str) -> deleted.DeleteShareGroupOffsetsR
 
 
 def _forget(
-    tx: Transaction, group_id: str, name: str, partitions: Partitions
+    op: OperationContext, group_id: str, name: str, partitions: Partitions
 ) -> deleted.DeleteShareGroupOffsetsResponseTopic:
     (topic_id,) = partitions
     try:
-        delete_states(tx, group_id, partitions)
+        delete_share_state(op, group_id, partitions)
     except GroupError as error:
         return deleted.DeleteShareGroupOffsetsResponseTopic(
             topic_name=name, topic_id=topic_id, error_code=error.error, error_message=error.message
@@ -192,18 +196,18 @@ def _text(error: GroupError) -> str | None:
 
 
 OFFSET_APIS: Final[tuple[Api, ...]] = (
-    OneGroup(
+    SingleGroupApi(
         request=AlterShareGroupOffsetsRequest,
         group=lambda request: request.group_id,
-        handle=alter,
+        handle=alter_offsets,
         refuse=lambda request, error, version: altered.AlterShareGroupOffsetsResponse(
             error_code=error.error, error_message=_text(error)
         ),
     ),
-    OneGroup(
+    SingleGroupApi(
         request=DeleteShareGroupOffsetsRequest,
         group=lambda request: request.group_id,
-        handle=delete,
+        handle=delete_offsets,
         refuse=lambda request, error, version: deleted.DeleteShareGroupOffsetsResponse(
             error_code=error.error, error_message=_text(error)
         ),

@@ -12,10 +12,10 @@ from typing import Final
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import Checking
+from kafka_msgs.groups.api import RequestValidation
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import CLUSTER_NAME, Permission, RequestContext
-from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.image import TopicsImage
 from kafka_msgs.groups.profiles import Profile, StreamsRules
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Topology
 
@@ -24,15 +24,17 @@ __all__ = ["check_described", "check_enabled", "check_heartbeat", "may_create"]
 _PROTOCOL: Final = "streams"
 
 
-def check_enabled(config: CoordinatorConfig, profile: Profile, image: Image) -> None:
+def check_enabled(config: CoordinatorConfig, profile: Profile, image: TopicsImage) -> None:
     """Refuse the protocol with ``UNSUPPORTED_VERSION`` if it is not enabled, or if its feature has too low a level."""
-    name, lowest = ("group.version", 2) if profile.streams.guarded_by_group_version else ("streams.version", 1)
+    name, lowest = ("group.version", 2) if profile.streams.requires_group_version else ("streams.version", 1)
     level = image.features.get(name)
     if _PROTOCOL not in config.group_coordinator_rebalance_protocols or (level is not None and level < lowest):
         raise GroupError(error=ErrorCode.UNSUPPORTED_VERSION)
 
 
-def check_heartbeat(checking: Checking, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
+def check_heartbeat(
+    validation: RequestValidation, context: RequestContext, request: StreamsGroupHeartbeatRequest
+) -> None:
     """Refuse a heartbeat of a user who may not read the group, or may not look at a topic of the topology.
 
     Raises ``GroupError`` with ``GROUP_AUTHORIZATION_FAILED`` or ``TOPIC_AUTHORIZATION_FAILED``.
@@ -40,7 +42,7 @@ def check_heartbeat(checking: Checking, context: RequestContext, request: Stream
     if not context.allows(Permission(AclOperation.READ, ResourceType.GROUP, request.group_id)):
         raise GroupError(error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if request.topology is not None:
-        _check_topics(checking.profile.streams, context, _names(request.topology))
+        _check_topics(validation.profile.streams, context, _names(request.topology))
 
 
 def _names(topology: Topology) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 The classic protocol has no warm-up tasks: they are standby tasks there. Its clients report how far they are only when
 they join. So one of those with warm-up tasks is asked to join again after a while, a probing rebalance, and its join
-makes the others do so, too (``StreamsSoft.probed``).
+makes the others do so, too (``StreamsSoftState.probed``).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from uuid import UUID
 from kafka_msgs.groups.streams.answer import task_ids
 from kafka_msgs.groups.streams.endpoints import all_endpoints, task_partitions
 from kafka_msgs.groups.streams.group import StreamsGroup
-from kafka_msgs.groups.streams.member import StreamsMember
-from kafka_msgs.groups.streams.tasks import AssignedTasks
+from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.tasks import TasksTupleWithEpochs
 from kafka_msgs.groups.streams.user_data import NEVER, write_answer
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
 __all__ = ["probing_members", "written_assignment"]
@@ -26,14 +26,16 @@ def probing_members(group: StreamsGroup) -> list[str]:
     return sorted(each for each in group.classic_members if group.members[each].assigned.warmup)
 
 
-def written_assignment(tx: Transaction, group: StreamsGroup, member: StreamsMember, tasks: AssignedTasks) -> bytes:
+def written_assignment(
+    op: OperationContext, group: StreamsGroup, member: StreamsGroupMember, tasks: TasksTupleWithEpochs
+) -> bytes:
     """Return the assignment of a member of the classic protocol that has ``tasks``.
 
     Raises ``DecodeError`` if its subscription has no version.
     """
     classic = member.classic
     assert classic is not None
-    config = tx.group_config(group.group_id)
+    config = op.group_config(group.group_id)
     answer = StreamsGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.epoch,
@@ -44,12 +46,12 @@ def written_assignment(tx: Transaction, group: StreamsGroup, member: StreamsMemb
         standby_tasks=task_ids(tasks.standby | tasks.warmup),
         warmup_tasks=(),
         endpoint_information_epoch=group.soft.endpoint_epoch,
-        partitions_by_user_endpoint=all_endpoints(tx, group, member, None),
+        partitions_by_user_endpoint=all_endpoints(op, group, member, None),
     )
     partitions: dict[UUID, set[int]] = {}
-    for each in task_partitions(tx, group, tasks.active):
-        partitions.setdefault(tx.image.topics[each.topic].id, set()).update(each.partitions)
+    for each in task_partitions(op, group, tasks.active):
+        partitions.setdefault(op.image.topics[each.topic].id, set()).update(each.partitions)
     probes = probing_members(group)[:1] == [member.member_id]
-    next_rebalance_ms = tx.now + config.streams_task_offset_interval_ms if probes else NEVER
+    next_rebalance_ms = op.now + config.streams_task_offset_interval_ms if probes else NEVER
     ordered = {topic: sorted(numbers) for topic, numbers in partitions.items()}
-    return write_answer(answer, ordered, tx.image, classic.supported_protocols[0].metadata, next_rebalance_ms)
+    return write_answer(answer, ordered, op.image, classic.supported_protocols[0].metadata, next_rebalance_ms)

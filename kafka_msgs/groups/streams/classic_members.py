@@ -13,19 +13,25 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
-from kafka_msgs.groups.classic_speech import ClassicMetadata, ClassicSpeech, expect_sync, join_key, must_know_id
+from kafka_msgs.groups.classic_speech import (
+    ClassicMemberSupport,
+    ClassicMetadata,
+    join_timer_key,
+    requires_known_member_id,
+    schedule_sync_timeout,
+)
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
-from kafka_msgs.groups.modern import JOIN_EPOCH, held_static_member
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.modern import JOIN_EPOCH, static_member_of_request
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.groups.streams.classic_assignment import probing_members, written_assignment
 from kafka_msgs.groups.streams.group import StreamsGroup
-from kafka_msgs.groups.streams.heartbeat import Heartbeat
-from kafka_msgs.groups.streams.leave import remove_member, remove_members
-from kafka_msgs.groups.streams.member import MemberState, StreamsMember
+from kafka_msgs.groups.streams.heartbeat import HeartbeatHandler
+from kafka_msgs.groups.streams.leave import fence_member, remove_members
+from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
 from kafka_msgs.groups.streams.migration import classic_metadata, downgrade, may_downgrade
 from kafka_msgs.groups.streams.reconcile import reconcile
-from kafka_msgs.groups.streams.tasks import TargetTasks, Task, grouped, task_set
+from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, grouped, task_set
 from kafka_msgs.groups.streams.user_data import read_heartbeat
 from kafka_msgs.groups.streams.validation import check_translated
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
@@ -33,9 +39,9 @@ from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, TaskIds
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["SPEECH"]
+__all__ = ["CLASSIC_SUPPORT"]
 
 _UNFIT: Final = frozenset(
     {
@@ -50,27 +56,27 @@ _UNFIT: Final = frozenset(
 
 
 def _join(
-    tx: Transaction, context: RequestContext, group: StreamsGroup, request: JoinGroupRequest
-) -> JoinGroupResponse | Promise[JoinGroupResponse]:
+    op: OperationContext, context: RequestContext, group: StreamsGroup, request: JoinGroupRequest
+) -> JoinGroupResponse | Future[JoinGroupResponse]:
     """Let a member of the classic protocol join a streams group, or join it again."""
-    member_id = request.member_id or f"{context.client_id}-{tx.new_id()}"
+    member_id = request.member_id or f"{context.client_id}-{op.new_id()}"
     _require_protocol(group, member_id, request)
-    if must_know_id(context, request):
-        promise: Promise[JoinGroupResponse] = tx.promise()
+    if requires_known_member_id(context, request):
+        promise: Future[JoinGroupResponse] = op.new_future()
         promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
         return promise
     before = _known_member(group, request)
     try:
-        heartbeat = _translated(tx, group, request, member_id, before)
-        answer = Heartbeat(tx, context, heartbeat, classic_metadata(request)).run()
+        heartbeat = _translated(op, group, request, member_id, before)
+        answer = HeartbeatHandler(op, context, heartbeat, classic_metadata(request)).run()
     except GroupError as error:
         raise _unfit(str(error.message)) if error.error in _UNFIT else error from None
     _probe(group, before, member_id)
-    tx.stop_timer(join_key(group.group_id, member_id))
-    if may_downgrade(tx, group):
-        downgrade(tx, group)
+    op.stop_timer(join_timer_key(group.group_id, member_id))
+    if may_downgrade(op, group):
+        downgrade(op, group)
         return JoinGroupResponse(member_id=member_id, error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-    expect_sync(tx, group, member_id, request, remove_member)
+    schedule_sync_timeout(op, group, member_id, request, fence_member)
     return JoinGroupResponse(
         member_id=member_id,
         generation_id=answer.member_epoch,
@@ -94,22 +100,26 @@ def _require_protocol(group: StreamsGroup, member_id: str, request: JoinGroupReq
         raise _unfit(f"Member {member_id}'s protocols are not supported.")
 
 
-def _known_member(group: StreamsGroup, request: JoinGroupRequest) -> StreamsMember | None:
+def _known_member(group: StreamsGroup, request: JoinGroupRequest) -> StreamsGroupMember | None:
     """Return the member that joins again; None for one that is new, or that takes the place of a static member."""
     if request.group_instance_id is not None and request.member_id:
-        return held_static_member(group, request.member_id, request.group_instance_id)
+        return static_member_of_request(group, request.member_id, request.group_instance_id)
     return group.members.get(request.member_id)
 
 
 def _translated(
-    tx: Transaction, group: StreamsGroup, request: JoinGroupRequest, member_id: str, member: StreamsMember | None
+    op: OperationContext,
+    group: StreamsGroup,
+    request: JoinGroupRequest,
+    member_id: str,
+    member: StreamsGroupMember | None,
 ) -> StreamsGroupHeartbeatRequest:
     """Return the heartbeat that the JoinGroup request of a member stands for. Raises ``GroupError``."""
     try:
         sent = read_heartbeat(bytes(request.protocols[0].metadata))
     except DecodeError as error:
         raise _unfit(f"The subscription of member {member_id} has no user data for a streams group: {error}") from error
-    check_translated(tx.profile.streams, sent)
+    check_translated(op.profile.streams, sent)
     active, standby = task_set(sent.active_tasks or ()), task_set(sent.standby_tasks or ())
     warmup = standby & member.holding.warmup if member is not None else frozenset()
     keeps_topology = (
@@ -130,11 +140,11 @@ def _translated(
     )
 
 
-def _ids(tasks: Iterable[Task]) -> tuple[TaskIds, ...]:
+def _ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
     return tuple(TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
-def _probe(group: StreamsGroup, before: StreamsMember | None, member_id: str) -> None:
+def _probe(group: StreamsGroup, before: StreamsGroupMember | None, member_id: str) -> None:
     """If a member joins again that need not, let the others with warm-up tasks do the same, to report how far they are.
 
     This is the probing rebalance of the classic protocol.
@@ -146,23 +156,25 @@ def _probe(group: StreamsGroup, before: StreamsMember | None, member_id: str) ->
         probed.update(each for each in probing_members(group) if each != member_id)
 
 
-def _assignment(tx: Transaction, group: StreamsGroup, member: StreamsMember, classic: ClassicMetadata) -> bytes:
-    return written_assignment(tx, group, member, member.assigned)
+def _assignment(
+    op: OperationContext, group: StreamsGroup, member: StreamsGroupMember, classic: ClassicMetadata
+) -> bytes:
+    return written_assignment(op, group, member, member.assigned)
 
 
-def _may_advance(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> bool:
+def _may_advance(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> bool:
     """Tell whether a task is free that a member waits for, or whether it is asked to report how far it is."""
     if member.member_id in group.soft.probed:
         return True
     if member.state is not MemberState.UNRELEASED_TASKS:
         return False
     mine = member.assigned
-    owned = TargetTasks(frozenset(mine.active), mine.standby, mine.warmup)
-    after = reconcile(member, group.assignment_epoch, group.goal(member.member_id), owned, group)
+    owned = TasksTuple(frozenset(mine.active), mine.standby, mine.warmup)
+    after = reconcile(member, group.assignment_epoch, group.target_of(member.member_id), owned, group)
     return after.assigned != member.assigned
 
 
-SPEECH: Final = ClassicSpeech(
-    join=_join, assignment=_assignment, may_advance=_may_advance, fence=remove_member, remove=remove_members
+CLASSIC_SUPPORT: Final = ClassicMemberSupport(
+    join=_join, assignment=_assignment, may_advance=_may_advance, fence=fence_member, remove=remove_members
 )
 """How streams groups serve members of the classic protocol."""

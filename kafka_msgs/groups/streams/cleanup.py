@@ -13,17 +13,17 @@ from typing import Final, NamedTuple
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import operation_error
+from kafka_msgs.groups.api import client_error_for
 from kafka_msgs.groups.assignors.java_order import hash_map_order
 from kafka_msgs.groups.group import Group
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import NO_EPOCH, UNCERTAIN, StreamsGroup
-from kafka_msgs.groups.streams.plugin import PluginError, TopologyDescriptions
-from kafka_msgs.groups.timeline import walk
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.streams.plugin import DescriptionRequests, PluginError
+from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["clean_up", "delete_descriptions", "has_description", "take_over"]
+__all__ = ["clean_up", "delete_description_then", "delete_descriptions", "has_description"]
 
 
 class _Deleted(NamedTuple):
@@ -38,135 +38,141 @@ _FAILURE: Final = GroupError(
 )
 
 
-def has_description(tx: Transaction, group: Group | None) -> bool:
+def has_description(op: OperationContext, group: Group | None) -> bool:
     """Tell whether a description must be deleted before a streams group goes."""
-    return tx.plugin is not None and isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH
+    return op.topology_plugin is not None and isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH
 
 
 # Before groups are deleted.
 
 
-def delete_descriptions(tx: Transaction, group_ids: Sequence[str]) -> Promise[Mapping[str, GroupError]]:
+def delete_descriptions(op: OperationContext, group_ids: Sequence[str]) -> Future[Mapping[str, GroupError]]:
     """Delete the descriptions of groups that are to be deleted. The promise has the errors of groups that must stay."""
-    errors: Promise[Mapping[str, GroupError]] = Promise()
+    errors: Future[Mapping[str, GroupError]] = Future()
 
-    def deleted(promise: Promise[_Deleted]) -> None:
+    def deleted(promise: Future[_Deleted]) -> None:
         if promise.error is not None:
-            errors.resolve(dict.fromkeys(group_ids, operation_error(promise.error)))
+            errors.resolve(dict.fromkeys(group_ids, client_error_for(promise.error)))
         elif promise.value is not None:
             found = dict.fromkeys(promise.value.failed, _FAILURE)
-            _finish(tx, promise.value.done).then(lambda _: errors.resolve(found))
+            _finish(op, promise.value.done).add_done_callback(lambda _: errors.resolve(found))
 
     def look() -> None:
         try:
-            stored = tx.as_committed(lambda committed: _described(committed, group_ids))
+            stored = op.at_last_commit(lambda committed: _described(committed, group_ids))
         except GroupError as error:
-            errors.resolve(dict.fromkeys(group_ids, operation_error(error)))
+            errors.resolve(dict.fromkeys(group_ids, client_error_for(error)))
         else:
-            _delete(tx, stored).then(deleted)
+            _delete(op, stored).add_done_callback(deleted)
 
-    if tx.plugin is None:
+    if op.topology_plugin is None:
         errors.resolve({})
     else:
-        tx.enqueue(look)
+        op.run_after(look)
     return errors
 
 
-def _described(tx: Transaction, group_ids: Iterable[str]) -> list[str]:
-    return hash_map_order(group_id for group_id in group_ids if has_description(tx, tx.state.groups.get(group_id)))
+def _described(op: OperationContext, group_ids: Iterable[str]) -> list[str]:
+    return hash_map_order(group_id for group_id in group_ids if has_description(op, op.state.groups.get(group_id)))
 
 
 # Before a classic group takes the place of an empty streams group.
 
 
-def take_over(tx: Transaction, group_id: str, operation: Callable[[Transaction], None]) -> Promise[bool]:
+def delete_description_then(
+    op: OperationContext, group_id: str, operation: Callable[[OperationContext], None]
+) -> Future[bool]:
     """Delete the descriptions of a group, and run the step that takes its place.
 
     The promise tells whether the step ran; if not, a member may try again later. After a failure the plugin is left
     alone for a while.
     """
-    plugin: TopologyDescriptions = tx.plugin
-    ran: Promise[bool] = Promise()
+    plugin: DescriptionRequests = op.topology_plugin
+    ran: Future[bool] = Future()
 
-    def deleted(promise: Promise[_Deleted]) -> None:
+    def deleted(promise: Future[_Deleted]) -> None:
         if promise.error is not None:
             ran.fail(promise.error)
         elif promise.value is not None and promise.value.done:
-            tx.submit(operation).then(finish)
+            op.submit(operation).add_done_callback(finish)
         else:
             if promise.value is not None and promise.value.failed:
-                plugin.may_ask(group_id, UNCERTAIN, tx.now)
+                plugin.may_ask(group_id, UNCERTAIN, op.now)
             ran.resolve(False)
 
-    def finish(promise: Promise[None]) -> None:
+    def finish(promise: Future[None]) -> None:
         if promise.error is not None:
             ran.fail(promise.error)
         ran.resolve(True)
-        _finish(tx, [group_id])
+        _finish(op, [group_id])
 
-    if plugin.is_waiting(group_id, UNCERTAIN, tx.now):
+    if plugin.is_waiting(group_id, UNCERTAIN, op.now):
         ran.resolve(False)
     else:
-        _delete(tx, [group_id]).then(deleted)
+        _delete(op, [group_id]).add_done_callback(deleted)
     return ran
 
 
 # In time.
 
 
-def clean_up(tx: Transaction) -> None:
+def clean_up(op: OperationContext) -> None:
     """Delete the descriptions of groups that have neither members nor offsets. Such groups expire afterwards."""
 
-    def deleted(promise: Promise[_Deleted]) -> None:
+    def deleted(promise: Future[_Deleted]) -> None:
         if promise.value is not None:
-            _finish(tx, promise.value.done)
+            _finish(op, promise.value.done)
 
-    _delete(tx, tx.as_committed(_needing_cleanup)).then(deleted)
+    _delete(op, op.at_last_commit(_needing_cleanup)).add_done_callback(deleted)
 
 
-def _needing_cleanup(tx: Transaction) -> list[str]:
-    state = tx.state
-    unused = (each for each in walk(state.groups) if each not in state.offsets and each not in state.open)
-    return [each for each in _described(tx, unused) if state.groups[each].is_empty]
+def _needing_cleanup(op: OperationContext) -> list[str]:
+    state = op.state
+    unused = (
+        each
+        for each in iter_kafka_order(state.groups)
+        if each not in state.offsets and each not in state.open_transactions
+    )
+    return [each for each in _described(op, unused) if state.groups[each].is_empty]
 
 
 # The steps.
 
 
-def _delete(tx: Transaction, group_ids: Sequence[str]) -> Promise[_Deleted]:
+def _delete(op: OperationContext, group_ids: Sequence[str]) -> Future[_Deleted]:
     """Record that the stored epochs are uncertain, and call the plugin."""
-    promise: Promise[_Deleted] = Promise()
+    promise: Future[_Deleted] = Future()
 
-    def marked(step: Promise[Sequence[str]]) -> None:
+    def marked(step: Future[Sequence[str]]) -> None:
         if step.error is not None:
             promise.fail(step.error)
         else:
-            promise.resolve(_call_plugin(tx, step.value or ()))
+            promise.resolve(_call_plugin(op, step.value or ()))
 
     if group_ids:
-        tx.submit(partial(_mark, group_ids=group_ids)).then(marked)
+        op.submit(partial(_mark, group_ids=group_ids)).add_done_callback(marked)
     else:
         promise.resolve(_Deleted((), ()))
     return promise
 
 
-def _mark(tx: Transaction, group_ids: Iterable[str]) -> Sequence[str]:
+def _mark(op: OperationContext, group_ids: Iterable[str]) -> Sequence[str]:
     """Return the groups of which the plugin may be asked to forget, after a record that says so."""
     found = []
     for group_id in group_ids:
-        group = tx.state.groups.get(group_id)
+        group = op.state.groups.get(group_id)
         if isinstance(group, StreamsGroup) and group.is_empty and group.stored_description != NO_EPOCH:
             found.append(group_id)
             if group.stored_description != UNCERTAIN:
-                tx.emit(*records.metadata_record(group, stored_description_topology_epoch=UNCERTAIN))
+                op.emit(*records.metadata_record(group, stored_description_topology_epoch=UNCERTAIN))
     return found
 
 
-def _call_plugin(tx: Transaction, group_ids: Iterable[str]) -> _Deleted:
-    plugin: TopologyDescriptions = tx.plugin
+def _call_plugin(op: OperationContext, group_ids: Iterable[str]) -> _Deleted:
+    plugin: DescriptionRequests = op.topology_plugin
     done, failed = [], []
     for group_id in group_ids:
-        tx.report_plugin(f"delete {group_id}")
+        op.record_plugin_call(f"delete {group_id}")
         try:
             plugin.plugin.delete_topology(group_id)
         except PluginError:
@@ -177,19 +183,19 @@ def _call_plugin(tx: Transaction, group_ids: Iterable[str]) -> _Deleted:
     return _Deleted(done, failed)
 
 
-def _finish(tx: Transaction, group_ids: Sequence[str]) -> Promise[None]:
+def _finish(op: OperationContext, group_ids: Sequence[str]) -> Future[None]:
     """Record that nothing is stored. A failure has no effect: the next cleanup tries again."""
     if group_ids:
-        return tx.submit(partial(_note_deleted, group_ids=group_ids))
-    nothing: Promise[None] = Promise()
+        return op.submit(partial(_note_deleted, group_ids=group_ids))
+    nothing: Future[None] = Future()
     nothing.resolve(None)
     return nothing
 
 
-def _note_deleted(tx: Transaction, group_ids: Iterable[str]) -> None:
+def _note_deleted(op: OperationContext, group_ids: Iterable[str]) -> None:
     """A description that was stored meanwhile makes the stored epoch uncertain again."""
     for group_id in group_ids:
-        group = tx.state.groups.get(group_id)
+        group = op.state.groups.get(group_id)
         if isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH:
             stored = NO_EPOCH if group.stored_description == UNCERTAIN else UNCERTAIN
-            tx.emit(*records.metadata_record(group, stored_description_topology_epoch=stored))
+            op.emit(*records.metadata_record(group, stored_description_topology_epoch=stored))

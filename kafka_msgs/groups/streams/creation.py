@@ -1,7 +1,7 @@
 """When the coordinator asks for missing internal topics, and what the status says about it (KIP-1071).
 
 The release asks at each heartbeat, and its broker limits the attempts. The document wants one attempt at a time with a
-back-off, and a detail that tells about it: ``StreamsRules.limits_creation``.
+back-off, and a detail that tells about it: ``StreamsRules.limits_topic_creation``.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from attrs import evolve
 
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.streams.access import may_create
-from kafka_msgs.groups.streams.group import Creation, StreamsGroup
-from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem
+from kafka_msgs.groups.streams.group import StreamsGroup, TopicCreation
+from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, TopologyProblem
 from kafka_msgs.groups.streams.membership import live_group
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.transaction import OperationContext
 
-__all__ = ["ask_for_topics", "creation_failed"]
+__all__ = ["creation_failed", "request_internal_topics"]
 
 _FIRST_WAIT_MS: Final = 1000
 _LAST_WAIT_MS: Final = 60_000
 
 
-def ask_for_topics(
-    tx: Transaction, context: RequestContext, group: StreamsGroup, configured: ConfiguredTopology
-) -> Problem | None:
+def request_internal_topics(
+    op: OperationContext, context: RequestContext, group: StreamsGroup, configured: ConfiguredTopology
+) -> TopologyProblem | None:
     """Ask for the missing topics, if it is time. Return the problem of the topology for the status list."""
     problem = configured.problem
     if problem is None or not configured.to_create:
         group.soft.creation = None
         return problem
-    if not tx.profile.streams.limits_creation:
-        tx.create_topics(configured.to_create)
+    if not op.profile.streams.limits_topic_creation:
+        op.create_topics(configured.to_create)
         return problem
     if not may_create(context, [topic.name for topic in configured.to_create]):
         return evolve(problem, detail=f"{problem.detail}. The client is not authorized to create them.")
-    known = group.soft.creation or Creation()
-    if tx.now >= known.next_attempt:
-        tx.create_topics(configured.to_create)
+    known = group.soft.creation or TopicCreation()
+    if op.now >= known.next_attempt:
+        op.create_topics(configured.to_create)
         wait = min(_FIRST_WAIT_MS << min(known.attempts, 6), _LAST_WAIT_MS)
-        group.soft.creation = Creation(known.attempts + 1, tx.now + wait, known.failure)
+        group.soft.creation = TopicCreation(known.attempts + 1, op.now + wait, known.failure)
         attempt = "An attempt to create them was made"
     else:
         attempt = "The next attempt to create them is made later"
@@ -48,8 +48,8 @@ def ask_for_topics(
     return evolve(problem, detail=f"{problem.detail}. {attempt}{failure}.")
 
 
-def creation_failed(tx: Transaction, group_id: str, reason: str) -> None:
+def creation_failed(op: OperationContext, group_id: str, reason: str) -> None:
     """Note why the topics of a group could not be created. The next status tells it."""
-    group = live_group(tx, group_id)
-    known = group.soft.creation or Creation()
+    group = live_group(op, group_id)
+    known = group.soft.creation or TopicCreation()
     group.soft.creation = evolve(known, failure=reason)

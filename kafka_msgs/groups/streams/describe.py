@@ -7,7 +7,7 @@ from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import ManyGroups
+from kafka_msgs.groups.api import MultiGroupApi
 from kafka_msgs.groups.assignors.java_order import hash_map_order, string_key
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.streams.access import check_described, check_enabled
@@ -19,14 +19,14 @@ from kafka_msgs.groups.streams.internal_topics import (
     ConfiguredTopology,
     configure,
 )
-from kafka_msgs.groups.streams.member import StreamsMember
+from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.membership import live_group
 from kafka_msgs.groups.streams.patterns import resolve
 from kafka_msgs.groups.streams.target import assignor_name
-from kafka_msgs.groups.streams.tasks import NO_TARGET, AssignedTasks, TargetTasks, Task, grouped
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, grouped
 from kafka_msgs.groups.streams.topology import StreamsTopology
-from kafka_msgs.groups.timeline import walk
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages import streams_group_topology_value as record
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_describe_response import (
@@ -54,28 +54,28 @@ _OF_ONE_GROUP: Final = (
 
 
 def describe(
-    tx: Transaction, context: RequestContext, request: StreamsGroupDescribeRequest, group_ids: Sequence[str]
+    op: OperationContext, context: RequestContext, request: StreamsGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[DescribedGroup]:
     """Describe the groups of one partition."""
-    return [_described_or_error(tx, context, request, group_id) for group_id in group_ids]
+    return [_described_or_error(op, context, request, group_id) for group_id in group_ids]
 
 
 def _described_or_error(
-    tx: Transaction, context: RequestContext, request: StreamsGroupDescribeRequest, group_id: str
+    op: OperationContext, context: RequestContext, request: StreamsGroupDescribeRequest, group_id: str
 ) -> DescribedGroup:
     try:
-        check_enabled(tx.config, tx.profile, tx.image)
-        check_described(tx.profile.streams, context, group_id)
-        group = live_group(tx, group_id)
-        found = described(tx, group)
-        return with_description(tx, group, found) if request.include_topology_description else found
+        check_enabled(op.config, op.profile, op.image)
+        check_described(op.profile.streams, context, group_id)
+        group = live_group(op, group_id)
+        found = described(op, group)
+        return with_description(op, group, found) if request.include_topology_description else found
     except GroupError as error:
         if error.error not in _OF_ONE_GROUP:
             raise
         return DescribedGroup(group_id=group_id, error_code=error.error, error_message=error.message)
 
 
-def described(tx: Transaction, group: StreamsGroup) -> DescribedGroup:
+def described(op: OperationContext, group: StreamsGroup) -> DescribedGroup:
     """Return the description of a group. Raises ``GroupError`` if it has no topology."""
     stateful = group.topology is not None and group.topology.stateful
     return DescribedGroup(
@@ -83,21 +83,21 @@ def described(tx: Transaction, group: StreamsGroup) -> DescribedGroup:
         group_state=group.state_name(),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=assignor_name(tx, group.group_id, stateful=stateful),
-        topology=_topology(tx, group),
+        assignor_name=assignor_name(op, group.group_id, stateful=stateful),
+        topology=_topology(op, group),
         members=tuple(
             _member(
                 group.members[each],
                 group.targets.get(each, NO_TARGET),
                 group.soft.offsets.get(each, TaskOffsets()),
             )
-            for each in walk(group.members)
+            for each in iter_kafka_order(group.members)
         ),
     )
 
 
-def _topology(tx: Transaction, group: StreamsGroup) -> Topology:
-    configured = _configured_topology(tx, group)
+def _topology(op: OperationContext, group: StreamsGroup) -> Topology:
+    configured = _configured_topology(op, group)
     if configured is not None and configured.ready and configured.subtopologies is not None:
         subtopologies = [_configured(key, each) for key, each in configured.subtopologies.items()]
         return Topology(epoch=configured.epoch, subtopologies=tuple(subtopologies))
@@ -106,15 +106,15 @@ def _topology(tx: Transaction, group: StreamsGroup) -> Topology:
     return Topology(epoch=group.topology.epoch, subtopologies=tuple(_unconfigured(group.topology)))
 
 
-def _configured_topology(tx: Transaction, group: StreamsGroup) -> ConfiguredTopology | None:
+def _configured_topology(op: OperationContext, group: StreamsGroup) -> ConfiguredTopology | None:
     """Return the topology with numbers of partitions. After a load no heartbeat has found them yet."""
     sent = group.topology
     if group.configured is not None or sent is None or group.validated_epoch != sent.epoch:
         return group.configured
-    if tx.quirks.streams_load_forgets_counts:
+    if op.quirks.streams_load_forgets_counts:
         return None
-    topology, missing = resolve(sent, tx.image.topics)
-    return configure(topology, tx.image.topics, group.metadata_hash, missing)
+    topology, missing = resolve(sent, op.image.topics)
+    return configure(topology, op.image.topics, group.metadata_hash, missing)
 
 
 def _configured(key: str, subtopology: ConfiguredSubtopology) -> Subtopology:
@@ -163,7 +163,7 @@ def _topics(topics: Iterable[record.TopicInfo]) -> tuple[TopicInfo, ...]:
     )
 
 
-def _member(member: StreamsMember, target: TargetTasks, offsets: TaskOffsets) -> Member:
+def _member(member: StreamsGroupMember, target: TasksTuple, offsets: TaskOffsets) -> Member:
     metadata = member.metadata
     endpoint = metadata.user_endpoint
     tags = {tag.key: tag.value for tag in metadata.client_tags}
@@ -186,7 +186,7 @@ def _member(member: StreamsMember, target: TargetTasks, offsets: TaskOffsets) ->
     )
 
 
-def _assignment(tasks: AssignedTasks | TargetTasks) -> Assignment:
+def _assignment(tasks: TasksTupleWithEpochs | TasksTuple) -> Assignment:
     return Assignment(
         active_tasks=_task_ids(tasks.active),
         standby_tasks=_task_ids(tasks.standby),
@@ -194,11 +194,11 @@ def _assignment(tasks: AssignedTasks | TargetTasks) -> Assignment:
     )
 
 
-def _task_ids(tasks: Iterable[Task]) -> tuple[TaskIds, ...]:
+def _task_ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
     return tuple(TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
-def _offsets(offsets: Mapping[Task, int]) -> tuple[TaskOffset, ...]:
+def _offsets(offsets: Mapping[TaskId, int]) -> tuple[TaskOffset, ...]:
     return tuple(
         TaskOffset(subtopology_id=subtopology, partition=partition, offset=offsets[subtopology, partition])
         for subtopology, partition in sorted(offsets)
@@ -213,7 +213,7 @@ def _refuse(group_id: str, error: GroupError, version: int) -> DescribedGroup:
     return DescribedGroup(group_id=group_id, error_code=error.error)
 
 
-DESCRIBE: Final = ManyGroups(
+DESCRIBE: Final = MultiGroupApi(
     request=StreamsGroupDescribeRequest,
     groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
     handle=describe,

@@ -12,17 +12,17 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import Checking, OneGroup
+from kafka_msgs.groups.api import RequestValidation, SingleGroupApi
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import group_not_found
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import NO_EPOCH, UNCERTAIN, StreamsGroup
 from kafka_msgs.groups.streams.internal_topics import StatusCode
 from kafka_msgs.groups.streams.membership import live_group
-from kafka_msgs.groups.streams.plugin import DescriptionFailure, PluginError, TopologyDescriptions
+from kafka_msgs.groups.streams.plugin import DescriptionFailure, DescriptionRequests, PluginError
 from kafka_msgs.groups.streams.validation import check_names, invalid_request
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages import streams_group_describe_response as shown
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kafka_msgs.messages.streams_group_topology_description_update_request import (
@@ -44,36 +44,38 @@ _MOVED: Final = frozenset(
 
 
 def ask_for_description(
-    tx: Transaction,
+    op: OperationContext,
     context: RequestContext,
     group: StreamsGroup,
     topology_epoch: int,
     response: StreamsGroupHeartbeatResponse,
-) -> StreamsGroupHeartbeatResponse | Promise[StreamsGroupHeartbeatResponse]:
+) -> StreamsGroupHeartbeatResponse | Future[StreamsGroupHeartbeatResponse]:
     """Return the answer to a heartbeat, which asks the member for a description if the plugin needs one.
 
     Whether it does is decided when the records of the heartbeat are committed.
     """
-    plugin: TopologyDescriptions | None = tx.plugin
+    plugin: DescriptionRequests | None = op.topology_plugin
     is_stale = any(status.status_code == StatusCode.STALE_TOPOLOGY for status in response.status or ())
     known = (group.stored_description, group.failed_description)
     if plugin is None or context.version < 1 or topology_epoch in (NO_EPOCH, *known) or is_stale:
         return response
-    promise = tx.promise()
+    promise = op.new_future()
 
     def finish(error: GroupError | None) -> None:
         if error is not None:
             promise.fail(error)
         else:
-            asks = plugin.may_ask(group.group_id, topology_epoch, tx.now)
+            asks = plugin.may_ask(group.group_id, topology_epoch, op.now)
             promise.resolve(evolve(response, topology_description_required=True) if asks else response)
 
-    tx.after_append(finish)
+    op.on_committed(finish)
     return promise
 
 
-def _check(checking: Checking, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest) -> None:
-    if checking.plugin is None:
+def _check(
+    validation: RequestValidation, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
+) -> None:
+    if validation.plugin is None:
         raise GroupError(
             error=ErrorCode.UNSUPPORTED_VERSION,
             message="The broker has no streams group topology description plugin configured.",
@@ -82,28 +84,28 @@ def _check(checking: Checking, context: RequestContext, request: StreamsGroupTop
 
 
 def update(
-    tx: Transaction, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
-) -> Promise[StreamsGroupTopologyDescriptionUpdateResponse]:
+    op: OperationContext, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
+) -> Future[StreamsGroupTopologyDescriptionUpdateResponse]:
     """Give a description to the plugin, and record that it has it, or that it refuses it for good."""
-    tx.as_committed(lambda committed: _check_update(committed, request))
-    group = tx.state.groups.get(request.group_id)
+    op.at_last_commit(lambda committed: _check_update(committed, request))
+    group = op.state.groups.get(request.group_id)
     is_there = isinstance(group, StreamsGroup)
     if isinstance(group, StreamsGroup) and group.stored_description != UNCERTAIN:
-        tx.emit(*records.metadata_record(group, stored_description_topology_epoch=UNCERTAIN))
-    promise = tx.promise()
+        op.emit(*records.metadata_record(group, stored_description_topology_epoch=UNCERTAIN))
+    promise = op.new_future()
 
     def follow(error: GroupError | None) -> None:
         if error is None and is_there:
-            _store(tx, request, promise)
+            _store(op, request, promise)
         else:
             promise.fail(error or group_not_found(request.group_id))
 
-    tx.after_append(follow)
+    op.on_committed(follow)
     return promise
 
 
-def _check_update(tx: Transaction, request: StreamsGroupTopologyDescriptionUpdateRequest) -> None:
-    group = live_group(tx, request.group_id)
+def _check_update(op: OperationContext, request: StreamsGroupTopologyDescriptionUpdateRequest) -> None:
+    group = live_group(op, request.group_id)
     group.member(request.member_id)
     if request.topology_epoch != group.topology_epoch:
         raise invalid_request(
@@ -123,13 +125,15 @@ def _check_description(description: TopologyDescription) -> None:
             raise invalid_request("Global store must be composed of a source and a processor node.")
 
 
-def _store(tx: Transaction, request: StreamsGroupTopologyDescriptionUpdateRequest, promise: Promise[object]) -> None:
+def _store(
+    op: OperationContext, request: StreamsGroupTopologyDescriptionUpdateRequest, promise: Future[object]
+) -> None:
     """Call the plugin, and record the result in a step of its own."""
-    plugin: TopologyDescriptions = tx.plugin
+    plugin: DescriptionRequests = op.topology_plugin
     group_id, epoch = request.group_id, request.topology_epoch
     response = StreamsGroupTopologyDescriptionUpdateResponse()
     is_refused = False
-    tx.report_plugin(f"set {group_id} {epoch}")
+    op.record_plugin_call(f"set {group_id} {epoch}")
     try:
         plugin.plugin.set_topology(group_id, epoch, request.topology_description)
     except PluginError as error:
@@ -137,12 +141,12 @@ def _store(tx: Transaction, request: StreamsGroupTopologyDescriptionUpdateReques
             error_code=ErrorCode.STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED, error_message=error.message
         )
         if error.failure is DescriptionFailure.TRANSIENT:
-            plugin.wait_longer(group_id, epoch, tx.now)
+            plugin.wait_longer(group_id, epoch, op.now)
             promise.resolve(response)
             return
         is_refused = True
 
-    def finish(written: Promise[None]) -> None:
+    def finish(written: Future[None]) -> None:
         error = written.error
         if error is None:
             plugin.clear(group_id, epoch)
@@ -151,33 +155,35 @@ def _store(tx: Transaction, request: StreamsGroupTopologyDescriptionUpdateReques
         if error.error == ErrorCode.GROUP_ID_NOT_FOUND:
             plugin.clear(group_id)
         elif error.error not in _MOVED:
-            plugin.wait_longer(group_id, epoch, tx.now)
+            plugin.wait_longer(group_id, epoch, op.now)
         promise.fail(error)
 
-    tx.submit(lambda step: _note_result(step, group_id, epoch, is_refused)).then(finish)
+    op.submit(lambda step: _note_result(step, group_id, epoch, is_refused)).add_done_callback(finish)
 
 
-def _note_result(tx: Transaction, group_id: str, epoch: int, is_refused: bool) -> None:
-    group = live_group(tx, group_id)
+def _note_result(op: OperationContext, group_id: str, epoch: int, is_refused: bool) -> None:
+    group = live_group(op, group_id)
     stored, failed = group.stored_description, group.failed_description
     if is_refused:
         failed = max(failed, epoch)
     else:
         stored = UNCERTAIN if stored == NO_EPOCH else max(stored, epoch)
-    tx.emit(
+    op.emit(
         *records.metadata_record(
             group, stored_description_topology_epoch=stored, failed_description_topology_epoch=failed
         )
     )
 
 
-def with_description(tx: Transaction, group: StreamsGroup, described: shown.DescribedGroup) -> shown.DescribedGroup:
+def with_description(
+    op: OperationContext, group: StreamsGroup, described: shown.DescribedGroup
+) -> shown.DescribedGroup:
     """Return the description of a group with that of its topology, and with the status that tells why it is missing."""
-    plugin: TopologyDescriptions | None = tx.plugin
+    plugin: DescriptionRequests | None = op.topology_plugin
     topology = described.topology
     if plugin is None or topology is None or group.stored_description != topology.epoch:
         return evolve(described, topology_description_status=_NOT_STORED)
-    tx.report_plugin(f"get {group.group_id} {topology.epoch}")
+    op.record_plugin_call(f"get {group.group_id} {topology.epoch}")
     try:
         found = plugin.plugin.get_topology(group.group_id, topology.epoch)
     except PluginError:
@@ -220,7 +226,7 @@ def _refuse(
     return StreamsGroupTopologyDescriptionUpdateResponse(error_code=error.error, error_message=error.message)
 
 
-UPDATE: Final = OneGroup(
+UPDATE: Final = SingleGroupApi(
     request=StreamsGroupTopologyDescriptionUpdateRequest,
     group=lambda request: request.group_id,
     handle=update,

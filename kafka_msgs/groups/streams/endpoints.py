@@ -12,29 +12,31 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_order import hash_map_order
 from kafka_msgs.groups.streams.group import StreamsGroup
-from kafka_msgs.groups.streams.member import StreamsMember
-from kafka_msgs.groups.streams.tasks import Task, grouped
-from kafka_msgs.groups.timeline import walk
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.tasks import TaskId, grouped
+from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.streams_group_heartbeat_response import Endpoint, EndpointToPartitions, TopicPartition
 
 __all__ = ["all_endpoints", "task_partitions"]
 
 
 def all_endpoints(
-    tx: Transaction, group: StreamsGroup, member: StreamsMember, replaced: str | None
+    op: OperationContext, group: StreamsGroup, member: StreamsGroupMember, replaced: str | None
 ) -> tuple[EndpointToPartitions, ...]:
     """Return the partitions of each member with an endpoint; ``member`` is the one that the heartbeat is from, last.
 
     ``replaced`` is the id of the static member that it takes the place of.
     """
-    others: list[StreamsMember] = []
+    others: list[StreamsGroupMember] = []
     if group.endpoint_members:
-        others = [group.members[each] for each in walk(group.members) if each not in (member.member_id, replaced)]
-    return tuple(_endpoint(tx, group, each) for each in (*others, member) if each.metadata.user_endpoint is not None)
+        others = [
+            group.members[each] for each in iter_kafka_order(group.members) if each not in (member.member_id, replaced)
+        ]
+    return tuple(_endpoint(op, group, each) for each in (*others, member) if each.metadata.user_endpoint is not None)
 
 
-def _endpoint(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> EndpointToPartitions:
+def _endpoint(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> EndpointToPartitions:
     cache = group.soft.endpoints
     found = cache.get(member.member_id)
     if found is None:
@@ -42,39 +44,39 @@ def _endpoint(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> En
         assert endpoint is not None
         found = cache[member.member_id] = EndpointToPartitions(
             user_endpoint=Endpoint(host=endpoint.host, port=endpoint.port),
-            active_partitions=tuple(task_partitions(tx, group, member.assigned.active)),
-            standby_partitions=tuple(task_partitions(tx, group, member.assigned.standby | member.assigned.warmup)),
+            active_partitions=tuple(task_partitions(op, group, member.assigned.active)),
+            standby_partitions=tuple(task_partitions(op, group, member.assigned.standby | member.assigned.warmup)),
         )
     return found
 
 
-def task_partitions(tx: Transaction, group: StreamsGroup, tasks: Iterable[Task]) -> Iterator[TopicPartition]:
+def task_partitions(op: OperationContext, group: StreamsGroup, tasks: Iterable[TaskId]) -> Iterator[TopicPartition]:
     """Give the partitions that tasks read, by topic.
 
     A task of an older topology, and a topic that is missing, have none.
     """
     configured = None if group.configured is None else group.configured.subtopologies
     if configured is None:
-        _note_missing(tx)
+        _note_missing(op)
         return
     by_subtopology = dict(grouped(tasks))
     for key in hash_map_order(by_subtopology):
         subtopology = configured.get(key)
         if subtopology is None:
-            _note_missing(tx)
+            _note_missing(op)
             continue
         names = dict.fromkeys((*subtopology.source_topics, *subtopology.repartition_source_topics))
         for name in hash_map_order(names):
-            topic = tx.image.topics.get(name)
+            topic = op.image.topics.get(name)
             if topic is None:
-                _note_missing(tx)
+                _note_missing(op)
                 continue
             partitions = tuple(each for each in by_subtopology[key] if each < topic.partitions)
             if partitions:
                 yield TopicPartition(topic=name, partitions=partitions)
 
 
-def _note_missing(tx: Transaction) -> None:
+def _note_missing(op: OperationContext) -> None:
     """Fail as Kafka does where the topology and the topics do not fit the tasks."""
-    if tx.quirks.streams_endpoint_needs_topology:
+    if op.quirks.streams_endpoint_needs_topology:
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -13,29 +13,29 @@ from attrs import Factory, define, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
-from kafka_msgs.groups.modern import ModernGroup, Refresh
+from kafka_msgs.groups.modern import DeadlineAndEpoch, ModernGroup
 from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, stale
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology
-from kafka_msgs.groups.streams.member import StreamsMember
-from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, Task
+from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology import StreamsTopology
-from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.timeline import iter_kafka_order
 from kafka_msgs.messages.streams_group_heartbeat_response import EndpointToPartitions, Status
 from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = [
     "NO_EPOCH",
     "UNCERTAIN",
-    "Creation",
-    "Refined",
+    "RefinedAssignment",
     "StreamsGroup",
     "StreamsGroupState",
-    "StreamsSoft",
+    "StreamsSoftState",
     "TaskOffsets",
+    "TopicCreation",
     "initial_rebalance_key",
 ]
 
@@ -58,29 +58,29 @@ class StreamsGroupState(StrEnum):
 
 
 @frozen
-class Refined:
+class RefinedAssignment:
     """The assignment that members reconcile to, for an assignment epoch. It is kept, so that it does not change
     while the epoch stays.
     """
 
     epoch: int
-    tasks: Mapping[str, TargetTasks]
+    tasks: Mapping[str, TasksTuple]
     targets_version: object = None
 
 
-_NOT_REFINED: Final = Refined(-1, {})
+_NOT_REFINED: Final = RefinedAssignment(-1, {})
 
 
 @frozen
 class TaskOffsets:
     """The offsets of state that a member reported, and the end offsets that it knows, by task."""
 
-    offsets: Mapping[Task, int] = {}
-    end_offsets: Mapping[Task, int] = {}
+    offsets: Mapping[TaskId, int] = {}
+    end_offsets: Mapping[TaskId, int] = {}
 
 
 @frozen
-class Creation:
+class TopicCreation:
     """How often internal topics were asked for, when it may be done again, and why it failed."""
 
     attempts: int = 0
@@ -89,7 +89,7 @@ class Creation:
 
 
 @define
-class StreamsSoft(Refresh):
+class StreamsSoftState(DeadlineAndEpoch):
     """What is lost when the coordinator moves.
 
     ``shutdown_member`` asked for the end of the application. ``endpoint_epoch`` grows when the tasks of a member with
@@ -103,11 +103,11 @@ class StreamsSoft(Refresh):
     endpoints: dict[str, EndpointToPartitions] = Factory(dict)
     offsets: dict[str, TaskOffsets] = Factory(dict)
     statuses: dict[str, tuple[Status, ...]] = Factory(dict)
-    creation: Creation | None = None
+    creation: TopicCreation | None = None
     probed: set[str] = Factory(set)
 
 
-class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
+class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
     """A group of the streams protocol. Appliers fill it; the other methods read it.
 
     ``validated_epoch`` is the epoch of the topology that was found to fit the topics. ``configs`` are the settings of
@@ -137,9 +137,9 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
 
     kind: ClassVar[GroupKind] = "streams"
     protocol_type: ClassVar[str] = "streams"
-    soft_class: ClassVar[type[Refresh]] = StreamsSoft
+    soft_class: ClassVar[type[DeadlineAndEpoch]] = StreamsSoftState
 
-    soft: StreamsSoft
+    soft: StreamsSoftState
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
@@ -154,9 +154,9 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         self.settled: dict[int, int] = {}
         self.endpoint_members: dict[str, None] = {}
         self.classic_members: dict[str, None] = {}
-        self.active_processes: dict[Task, str] = {}
-        self.standby_processes: dict[Task, frozenset[str]] = {}
-        self.warmup_processes: dict[Task, frozenset[str]] = {}
+        self.active_processes: dict[TaskId, str] = {}
+        self.standby_processes: dict[TaskId, frozenset[str]] = {}
+        self.warmup_processes: dict[TaskId, frozenset[str]] = {}
 
     @property
     def topology_epoch(self) -> int:
@@ -180,12 +180,12 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         """Return the name of the state as Kafka writes it."""
         return self.state.value
 
-    def state_filter(self, tx: Transaction) -> str:
+    def state_filter(self, op: OperationContext) -> str:
         """Return the name of the state in lower case, see ``Quirks.streams_not_ready_apart``."""
-        is_apart = tx.quirks.streams_not_ready_apart and self.state is StreamsGroupState.NOT_READY
-        return "not_ready" if is_apart else super().state_filter(tx)
+        is_apart = op.quirks.streams_not_ready_apart and self.state is StreamsGroupState.NOT_READY
+        return "not_ready" if is_apart else super().state_filter(op)
 
-    def goal(self, member_id: str) -> TargetTasks:
+    def target_of(self, member_id: str) -> TasksTuple:
         """Return what a member reconciles to at the present assignment epoch."""
         refined = self.refined
         tasks = refined.tasks if refined.epoch == self.assignment_epoch else self.targets
@@ -193,49 +193,49 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
 
     # What the rules of reconciliation ask.
 
-    def active_process(self, task: Task) -> str | None:
+    def active_process(self, task: TaskId) -> str | None:
         """Return the process that runs the active task."""
         return self.active_processes.get(task)
 
-    def has_standby(self, task: Task, process_id: str) -> bool:
+    def has_standby(self, task: TaskId, process_id: str) -> bool:
         """Tell whether a member of the process runs the standby task."""
         return process_id in self.standby_processes.get(task, ())
 
-    def has_warmup(self, task: Task, process_id: str) -> bool:
+    def has_warmup(self, task: TaskId, process_id: str) -> bool:
         """Tell whether a member of the process runs the warm-up task."""
         return process_id in self.warmup_processes.get(task, ())
 
     # What offsets ask.
 
-    def validate_offset_commit(self, tx: Transaction, by: Committer) -> CommitCheck | None:
+    def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
         """Check that a member may commit. An older epoch may commit the active tasks that it had already."""
-        member = committing_member(self, by)
+        member = committing_member(self, committer)
         if member is None:
             return None
         if self.topology is None:
             raise stale(member, "Topology is not available for offset commit validation.")
-        return partial(_check_commit, self.topology, member, by.epoch)
+        return partial(_check_commit, self.topology, member, committer.epoch)
 
-    def validate_offset_fetch(self, tx: Transaction, *, member_id: str | None, epoch: int) -> None:
+    def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
         """Check that a member may fetch offsets: it must name its own epoch. Without a member all is open."""
-        check_fetch(tx, self, member_id, epoch)
+        check_fetch(op, self, member_id, epoch)
 
-    def validate_offset_delete(self, tx: Transaction) -> None:
+    def validate_offset_delete(self, op: OperationContext) -> None:
         """Accept: the topics that the group reads are checked one by one."""
 
-    def validate_delete(self, tx: Transaction) -> None:
+    def validate_delete(self, op: OperationContext) -> None:
         """Refuse to delete a group with members."""
         if self.members:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
 
-    def emit_tombstones(self, tx: Transaction) -> None:
+    def emit_tombstones(self, op: OperationContext) -> None:
         """Emit the tombstones of all records of the group."""
-        for key, value in records.group_tombstones(self.group_id, walk(self.members)):
-            tx.emit(key, value)
+        for key, value in records.group_tombstones(self.group_id, iter_kafka_order(self.members)):
+            op.emit(key, value)
 
-    def cancel_timers(self, tx: Transaction) -> None:
+    def cancel_timers(self, op: OperationContext) -> None:
         """Cancel the timer of the initial rebalance."""
-        tx.stop_timer(initial_rebalance_key(self.group_id))
+        op.stop_timer(initial_rebalance_key(self.group_id))
 
     def subscribes_to(self, topic: str) -> bool:
         """Tell whether a group with members reads the topic."""
@@ -245,13 +245,13 @@ class StreamsGroup(ModernGroup[StreamsMember, TargetTasks]):
         """Offsets expire by the time of their commit."""
         return is_expired
 
-    def expires(self, tx: Transaction) -> bool:
+    def expires(self, op: OperationContext) -> bool:
         """A group with a stored description stays until the plugin has deleted it."""
-        return tx.plugin is None or self.stored_description == NO_EPOCH
+        return op.topology_plugin is None or self.stored_description == NO_EPOCH
 
 
 def _check_commit(
-    topology: StreamsTopology, member: StreamsMember, epoch: int, topic: str, topic_id: UUID, partition: int
+    topology: StreamsTopology, member: StreamsGroupMember, epoch: int, topic: str, topic_id: UUID, partition: int
 ) -> None:
     """Check that a member had the task of a partition already at an older epoch."""
     subtopology = topology.subtopology_of_source.get(topic)

@@ -24,36 +24,42 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
-from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_key
-from kafka_msgs.groups.promise import Promise
+from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_timer_key
+from kafka_msgs.groups.promise import Future
 from kafka_msgs.groups.streams import leave, membership, records
 from kafka_msgs.groups.streams.access import check_enabled
 from kafka_msgs.groups.streams.answer import answer
 from kafka_msgs.groups.streams.descriptions import ask_for_description
-from kafka_msgs.groups.streams.group import Refined, StreamsGroup, StreamsGroupState, TaskOffsets, initial_rebalance_key
-from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, Problem, StatusCode, configure
+from kafka_msgs.groups.streams.group import (
+    RefinedAssignment,
+    StreamsGroup,
+    StreamsGroupState,
+    TaskOffsets,
+    initial_rebalance_key,
+)
+from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, StatusCode, TopologyProblem, configure
 from kafka_msgs.groups.streams.migration import upgrade
 from kafka_msgs.groups.streams.offsets import has_caught_up, updated_offsets
 from kafka_msgs.groups.streams.patterns import resolve
 from kafka_msgs.groups.streams.reconcile import reconcile
-from kafka_msgs.groups.streams.target import Target, assignment_configs, next_target
-from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, TaskIds, owned_tasks
+from kafka_msgs.groups.streams.target import TargetAssignment, assignment_configs, next_target
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskIds, TasksTuple, owned_tasks
 from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
 from kafka_msgs.groups.streams.upgrade import accepted_topology
 from kafka_msgs.groups.streams.user_data import with_classic_member
-from kafka_msgs.groups.streams.validation import check_sound, invalid_request
+from kafka_msgs.groups.streams.validation import check_unchecked_by_kafka, invalid_request
 from kafka_msgs.groups.topic_hash import group_hash
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
-__all__ = ["Heartbeat", "heartbeat"]
+__all__ = ["HeartbeatHandler", "heartbeat"]
 
 _REFRESH_MS: Final = 2**31 - 1
 """How long the topics are not looked at again, in milliseconds. A change of the topics ends it before."""
 
 
-class Update(Enum):
+class EpochBump(Enum):
     """Why the group epoch increases: not at all, only because members get other tasks of the same target, or because
     the target must be computed again.
     """
@@ -64,34 +70,36 @@ class Update(Enum):
 
 
 def heartbeat(
-    tx: Transaction, context: RequestContext, request: StreamsGroupHeartbeatRequest
-) -> StreamsGroupHeartbeatResponse | Promise[StreamsGroupHeartbeatResponse]:
+    op: OperationContext, context: RequestContext, request: StreamsGroupHeartbeatRequest
+) -> StreamsGroupHeartbeatResponse | Future[StreamsGroupHeartbeatResponse]:
     """Handle a heartbeat that passed ``validation.check``. Raises ``GroupError``."""
-    check_enabled(tx.config, tx.profile, tx.image)
-    if not tx.quirks.streams_unchecked_input:
-        check_sound(request)
+    check_enabled(op.config, op.profile, op.image)
+    if not op.quirks.streams_unchecked_input:
+        check_unchecked_by_kafka(request)
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        return leave.leave(tx, request)
+        return leave.leave(op, request)
     if request.member_id == "":
-        request = evolve(request, member_id=tx.new_id())
+        request = evolve(request, member_id=op.new_id())
     try:
-        beat = Heartbeat(tx, context, request)
+        beat = HeartbeatHandler(op, context, request)
     except GroupError as error:
-        if error.error is ErrorCode.FENCED_MEMBER_EPOCH and tx.profile.streams.fencing_removes:
-            return _fence(tx, request, error)
+        if error.error is ErrorCode.FENCED_MEMBER_EPOCH and op.profile.streams.fencing_removes_member:
+            return _fence(op, request, error)
         raise
     response = beat.run()
-    return ask_for_description(tx, context, beat.group, beat.topology_epoch, response)
+    return ask_for_description(op, context, beat.group, beat.topology_epoch, response)
 
 
-def _fence(tx: Transaction, request: StreamsGroupHeartbeatRequest, error: GroupError) -> StreamsGroupHeartbeatResponse:
+def _fence(
+    op: OperationContext, request: StreamsGroupHeartbeatRequest, error: GroupError
+) -> StreamsGroupHeartbeatResponse:
     """Remove a member that is at a wrong epoch, and refuse its heartbeat."""
-    group = membership.existing_group(tx, request.group_id)
-    leave.remove_member(tx, group, group.member(request.member_id))
+    group = membership.existing_group(op, request.group_id)
+    leave.fence_member(op, group, group.member(request.member_id))
     return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
 
-class Heartbeat:
+class HeartbeatHandler:
     """One heartbeat on its way through the steps.
 
     ``member`` is the member before the heartbeat, ``updated`` after it. ``replaced`` is the id of the static member
@@ -101,19 +109,19 @@ class Heartbeat:
 
     def __init__(
         self,
-        tx: Transaction,
+        op: OperationContext,
         context: RequestContext,
         request: StreamsGroupHeartbeatRequest,
         classic: StreamsGroupClassicMember | None = None,
     ) -> None:
-        self.tx = tx
+        self.op = op
         self.context = context
         self.request = request
         self.classic = classic
         self.joins = request.member_epoch == JOIN_EPOCH
         self.written: list[records.Record] = []
-        self.problems: list[Problem] = []
-        self.is_new = request.group_id not in tx.state.groups
+        self.problems: list[TopologyProblem] = []
+        self.is_new = request.group_id not in op.state.groups
         self.group = self._find_group()
         self.replaced = self._replaced()
         if request.instance_id is None:
@@ -122,11 +130,11 @@ class Heartbeat:
             self.member = membership.static_member(self.group, request, self.written, is_classic=classic is not None)
         self.updated = self.member
         self.topology_epoch = self.group.topology_epoch
-        self.update = Update.NONE
+        self.update = EpochBump.NONE
 
     def run(self) -> StreamsGroupHeartbeatResponse:
         """Go through the steps. Raises ``GroupError``."""
-        tx, group, request = self.tx, self.group, self.request
+        op, group, request = self.op, self.group, self.request
         self._update_metadata()
         topology = self._topology()
         self.topology_epoch = topology.epoch
@@ -135,34 +143,34 @@ class Heartbeat:
         validated = topology.epoch if configured.ready else -1
         self._check_owned(configured, topology)
         self._note_offsets()
-        configs = assignment_configs(tx, group)
-        if validated != group.validated_epoch or (self.update is Update.NONE and configs != group.configs):
-            self.update = Update.RECOMPUTE
+        configs = assignment_configs(op, group)
+        if validated != group.validated_epoch or (self.update is EpochBump.NONE and configs != group.configs):
+            self.update = EpochBump.RECOMPUTE
         refined = self._refined_if_stable()
         if not group.members:
-            schedule_initial_rebalance(tx, group)
+            schedule_initial_rebalance(op, group)
         target = next_target(
-            tx,
+            op,
             group,
             self._next_epoch(validated, metadata_hash, configs),
             configured,
             configs,
             member=self.updated,
             replaced=self.replaced,
-            refine_only=self.update is Update.REFINED,
+            refine_only=self.update is EpochBump.REFINED,
         )
         self.written += target.written
         if target.delay is not None:
             self.problems.append(target.delay)
         self._reconcile(target.epoch, self._refined(target, refined).get(request.member_id, NO_TARGET))
-        leave.schedule_session_timeout(tx, group, self.updated)
-        if request.shutdown_application and not tx.profile.streams.shutdown_on_leave:
+        leave.schedule_session_timeout(op, group, self.updated)
+        if request.shutdown_application and not op.profile.streams.shutdown_on_leave:
             leave.request_shutdown(group, request.member_id)
         return answer(self, configured, configs)
 
     def _next_epoch(self, validated: int, metadata_hash: int, configs: Mapping[str, str]) -> int:
         """Return the group epoch: a new one, with its record, if something calls for a new assignment."""
-        if self.update is Update.NONE:
+        if self.update is EpochBump.NONE:
             return self.group.epoch
         epoch = self.group.epoch + 1
         self.written.append(
@@ -174,28 +182,28 @@ class Heartbeat:
                 last_assignment_configs=configs,
             )
         )
-        self.tx.count(STREAMS_REBALANCES)
-        self.group.soft.deadline_ms, self.group.soft.epoch = self.tx.now + _REFRESH_MS, epoch
+        self.op.count_metric(STREAMS_REBALANCES)
+        self.group.soft.deadline_ms, self.group.soft.epoch = self.op.now + _REFRESH_MS, epoch
         return epoch
 
     # The group and the member
 
     def _find_group(self) -> StreamsGroup:
-        tx, request = self.tx, self.request
+        op, request = self.op, self.request
         if not self.joins:
-            return membership.existing_group(tx, request.group_id)
-        group = tx.state.groups.get(request.group_id)
+            return membership.existing_group(op, request.group_id)
+        group = op.state.groups.get(request.group_id)
         if group is None:
             found = StreamsGroup(request.group_id)
         elif group.kind == "classic" and group.is_empty:
-            group.emit_tombstones(tx)
-            group.cancel_timers(tx)
+            group.emit_tombstones(op)
+            group.cancel_timers(op)
             found = StreamsGroup(request.group_id)
-        elif isinstance(group, ClassicGroup) and tx.profile.streams.online_migration:
-            found = upgrade(tx, group, leave.remove_member)
+        elif isinstance(group, ClassicGroup) and op.profile.streams.online_migration:
+            found = upgrade(op, group, leave.fence_member)
         else:
             found = membership.require_streams(group)
-        membership.check_capacity(tx, found, request)
+        membership.check_capacity(op, found, request)
         return found
 
     def _replaced(self) -> str | None:
@@ -207,9 +215,9 @@ class Heartbeat:
         if old.member_id in refined.tasks:
             tasks = {each: tasks for each, tasks in refined.tasks.items() if each != old.member_id}
             tasks[member_id] = refined.tasks[old.member_id]
-            relabelled = Refined(refined.epoch, tasks)
-            if self.tx.quirks.streams_join_relabels_first or (old.epoch == STATIC_LEAVE_EPOCH and self.joins):
-                self.tx.derive(group, "refined", relabelled)
+            relabelled = RefinedAssignment(refined.epoch, tasks)
+            if self.op.quirks.streams_join_relabels_first or (old.epoch == STATIC_LEAVE_EPOCH and self.joins):
+                self.op.set_derived(group, "refined", relabelled)
         return old.member_id
 
     def _update_metadata(self) -> None:
@@ -221,9 +229,9 @@ class Heartbeat:
             return
         self.updated = self.member.with_metadata(metadata)
         self.written.append(records.member_record(self.group.group_id, self.updated))
-        each_change = self.request.instance_id is None and not self.tx.profile.streams.bumps_for_assignment_only
+        each_change = self.request.instance_id is None and not self.op.profile.streams.bumps_for_assignment_only
         if each_change or membership.needs_rebalance(known, metadata):
-            self.update = Update.RECOMPUTE
+            self.update = EpochBump.RECOMPUTE
 
     # The topology
 
@@ -237,7 +245,7 @@ class Heartbeat:
         if known is None:
             self.written.append(records.topology_record(self.group.group_id, topology.value))
             return topology
-        accepted = accepted_topology(known, topology, updates=self.tx.profile.streams.topology_updates)
+        accepted = accepted_topology(known, topology, updates=self.op.profile.streams.topology_updates)
         if accepted is topology:
             self.written.append(records.topology_record(self.group.group_id, topology.value))
         return accepted
@@ -246,7 +254,7 @@ class Heartbeat:
         epoch = self.updated.metadata.topology_epoch
         if epoch < topology.epoch:
             self.problems.append(
-                Problem(
+                TopologyProblem(
                     StatusCode.STALE_TOPOLOGY,
                     f"The member's topology epoch {epoch} is behind the group's topology epoch {topology.epoch}.",
                 )
@@ -254,27 +262,27 @@ class Heartbeat:
 
     def _configured(self, topology: StreamsTopology) -> tuple[ConfiguredTopology, int]:
         """Return the topology with partition counts, and the hash of the topics that it was configured for."""
-        tx, group = self.tx, self.group
+        op, group = self.op, self.group
         known, metadata_hash = group.configured, group.metadata_hash
-        rules = tx.profile.streams
+        rules = op.profile.streams
         is_new = topology is not group.topology
-        if not is_new and known is not None and not group.needs_refresh(tx.now):
+        if not is_new and known is not None and not group.needs_refresh(op.now):
             return known, metadata_hash
-        topology, missing = resolve(topology, tx.image.topics)
-        names = topology.input_topics if rules.watches_input_only else topology.required_topics
-        metadata_hash = group_hash(tx.image, names)
+        topology, missing = resolve(topology, op.image.topics)
+        names = topology.input_topics if rules.ignores_internal_topic_changes else topology.required_topics
+        metadata_hash = group_hash(op.image, names)
         if metadata_hash != group.metadata_hash:
-            self.update = Update.RECOMPUTE
-        elif not is_new and known is not None and not rules.watches_input_only:
+            self.update = EpochBump.RECOMPUTE
+        elif not is_new and known is not None and not rules.ignores_internal_topic_changes:
             return known, metadata_hash
-        configured = configure(topology, tx.image.topics, metadata_hash, missing)
-        tx.derive(group, "configured", configured)
+        configured = configure(topology, op.image.topics, metadata_hash, missing)
+        op.set_derived(group, "configured", configured)
         group.soft.endpoints.clear()
         return configured, metadata_hash
 
     def _check_owned(self, configured: ConfiguredTopology, topology: StreamsTopology) -> None:
         is_old = self.updated.metadata.topology_epoch < topology.epoch
-        if configured.ready and not (is_old and self.tx.profile.streams.spares_old_topologies):
+        if configured.ready and not (is_old and self.op.profile.streams.tolerates_old_topologies):
             request = self.request
             for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
                 if tasks:
@@ -284,30 +292,30 @@ class Heartbeat:
 
     def _note_offsets(self) -> None:
         """Take over reported offsets, as the latest ones. A warm-up task that has caught up gets another role."""
-        tx, group, request = self.tx, self.group, self.request
+        op, group, request = self.op, self.group, self.request
         if request.task_offsets is None and request.task_end_offsets is None:
             return
         reports = group.soft.offsets
         updated = updated_offsets(reports.get(request.member_id, TaskOffsets()), request)
         reports.pop(request.member_id, None)
         reports[request.member_id] = updated
-        acceptable = tx.group_config(group.group_id).streams_acceptable_recovery_lag
-        if tx.profile.streams.warmups_end and has_caught_up(group, self.member, acceptable):
-            self.update = Update.RECOMPUTE
+        acceptable = op.group_config(group.group_id).streams_acceptable_recovery_lag
+        if op.profile.streams.ends_caught_up_warmups and has_caught_up(group, self.member, acceptable):
+            self.update = EpochBump.RECOMPUTE
 
-    def _refined_if_stable(self) -> Mapping[str, TargetTasks] | None:
+    def _refined_if_stable(self) -> Mapping[str, TasksTuple] | None:
         """Return what members reconcile to, if the group is settled and nothing else changes.
 
         Then it may be another part of the same target than before.
         """
-        if self.update is not Update.NONE or self.group.state is not StreamsGroupState.STABLE:
+        if self.update is not EpochBump.NONE or self.group.state is not StreamsGroupState.STABLE:
             return None
         refined = self.group.targets
         if not refined.get(self.request.member_id, NO_TARGET).same_as(self.updated.assigned):
-            self.update = Update.REFINED
+            self.update = EpochBump.REFINED
         return refined
 
-    def _refined(self, target: Target, refined: Mapping[str, TargetTasks] | None) -> Mapping[str, TargetTasks]:
+    def _refined(self, target: TargetAssignment, refined: Mapping[str, TasksTuple] | None) -> Mapping[str, TasksTuple]:
         """Return what members reconcile to. It stays the same while the assignment epoch stays."""
         group = self.group
         known = group.refined
@@ -315,13 +323,13 @@ class Heartbeat:
             if known.epoch == target.epoch:
                 return known.tasks
             refined = target.tasks
-        if self.tx.group_config(group.group_id).streams_num_warmup_replicas > 0:
+        if self.op.group_config(group.group_id).streams_num_warmup_replicas > 0:
             version = group.targets_version if refined is group.targets else None
             if version is None or known.targets_version is not version or known.epoch != target.epoch:
-                self.tx.derive(group, "refined", Refined(target.epoch, dict(refined), version))
+                self.op.set_derived(group, "refined", RefinedAssignment(target.epoch, dict(refined), version))
         return refined
 
-    def _reconcile(self, epoch: int, tasks: TargetTasks) -> None:
+    def _reconcile(self, epoch: int, tasks: TasksTuple) -> None:
         member, request = self.updated, self.request
         if member.is_reconciled_to(epoch):
             return
@@ -333,9 +341,9 @@ class Heartbeat:
         group_id = self.group.group_id
         self.written.append(records.current_record(group_id, moved))
         if moved.is_revoking and moved.classic is None:
-            leave.schedule_rebalance_timeout(self.tx, self.group, moved)
+            leave.schedule_rebalance_timeout(self.op, self.group, moved)
         else:
-            self.tx.stop_timer(rebalance_key(group_id, moved.member_id))
+            self.op.stop_timer(rebalance_timer_key(group_id, moved.member_id))
 
 
 def _check_tasks(configured: ConfiguredTopology, tasks: Iterable[TaskIds]) -> None:
@@ -352,22 +360,22 @@ def _check_tasks(configured: ConfiguredTopology, tasks: Iterable[TaskIds]) -> No
                 )
 
 
-def schedule_initial_rebalance(tx: Transaction, group: StreamsGroup) -> None:
+def schedule_initial_rebalance(op: OperationContext, group: StreamsGroup) -> None:
     """Delay the first assignment of an empty group, so that more members can join before it."""
-    if tx.profile.streams.assigns_at_once:
+    if op.profile.streams.assigns_without_delay:
         return
     key = initial_rebalance_key(group.group_id)
-    delay = tx.group_config(group.group_id).streams_initial_rebalance_delay_ms
-    if delay > 0 and not tx.timers.is_scheduled(key):
+    delay = op.group_config(group.group_id).streams_initial_rebalance_delay_ms
+    if delay > 0 and not op.timers.is_scheduled(key):
         group_id = group.group_id
-        tx.timers.schedule(key, delay, lambda later: _assign_delayed(later, group_id), retry_backoff_ms=None)
+        op.timers.schedule(key, delay, lambda later: _assign_delayed(later, group_id), retry_backoff_ms=None)
 
 
-def _assign_delayed(tx: Transaction, group_id: str) -> None:
-    group = tx.state.groups.get(group_id)
+def _assign_delayed(op: OperationContext, group_id: str) -> None:
+    group = op.state.groups.get(group_id)
     if not isinstance(group, StreamsGroup) or group.is_empty or group.epoch <= group.assignment_epoch:
         return
     if group.configured is not None:
-        target = next_target(tx, group, group.epoch, group.configured, group.configs)
+        target = next_target(op, group, group.epoch, group.configured, group.configs)
         for key, value in target.written:
-            tx.emit(key, value)
+            op.emit(key, value)

@@ -20,12 +20,19 @@ from attrs import frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_order import hash_map_order
-from kafka_msgs.groups.image import Topic
+from kafka_msgs.groups.image import CoordinatorTopicImage
 from kafka_msgs.groups.streams.topology import StreamsTopology, source_topic_names
 from kafka_msgs.messages.create_topics_request import CreatableTopic, CreatableTopicConfig
 from kafka_msgs.messages.streams_group_topology_value import Subtopology, TopicInfo
 
-__all__ = ["ConfiguredSubtopology", "ConfiguredTopic", "ConfiguredTopology", "Problem", "StatusCode", "configure"]
+__all__ = [
+    "ConfiguredSubtopology",
+    "ConfiguredTopic",
+    "ConfiguredTopology",
+    "StatusCode",
+    "TopologyProblem",
+    "configure",
+]
 
 _SHOWN_TOPICS: Final = 3
 """How many missing topics a detail names."""
@@ -44,7 +51,7 @@ class StatusCode(IntEnum):
 
 
 @frozen
-class Problem:
+class TopologyProblem:
     """Why a topology cannot run on the topics of the cluster: the status and its detail."""
 
     status: StatusCode
@@ -56,7 +63,7 @@ class _MismatchError(Exception):
 
     def __init__(self, status: StatusCode, detail: str) -> None:
         super().__init__(detail)
-        self.problem = Problem(status, detail)
+        self.problem = TopologyProblem(status, detail)
 
 
 @frozen
@@ -99,7 +106,7 @@ class ConfiguredTopology:
     metadata_hash: int
     subtopologies: Mapping[str, ConfiguredSubtopology] | None
     to_create: tuple[CreatableTopic, ...] = ()
-    problem: Problem | None = None
+    problem: TopologyProblem | None = None
 
     @property
     def ready(self) -> bool:
@@ -111,7 +118,10 @@ PartitionCount = Callable[[str], int | None]
 
 
 def configure(
-    topology: StreamsTopology, topics: Mapping[str, Topic], metadata_hash: int, missing: Iterable[str] = ()
+    topology: StreamsTopology,
+    topics: Mapping[str, CoordinatorTopicImage],
+    metadata_hash: int,
+    missing: Iterable[str] = (),
 ) -> ConfiguredTopology:
     """Configure a topology for the topics of the cluster. ``missing`` are patterns of sources that match no topic.
 
@@ -136,16 +146,18 @@ def configure(
     problem = None
     if to_create:
         detail = f"Internal topics are missing: {_summary([topic.name for topic in to_create])}"
-        problem = Problem(StatusCode.MISSING_INTERNAL_TOPICS, detail)
+        problem = TopologyProblem(StatusCode.MISSING_INTERNAL_TOPICS, detail)
     return ConfiguredTopology(topology.epoch, metadata_hash, configured, to_create, problem)
 
 
-def _partition_count(topics: Mapping[str, Topic], decided: Mapping[str, int], name: str) -> int | None:
+def _partition_count(topics: Mapping[str, CoordinatorTopicImage], decided: Mapping[str, int], name: str) -> int | None:
     topic = topics.get(name)
     return decided.get(name) if topic is None else topic.partitions
 
 
-def _require_source_topics(topology: StreamsTopology, topics: Mapping[str, Topic], patterns: Iterable[str]) -> None:
+def _require_source_topics(
+    topology: StreamsTopology, topics: Mapping[str, CoordinatorTopicImage], patterns: Iterable[str]
+) -> None:
     missing = {name for each in topology.subtopologies.values() for name in each.source_topics if name not in topics}
     missing.update(patterns)
     if missing:
@@ -299,7 +311,9 @@ def _configs(topic: TopicInfo) -> Mapping[str, str]:
 
 
 def _missing_topics(
-    topology: StreamsTopology, configured: Mapping[str, ConfiguredSubtopology], topics: Mapping[str, Topic]
+    topology: StreamsTopology,
+    configured: Mapping[str, ConfiguredSubtopology],
+    topics: Mapping[str, CoordinatorTopicImage],
 ) -> tuple[CreatableTopic, ...]:
     wanted: dict[str, ConfiguredTopic] = {}
     for subtopology in configured.values():

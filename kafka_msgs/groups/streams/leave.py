@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_msgs.groups.classic_speech import join_key, sync_key
+from kafka_msgs.groups.classic_speech import join_timer_key, sync_timer_key
 from kafka_msgs.groups.modern import (
     STATIC_LEAVE_EPOCH,
-    held_static_member,
-    rebalance_key,
+    rebalance_timer_key,
     schedule_rebalance,
     schedule_session,
-    session_key,
+    session_timer_key,
+    static_member_of_request,
 )
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import StreamsGroup
-from kafka_msgs.groups.streams.member import StreamsMember
+from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.membership import live_group
 from kafka_msgs.groups.streams.migration import downgrade, may_downgrade
-from kafka_msgs.groups.timeline import walk
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
 __all__ = [
+    "fence_member",
     "leave",
     "loaded",
-    "remove_member",
     "remove_members",
     "request_shutdown",
     "schedule_rebalance_timeout",
@@ -34,19 +34,19 @@ __all__ = [
 ]
 
 
-def leave(tx: Transaction, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
+def leave(op: OperationContext, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Remove a member that leaves. A static member that leaves for a while keeps its tasks."""
-    group = live_group(tx, request.group_id)
+    group = live_group(op, request.group_id)
     if request.shutdown_application:
         request_shutdown(group, request.member_id)
     if request.instance_id is None:
         member = group.member(request.member_id)
     else:
-        member = held_static_member(group, request.member_id, request.instance_id)
+        member = static_member_of_request(group, request.member_id, request.instance_id)
     if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
-        tx.emit(*records.current_record(group.group_id, member.away()))
+        op.emit(*records.current_record(group.group_id, member.as_temporarily_left()))
     else:
-        remove_member(tx, group, member)
+        fence_member(op, group, member)
     return StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch, status=())
 
 
@@ -56,49 +56,49 @@ def request_shutdown(group: StreamsGroup, member_id: str) -> None:
         group.soft.shutdown_member = member_id
 
 
-def remove_member(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> None:
+def fence_member(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
     """Remove a member, and increase the group epoch so that its tasks go to others."""
-    remove_members(tx, group, (member,))
+    remove_members(op, group, (member,))
 
 
-def remove_members(tx: Transaction, group: StreamsGroup, members: Sequence[StreamsMember]) -> None:
+def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[StreamsGroupMember]) -> None:
     """Remove members. The group becomes a classic one if only members of the classic protocol are left."""
     if not members:
         return
-    if may_downgrade(tx, group, members):
-        downgrade(tx, group, members)
+    if may_downgrade(op, group, members):
+        downgrade(op, group, members)
         return
     group_id, epoch, last = group.group_id, group.epoch + 1, len(group.members) == len(members)
     metadata = records.metadata_record(group, epoch=epoch)
     for member in members:
         for key, value in records.member_tombstones(group_id, member.member_id):
-            tx.emit(key, value)
-    tx.emit(*metadata)
+            op.emit(key, value)
+    op.emit(*metadata)
     if last:
-        tx.emit(*records.assignment_record(group_id, epoch, 0))
+        op.emit(*records.assignment_record(group_id, epoch, 0))
     for member in members:
-        for timer in (session_key, rebalance_key, join_key, sync_key):
-            tx.stop_timer(timer(group_id, member.member_id))
+        for timer in (session_timer_key, rebalance_timer_key, join_timer_key, sync_timer_key):
+            op.stop_timer(timer(group_id, member.member_id))
 
 
-def schedule_session_timeout(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> None:
+def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
     """End the member if it is silent for the session timeout: that of its group, or its own in the classic protocol."""
-    timeout = tx.group_config(group.group_id).streams_session_timeout_ms
+    timeout = op.group_config(group.group_id).streams_session_timeout_ms
     if member.classic is not None:
         timeout = member.classic.session_timeout_ms
-    schedule_session(tx, group, member.member_id, timeout, remove_member)
+    schedule_session(op, group, member.member_id, timeout, fence_member)
 
 
-def schedule_rebalance_timeout(tx: Transaction, group: StreamsGroup, member: StreamsMember) -> None:
+def schedule_rebalance_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
     """End the member if it has not given up its tasks within its rebalance timeout."""
     timeout = member.metadata.rebalance_timeout_ms
-    schedule_rebalance(tx, group, member.member_id, member.epoch, timeout, remove_member)
+    schedule_rebalance(op, group, member.member_id, member.epoch, timeout, fence_member)
 
 
-def loaded(tx: Transaction, group: StreamsGroup) -> None:
+def loaded(op: OperationContext, group: StreamsGroup) -> None:
     """Schedule the timers of all members after the group was loaded."""
-    for member_id in walk(group.members):
+    for member_id in iter_kafka_order(group.members):
         member = group.members[member_id]
-        schedule_session_timeout(tx, group, member)
+        schedule_session_timeout(op, group, member)
         if member.is_revoking and member.classic is None:
-            schedule_rebalance_timeout(tx, group, member)
+            schedule_rebalance_timeout(op, group, member)

@@ -9,11 +9,11 @@ from attrs import evolve, frozen
 
 from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
-from kafka_msgs.groups.streams.tasks import NO_TASKS, AssignedTasks
+from kafka_msgs.groups.streams.tasks import NO_TASKS, TasksTupleWithEpochs
 from kafka_msgs.groups.streams.user_data import classic_member
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 
-__all__ = ["NEW_METADATA", "MemberState", "StreamsMember"]
+__all__ = ["NEW_METADATA", "MemberState", "StreamsGroupMember"]
 
 
 class MemberState(IntEnum):
@@ -37,7 +37,7 @@ NEW_METADATA: Final = StreamsGroupMemberMetadataValue(instance_id=None, rack_id=
 
 
 @frozen(kw_only=True)
-class StreamsMember:
+class StreamsGroupMember:
     """What the records say about a member: what it reported about itself, and its current assignment."""
 
     member_id: str
@@ -45,8 +45,8 @@ class StreamsMember:
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
-    assigned: AssignedTasks = NO_TASKS
-    revoking: AssignedTasks = NO_TASKS
+    assigned: TasksTupleWithEpochs = NO_TASKS
+    revoking: TasksTupleWithEpochs = NO_TASKS
     """The tasks that the member must give up, and has not yet."""
     classic: StreamsGroupClassicMember | None = None
     """What a member of the classic protocol reported; None for a member of the streams protocol. It is in ``metadata``,
@@ -63,14 +63,14 @@ class StreamsMember:
         return self.state is MemberState.UNREVOKED_TASKS
 
     @property
-    def holding(self) -> AssignedTasks:
+    def holding(self) -> TasksTupleWithEpochs:
         """All that the member may still run: what it is assigned, and what it must give up."""
         mine, leaving = self.assigned, self.revoking
-        return AssignedTasks(
+        return TasksTupleWithEpochs(
             {**leaving.active, **mine.active}, mine.standby | leaving.standby, mine.warmup | leaving.warmup
         )
 
-    def with_metadata(self, metadata: StreamsGroupMemberMetadataValue) -> StreamsMember:
+    def with_metadata(self, metadata: StreamsGroupMemberMetadataValue) -> StreamsGroupMember:
         """Return the member with what it reported about itself."""
         return evolve(self, metadata=metadata, classic=classic_member(metadata))
 
@@ -78,10 +78,10 @@ class StreamsMember:
         """Tell whether the member has reached the target assignment of an epoch."""
         return self.epoch == epoch and self.state == MemberState.STABLE
 
-    def away(self) -> StreamsMember:
+    def as_temporarily_left(self) -> StreamsGroupMember:
         """Return the static member after it left for a while."""
         return evolve(self, epoch=STATIC_LEAVE_EPOCH, revoking=NO_TASKS, assigned=self.assigned.with_epoch(0))
 
-    def as_new_member(self, member_id: str) -> StreamsMember:
+    def as_new_member(self, member_id: str) -> StreamsGroupMember:
         """Return the member that takes the place of this static member."""
         return evolve(self, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)

@@ -10,12 +10,12 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group, group_not_found
-from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH, held_static_member
+from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH, static_member_of_request
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import StreamsGroup
-from kafka_msgs.groups.streams.member import StreamsMember
-from kafka_msgs.groups.streams.tasks import NO_TARGET, Task, TaskIds
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TaskIds
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_member_metadata_value import (
     Endpoint,
@@ -37,9 +37,9 @@ __all__ = [
 ]
 
 
-def existing_group(tx: Transaction, group_id: str) -> StreamsGroup:
+def existing_group(op: OperationContext, group_id: str) -> StreamsGroup:
     """Return the streams group that a member is already in. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
-    group = tx.state.groups.get(group_id)
+    group = op.state.groups.get(group_id)
     if group is None:
         raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Streams group {group_id} not found.")
     return require_streams(group)
@@ -52,9 +52,9 @@ def require_streams(group: Group) -> StreamsGroup:
     raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Group {group.group_id} is not a streams group.")
 
 
-def check_capacity(tx: Transaction, group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
+def check_capacity(op: OperationContext, group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse a new member of a full group. A member that takes the place of a static one is not new."""
-    size = tx.config.group_streams_max_size
+    size = op.config.group_streams_max_size
     if request.instance_id is not None and request.instance_id in group.static_members:
         return
     if len(group.members) >= size and request.member_id not in group.members:
@@ -64,10 +64,10 @@ def check_capacity(tx: Transaction, group: StreamsGroup, request: StreamsGroupHe
         )
 
 
-def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> StreamsMember:
+def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> StreamsGroupMember:
     """Return the member of a heartbeat without an instance id. A member that joins may be new."""
     if request.member_epoch == JOIN_EPOCH:
-        return group.members.get(request.member_id) or StreamsMember(member_id=request.member_id)
+        return group.members.get(request.member_id) or StreamsGroupMember(member_id=request.member_id)
     member = group.member(request.member_id)
     check_epoch(member, request)
     return member
@@ -75,18 +75,18 @@ def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -
 
 def static_member(
     group: StreamsGroup, request: StreamsGroupHeartbeatRequest, written: list[records.Record], *, is_classic: bool
-) -> StreamsMember:
+) -> StreamsGroupMember:
     """Return the static member of a heartbeat. One that joins takes the place of the member that left for a while.
 
     In the classic protocol a static member does not leave: there, and from there, a new one takes over at once.
     """
     if request.member_epoch != JOIN_EPOCH:
-        member = held_static_member(group, request.member_id, request.instance_id)
+        member = static_member_of_request(group, request.member_id, request.instance_id)
         check_epoch(member, request)
         return member
     old = group.static_member(request.instance_id)
     if old is None:
-        return group.members.get(request.member_id) or StreamsMember(member_id=request.member_id)
+        return group.members.get(request.member_id) or StreamsGroupMember(member_id=request.member_id)
     if old.epoch != STATIC_LEAVE_EPOCH and not is_classic and old.classic is None:
         raise GroupError(
             error=ErrorCode.UNRELEASED_INSTANCE_ID,
@@ -98,7 +98,9 @@ def static_member(
     return member
 
 
-def replace_member(group: StreamsGroup, old: StreamsMember, new: StreamsMember, written: list[records.Record]) -> None:
+def replace_member(
+    group: StreamsGroup, old: StreamsGroupMember, new: StreamsGroupMember, written: list[records.Record]
+) -> None:
     """Write the records by which a member takes the place, the target and the tasks of a static member."""
     written += records.member_tombstones(group.group_id, old.member_id)
     written.append(records.member_record(group.group_id, new))
@@ -107,7 +109,7 @@ def replace_member(group: StreamsGroup, old: StreamsMember, new: StreamsMember, 
     written.append(records.current_record(group.group_id, new))
 
 
-def check_epoch(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> None:
+def check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse a heartbeat at a wrong epoch with ``FENCED_MEMBER_EPOCH``.
 
     The previous epoch is right as well if the member has no task that it should not have: then only the answer with
@@ -126,7 +128,7 @@ def check_epoch(member: StreamsMember, request: StreamsGroupHeartbeatRequest) ->
     )
 
 
-def _owns_only_assigned(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> bool:
+def _owns_only_assigned(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> bool:
     assigned = member.assigned
     return (
         _within(request.active_tasks, assigned.active)
@@ -135,7 +137,7 @@ def _owns_only_assigned(member: StreamsMember, request: StreamsGroupHeartbeatReq
     )
 
 
-def _within(owned: Iterable[TaskIds] | None, assigned: Iterable[Task]) -> bool:
+def _within(owned: Iterable[TaskIds] | None, assigned: Iterable[TaskId]) -> bool:
     """Tell whether a heartbeat says what a member owns in a role, and all of it is assigned to the member."""
     if owned is None:
         return False
@@ -198,9 +200,9 @@ def _tags(request: StreamsGroupHeartbeatRequest) -> tuple[KeyValue, ...]:
     return tuple(KeyValue(key=key, value=tags[key]) for key in sorted(tags))
 
 
-def live_group(tx: Transaction, group_id: str) -> StreamsGroup:
+def live_group(op: OperationContext, group_id: str) -> StreamsGroup:
     """Return the streams group that a member leaves. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
-    group = tx.state.groups.get(group_id)
+    group = op.state.groups.get(group_id)
     if group is None:
         raise group_not_found(group_id)
     return require_streams(group)

@@ -16,35 +16,35 @@ from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.drafts.kip_1071_migration.streams_group_classic_member import ClassicProtocol
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
-from kafka_msgs.groups.classic.conversion import dissolve, found_classic_group
+from kafka_msgs.groups.classic.conversion import create_classic_group, detach_members
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.classic.members import ClassicMember
-from kafka_msgs.groups.classic_speech import join_key, sync_key
+from kafka_msgs.groups.classic.members import ClassicGroupMember
+from kafka_msgs.groups.classic_speech import join_timer_key, sync_timer_key
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
-from kafka_msgs.groups.modern import JOIN_EPOCH, rebalance_key, schedule_session, session_key
+from kafka_msgs.groups.modern import JOIN_EPOCH, rebalance_timer_key, schedule_session, session_timer_key
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.classic_assignment import written_assignment
 from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
-from kafka_msgs.groups.streams.member import NEW_METADATA, StreamsMember
+from kafka_msgs.groups.streams.member import NEW_METADATA, StreamsGroupMember
 from kafka_msgs.groups.streams.membership import reported
 from kafka_msgs.groups.streams.offsets import updated_offsets
-from kafka_msgs.groups.streams.tasks import AssignedTasks, TargetTasks, task_set
+from kafka_msgs.groups.streams.tasks import TasksTuple, TasksTupleWithEpochs, task_set
 from kafka_msgs.groups.streams.topology import StreamsTopology, canonical, topology_value
 from kafka_msgs.groups.streams.user_data import read_answer, read_heartbeat, with_classic_member
 from kafka_msgs.groups.streams.validation import check_translated
-from kafka_msgs.groups.timeline import walk
+from kafka_msgs.groups.timeline import iter_kafka_order
 from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.modern import Fence
-    from kafka_msgs.groups.transaction import Transaction
+    from kafka_msgs.groups.transaction import OperationContext
 
 __all__ = ["classic_metadata", "downgrade", "may_downgrade", "upgrade"]
 
 
-def classic_metadata(request: JoinGroupRequest | ClassicMember) -> StreamsGroupClassicMember:
+def classic_metadata(request: JoinGroupRequest | ClassicGroupMember) -> StreamsGroupClassicMember:
     """Return what the record of a member keeps of its JoinGroup request."""
     return StreamsGroupClassicMember(
         session_timeout_ms=request.session_timeout_ms,
@@ -57,7 +57,7 @@ def classic_metadata(request: JoinGroupRequest | ClassicMember) -> StreamsGroupC
 # Upgrade.
 
 
-def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> StreamsGroup:
+def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> StreamsGroup:
     """Make a streams group of a classic group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that cannot be.
 
     The generation becomes the group epoch. The newest topology of the members becomes that of the group. There may be
@@ -65,42 +65,42 @@ def upgrade(tx: Transaction, group: ClassicGroup, fence: Fence) -> StreamsGroup:
     """
     group_id, epoch = group.group_id, group.live.generation
     classic = list(group.live.members)
-    heartbeats = _heartbeats(tx, group, classic)
+    heartbeats = _heartbeats(op, group, classic)
     topology = _newest_topology(group_id, heartbeats)
     members = _with_tasks(epoch, classic, heartbeats)
-    dissolve(group)
-    group.emit_tombstones(tx)
+    detach_members(group)
+    group.emit_tombstones(op)
     for member in members:
-        tx.emit(*records.member_record(group_id, member))
-    tx.emit(*records.metadata_record(StreamsGroup(group_id), epoch=epoch))
+        op.emit(*records.member_record(group_id, member))
+    op.emit(*records.metadata_record(StreamsGroup(group_id), epoch=epoch))
     if topology is not None:
-        tx.emit(*records.topology_record(group_id, topology.value))
+        op.emit(*records.topology_record(group_id, topology.value))
     for member in members:
-        tx.emit(*records.target_record(group_id, member.member_id, _present(member.assigned)))
-    tx.emit(*records.assignment_record(group_id, epoch, 0))
+        op.emit(*records.target_record(group_id, member.member_id, _present(member.assigned)))
+    op.emit(*records.assignment_record(group_id, epoch, 0))
     for member in members:
-        tx.emit(*records.current_record(group_id, member))
-    made = tx.state.groups[group_id]
+        op.emit(*records.current_record(group_id, member))
+    made = op.state.groups[group_id]
     assert isinstance(made, StreamsGroup)
     for member, heartbeat in zip(members, heartbeats, strict=True):
         assert member.classic is not None
         made.soft.offsets[member.member_id] = updated_offsets(TaskOffsets(), heartbeat)
-        schedule_session(tx, made, member.member_id, member.classic.session_timeout_ms, fence)
+        schedule_session(op, made, member.member_id, member.classic.session_timeout_ms, fence)
     return made
 
 
 def _heartbeats(
-    tx: Transaction, group: ClassicGroup, classic: Sequence[ClassicMember]
+    op: OperationContext, group: ClassicGroup, classic: Sequence[ClassicGroupMember]
 ) -> Sequence[StreamsGroupHeartbeatRequest]:
     """Return the heartbeats in the user data of all members."""
     if classic and not group.uses_consumer_protocol:
         raise _cannot_upgrade(group.group_id, "because it does not use the consumer embedded protocol")
-    if len(classic) >= tx.config.group_streams_max_size:
+    if len(classic) >= op.config.group_streams_max_size:
         raise _cannot_upgrade(group.group_id, "because it has as many members as a streams group may have")
     try:
         heartbeats = [read_heartbeat(bytes(member.protocols[0].metadata)) for member in classic]
         for heartbeat in heartbeats:
-            check_translated(tx.profile.streams, heartbeat)
+            check_translated(op.profile.streams, heartbeat)
     except (DecodeError, GroupError) as error:
         reason = f"because a member does not send what an assignment needs: {error}"
         raise _cannot_upgrade(group.group_id, reason) from error
@@ -125,8 +125,8 @@ def _cannot_upgrade(group_id: str, reason: str) -> GroupError:
 
 
 def _with_tasks(
-    epoch: int, classic: Sequence[ClassicMember], heartbeats: Sequence[StreamsGroupHeartbeatRequest]
-) -> Sequence[StreamsMember]:
+    epoch: int, classic: Sequence[ClassicGroupMember], heartbeats: Sequence[StreamsGroupHeartbeatRequest]
+) -> Sequence[StreamsGroupMember]:
     """Return the members with what they have: their assignment, and what they had when they joined.
 
     The latter may be more, because a member gives tasks up when it learns of its assignment. A task that several
@@ -140,22 +140,22 @@ def _with_tasks(
         taken |= owned
         active = dict.fromkeys(tasks.active | owned, epoch)
         standby = (tasks.standby | task_set(heartbeat.standby_tasks or ())) - active.keys()
-        members.append(_streams_member(member, heartbeat, epoch, AssignedTasks(active, standby)))
+        members.append(_streams_member(member, heartbeat, epoch, TasksTupleWithEpochs(active, standby)))
     return members
 
 
-def _assigned(member: ClassicMember) -> TargetTasks:
+def _assigned(member: ClassicGroupMember) -> TasksTuple:
     """Return the tasks that the leader gave to a member. An assignment that cannot be read has none."""
     try:
         answer, _ = read_answer(member.assignment)
     except DecodeError:
-        return TargetTasks()
-    return TargetTasks(task_set(answer.active_tasks or ()), task_set(answer.standby_tasks or ()))
+        return TasksTuple()
+    return TasksTuple(task_set(answer.active_tasks or ()), task_set(answer.standby_tasks or ()))
 
 
 def _streams_member(
-    member: ClassicMember, heartbeat: StreamsGroupHeartbeatRequest, epoch: int, assigned: AssignedTasks
-) -> StreamsMember:
+    member: ClassicGroupMember, heartbeat: StreamsGroupHeartbeatRequest, epoch: int, assigned: TasksTupleWithEpochs
+) -> StreamsGroupMember:
     context = RequestContext(version=0, client_id=member.client_id, client_host=member.client_host)
     joining = evolve(
         heartbeat,
@@ -164,38 +164,38 @@ def _streams_member(
         rebalance_timeout_ms=member.rebalance_timeout_ms,
     )
     metadata = with_classic_member(reported(NEW_METADATA, context, joining), classic_metadata(member))
-    made = StreamsMember(member_id=member.member_id, epoch=epoch, previous_epoch=epoch, assigned=assigned)
+    made = StreamsGroupMember(member_id=member.member_id, epoch=epoch, previous_epoch=epoch, assigned=assigned)
     return made.with_metadata(metadata)
 
 
-def _present(assigned: AssignedTasks) -> TargetTasks:
-    return TargetTasks(frozenset(assigned.active), assigned.standby, assigned.warmup)
+def _present(assigned: TasksTupleWithEpochs) -> TasksTuple:
+    return TasksTuple(frozenset(assigned.active), assigned.standby, assigned.warmup)
 
 
 # Downgrade.
 
 
-def may_downgrade(tx: Transaction, group: StreamsGroup, leaving: Sequence[StreamsMember] = ()) -> bool:
+def may_downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[StreamsGroupMember] = ()) -> bool:
     """Tell whether a group becomes a classic one when members leave: members of the classic protocol are left."""
     left = len(group.members) - len(leaving)
     classic = len(group.classic_members) - sum(member.classic is not None for member in leaving)
-    return tx.profile.streams.online_migration and 0 < left == classic and left <= tx.config.group_max_size
+    return op.profile.streams.online_migration and 0 < left == classic and left <= op.config.group_max_size
 
 
-def downgrade(tx: Transaction, group: StreamsGroup, leaving: Sequence[StreamsMember] = ()) -> None:
+def downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[StreamsGroupMember] = ()) -> None:
     """Make a classic group of a streams group without the members that leave. Its members must join again."""
     group_id, epoch = group.group_id, group.epoch
-    members = walk(group.members)
+    members = iter_kafka_order(group.members)
     gone = {member.member_id for member in leaving}
     staying = [group.members[member_id] for member_id in members if member_id not in gone]
-    assignments = {each.member_id: written_assignment(tx, group, each, each.holding) for each in staying}
-    group.emit_tombstones(tx)
-    group.cancel_timers(tx)
+    assignments = {each.member_id: written_assignment(op, group, each, each.holding) for each in staying}
+    group.emit_tombstones(op)
+    group.cancel_timers(op)
     for member_id in members:
-        for key in (session_key, rebalance_key, join_key, sync_key):
-            tx.stop_timer(key(group_id, member_id))
-    found_classic_group(
-        tx,
+        for key in (session_timer_key, rebalance_timer_key, join_timer_key, sync_timer_key):
+            op.stop_timer(key(group_id, member_id))
+    create_classic_group(
+        op,
         group_id,
         epoch,
         [_classic_member(member) for member in staying],
@@ -204,10 +204,10 @@ def downgrade(tx: Transaction, group: StreamsGroup, leaving: Sequence[StreamsMem
     )
 
 
-def _classic_member(member: StreamsMember) -> ClassicMember:
+def _classic_member(member: StreamsGroupMember) -> ClassicGroupMember:
     classic = member.classic
     assert classic is not None
-    return ClassicMember(
+    return ClassicGroupMember(
         member_id=member.member_id,
         instance_id=member.metadata.instance_id,
         client_id=member.metadata.client_id,

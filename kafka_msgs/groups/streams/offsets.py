@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
-from kafka_msgs.groups.streams.member import StreamsMember
-from kafka_msgs.groups.streams.tasks import Task
+from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.tasks import TaskId
 from kafka_msgs.groups.streams.validation import invalid_request
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, TaskOffset
 
@@ -24,7 +24,7 @@ def updated_offsets(known: TaskOffsets, request: StreamsGroupHeartbeatRequest) -
     )
 
 
-def has_caught_up(group: StreamsGroup, member: StreamsMember, acceptable: int) -> bool:
+def has_caught_up(group: StreamsGroup, member: StreamsGroupMember, acceptable: int) -> bool:
     """Tell whether a warm-up task of a member lags by at most ``acceptable`` records, by what members reported.
 
     An end offset that one member knows serves for all. While none is known, the task is not caught up. A task that has
@@ -34,23 +34,23 @@ def has_caught_up(group: StreamsGroup, member: StreamsMember, acceptable: int) -
     offsets = reports[member.member_id].offsets
     return any(
         offsets[task] >= end - acceptable
-        for task in member.assigned.warmup & group.goal(member.member_id).warmup & offsets.keys()
+        for task in member.assigned.warmup & group.target_of(member.member_id).warmup & offsets.keys()
         if (end := max((each.end_offsets[task] for each in reports.values() if task in each.end_offsets), default=None))
         is not None
     )
 
 
-def by_process(group: StreamsGroup, members: Mapping[str, StreamsMember]) -> Mapping[str, Mapping[Task, int]]:
+def by_process(group: StreamsGroup, members: Mapping[str, StreamsGroupMember]) -> Mapping[str, Mapping[TaskId, int]]:
     """Return the offsets of each process: members of one process share its state, and the latest report counts."""
-    shared: dict[str, dict[Task, int]] = {}
+    shared: dict[str, dict[TaskId, int]] = {}
     for member_id, reported in group.soft.offsets.items():
         if member_id in members:
             shared.setdefault(members[member_id].metadata.process_id, {}).update(reported.offsets)
     return shared
 
 
-def _by_task(offsets: Iterable[TaskOffset]) -> dict[Task, int]:
-    by_task: dict[Task, int] = {}
+def _by_task(offsets: Iterable[TaskOffset]) -> dict[TaskId, int]:
+    by_task: dict[TaskId, int] = {}
     for each in offsets:
         task = (each.subtopology_id, each.partition)
         if task in by_task:

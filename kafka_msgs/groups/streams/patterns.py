@@ -17,13 +17,13 @@ from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.messages.streams_group_topology_value import CopartitionGroup, Subtopology
 
-__all__ = ["Resolved", "has_patterns", "resolve"]
+__all__ = ["ResolvedTopology", "has_patterns", "resolve"]
 
 _Matches = Mapping[str, Sequence[str]]
 """The topics that each pattern matches, in rising order."""
 
 
-class Resolved(NamedTuple):
+class ResolvedTopology(NamedTuple):
     """A topology whose source topics all have names, and the patterns that match no topic, in rising order."""
 
     topology: StreamsTopology
@@ -35,19 +35,19 @@ def has_patterns(topology: StreamsTopology) -> bool:
     return any(subtopology.source_topic_regex for subtopology in topology.subtopologies.values())
 
 
-def resolve(topology: StreamsTopology, topics: Iterable[str]) -> Resolved:
+def resolve(topology: StreamsTopology, topics: Iterable[str]) -> ResolvedTopology:
     """Return the topology in which the topics that its patterns match are source topics by name.
 
     A copartition group with a pattern has all topics that the pattern matches. Raises ``GroupError`` with
     ``STREAMS_INVALID_TOPOLOGY`` for a pattern that RE2 does not accept.
     """
     if not has_patterns(topology):
-        return Resolved(topology, ())
+        return ResolvedTopology(topology, ())
     names = sorted(topics)
     patterns = {pattern for each in topology.subtopologies.values() for pattern in each.source_topic_regex}
     matches = {pattern: _matching(pattern, names) for pattern in sorted(patterns)}
     subtopologies = tuple(_resolved(each, matches) for each in topology.value.subtopologies)
-    return Resolved(
+    return ResolvedTopology(
         StreamsTopology(evolve(topology.value, subtopologies=subtopologies)),
         [pattern for pattern, found in matches.items() if not found],
     )

@@ -1,7 +1,7 @@
 """The plugin that keeps topology descriptions (KIP-1331), and when it is used.
 
 A description tells what a topology does, node by node, for people. The coordinator does not read it: members send it
-when they are asked to, a plugin keeps it, and StreamsGroupDescribe shows it. ``TopologyDescriptions`` is the plugin
+when they are asked to, a plugin keeps it, and StreamsGroupDescribe shows it. ``DescriptionRequests`` is the plugin
 with its back-off: Kafka's ``StreamsGroupTopologyDescriptionManager``. A coordinator gets it as ``plugin``.
 """
 
@@ -17,10 +17,10 @@ from kafka_msgs.messages.streams_group_topology_description_update_request impor
 
 __all__ = [
     "DescriptionFailure",
+    "DescriptionRequests",
     "InMemoryDescriptions",
     "PluginError",
     "TopologyDescriptionPlugin",
-    "TopologyDescriptions",
 ]
 
 _FIRST_DELAY_MS: Final = 30_000
@@ -88,7 +88,7 @@ class _Wait:
 
 
 @define(eq=False)
-class TopologyDescriptions:
+class DescriptionRequests:
     """A plugin with its back-off: 30 s, doubled up to an hour, each time more or less by up to a fifth.
 
     ``random`` gives numbers from 0 to 1. The waits are kept while the coordinator lives, for all its partitions.

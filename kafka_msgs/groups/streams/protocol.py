@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import Checking, OneGroup, Protocol, TopicChange
+from kafka_msgs.groups.api import GroupProtocol, RequestValidation, SingleGroupApi, TopicChange
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.streams.access import check_heartbeat
 from kafka_msgs.groups.streams.cleanup import clean_up
@@ -18,7 +18,7 @@ from kafka_msgs.groups.streams.leave import loaded
 from kafka_msgs.groups.streams.patterns import has_patterns
 from kafka_msgs.groups.streams.replay import APPLIERS
 from kafka_msgs.groups.streams.validation import check
-from kafka_msgs.groups.transaction import Transaction
+from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
@@ -29,26 +29,26 @@ def _refuse(request: StreamsGroupHeartbeatRequest, error: GroupError, version: i
     return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
 
-def _check(checking: Checking, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
-    check_heartbeat(checking, context, request)
-    check(checking, context, request)
+def _check(validation: RequestValidation, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
+    check_heartbeat(validation, context, request)
+    check(validation, context, request)
 
 
-def _refresh(tx: Transaction, group: StreamsGroup) -> None:
+def _refresh(op: OperationContext, group: StreamsGroup) -> None:
     group.request_refresh()
 
 
-def _refresh_patterns(tx: Transaction, change: TopicChange) -> None:
+def _refresh_patterns(op: OperationContext, change: TopicChange) -> None:
     """Look at the topics again for all groups that find topics by patterns."""
-    if tx.profile.streams.source_patterns:
-        for group in tx.state.groups.values():
+    if op.profile.streams.source_patterns:
+        for group in op.state.groups.values():
             if isinstance(group, StreamsGroup) and group.topology is not None and has_patterns(group.topology):
                 group.request_refresh()
 
 
-PROTOCOL: Final = Protocol(
+PROTOCOL: Final = GroupProtocol(
     apis=(
-        OneGroup(
+        SingleGroupApi(
             request=StreamsGroupHeartbeatRequest,
             group=lambda request: request.group_id,
             handle=heartbeat,
@@ -59,9 +59,9 @@ PROTOCOL: Final = Protocol(
         UPDATE,
     ),
     appliers=APPLIERS,
-    loaded={"streams": loaded},
-    image_changed=(_refresh_patterns,),
-    topics_changed={"streams": _refresh},
-    creation_failed=creation_failed,
+    on_loaded={"streams": loaded},
+    on_image_changed=(_refresh_patterns,),
+    on_topics_changed={"streams": _refresh},
+    on_topic_creation_failed=creation_failed,
     cleanup=clean_up,
 )

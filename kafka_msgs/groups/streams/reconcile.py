@@ -19,28 +19,28 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.streams.member import MemberState, StreamsMember
-from kafka_msgs.groups.streams.tasks import NO_TASKS, AssignedTasks, TargetTasks, Task
+from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
+from kafka_msgs.groups.streams.tasks import NO_TASKS, TaskId, TasksTuple, TasksTupleWithEpochs
 
-__all__ = ["Holders", "reconcile"]
+__all__ = ["TaskOwners", "reconcile"]
 
 
-class Holders(Protocol):
+class TaskOwners(Protocol):
     """Which processes run a task, in which role."""
 
-    def active_process(self, task: Task) -> str | None:
+    def active_process(self, task: TaskId) -> str | None:
         """Return the process that runs the active task."""
 
-    def has_standby(self, task: Task, process_id: str) -> bool:
+    def has_standby(self, task: TaskId, process_id: str) -> bool:
         """Tell whether a member of the process runs the standby task."""
 
-    def has_warmup(self, task: Task, process_id: str) -> bool:
+    def has_warmup(self, task: TaskId, process_id: str) -> bool:
         """Tell whether a member of the process runs the warm-up task."""
 
 
 def reconcile(
-    member: StreamsMember, epoch: int, target: TargetTasks, owned: TargetTasks | None, holders: Holders
-) -> StreamsMember:
+    member: StreamsGroupMember, epoch: int, target: TasksTuple, owned: TasksTuple | None, holders: TaskOwners
+) -> StreamsGroupMember:
     """Return the member after the next step towards the target assignment of ``epoch``.
 
     ``owned`` is what the member says it runs, or None if it does not say. Raises ``GroupError`` with
@@ -69,14 +69,14 @@ class _Role:
 
     __slots__ = ("granted", "kept", "revoked", "waits")
 
-    def __init__(self, current: Iterable[Task], target: frozenset[Task], is_held: Callable[[Task], bool]) -> None:
+    def __init__(self, current: Iterable[TaskId], target: frozenset[TaskId], is_held: Callable[[TaskId], bool]) -> None:
         self.kept = target.intersection(current)
         self.revoked = frozenset(current) - target
         wanted = target.difference(current)
         self.granted = frozenset(task for task in wanted if not is_held(task))
         self.waits = len(self.granted) < len(wanted)
 
-    def grant_now(self, tasks: Iterable[Task]) -> frozenset[Task]:
+    def grant_now(self, tasks: Iterable[TaskId]) -> frozenset[TaskId]:
         """Hand out those of ``tasks`` that are free at once. Return them."""
         found = self.granted.intersection(tasks)
         self.granted -= found
@@ -89,27 +89,27 @@ class _Roles:
 
     __slots__ = ("active", "current", "standby", "target", "warmup")
 
-    def __init__(self, member: StreamsMember, target: TargetTasks, holders: Holders) -> None:
+    def __init__(self, member: StreamsGroupMember, target: TasksTuple, holders: TaskOwners) -> None:
         current, process = member.assigned, member.metadata.process_id
         self.current, self.target = current, target
 
-        def active_here(task: Task) -> bool:
+        def active_here(task: TaskId) -> bool:
             return holders.active_process(task) == process
 
-        def other_standby(task: Task) -> bool:
+        def other_standby(task: TaskId) -> bool:
             return task not in current.standby and holders.has_standby(task, process)
 
-        def other_warmup(task: Task) -> bool:
+        def other_warmup(task: TaskId) -> bool:
             return task not in current.warmup and holders.has_warmup(task, process)
 
-        def active_held(task: Task) -> bool:
+        def active_held(task: TaskId) -> bool:
             return holders.active_process(task) is not None or other_standby(task) or other_warmup(task)
 
-        def standby_held(task: Task) -> bool:
+        def standby_held(task: TaskId) -> bool:
             other_active = task not in current.active and active_here(task)
             return other_active or holders.has_standby(task, process) or other_warmup(task)
 
-        def warmup_held(task: Task) -> bool:
+        def warmup_held(task: TaskId) -> bool:
             return active_here(task) or other_standby(task) or holders.has_warmup(task, process)
 
         self.active = _Role(current.active, target.active, active_held)
@@ -125,31 +125,36 @@ class _Roles:
         warmup.revoked -= standby.grant_now(self.current.warmup) | self.target.active
 
     @property
-    def revoking(self) -> AssignedTasks:
+    def revoking(self) -> TasksTupleWithEpochs:
         """What the member must give up."""
         active = {task: self.current.active[task] for task in self.active.revoked}
-        return AssignedTasks(active, self.standby.revoked, self.warmup.revoked)
+        return TasksTupleWithEpochs(active, self.standby.revoked, self.warmup.revoked)
 
     @property
     def waits(self) -> bool:
         """Whether a task is not free yet."""
         return self.active.waits or self.standby.waits or self.warmup.waits
 
-    def while_revoking(self) -> AssignedTasks:
+    def while_revoking(self) -> TasksTupleWithEpochs:
         """Return what the member has while it gives up tasks: nothing new."""
         return self._assigned({}, frozenset(), frozenset(), promoted=frozenset())
 
-    def granting(self, epoch: int) -> AssignedTasks:
+    def granting(self, epoch: int) -> TasksTupleWithEpochs:
         """Return what the member has with all that is free, which it gets at ``epoch``."""
         new = self.active.granted
         return self._assigned(dict.fromkeys(new, epoch), self.standby.granted, self.warmup.granted, promoted=new)
 
     def _assigned(
-        self, active: dict[Task, int], standby: frozenset[Task], warmup: frozenset[Task], *, promoted: frozenset[Task]
-    ) -> AssignedTasks:
+        self,
+        active: dict[TaskId, int],
+        standby: frozenset[TaskId],
+        warmup: frozenset[TaskId],
+        *,
+        promoted: frozenset[TaskId],
+    ) -> TasksTupleWithEpochs:
         """Return what is kept and what is new. What waits to become active stays in its old role."""
         waiting = self.target.active - promoted
-        return AssignedTasks(
+        return TasksTupleWithEpochs(
             {task: self.current.active[task] for task in self.active.kept} | active,
             self.standby.kept | (self.current.standby & waiting) | standby,
             self.warmup.kept | (self.current.warmup & waiting) | warmup,
@@ -157,13 +162,13 @@ class _Roles:
 
 
 def _step(
-    member: StreamsMember,
+    member: StreamsGroupMember,
     member_epoch: int,
     epoch: int,
-    target: TargetTasks,
-    owned: TargetTasks | None,
-    holders: Holders,
-) -> StreamsMember:
+    target: TasksTuple,
+    owned: TasksTuple | None,
+    holders: TaskOwners,
+) -> StreamsGroupMember:
     roles = _Roles(member, target, holders)
     revoking = roles.revoking
     if revoking and (owned is None or owned.overlaps(revoking)):
@@ -173,6 +178,10 @@ def _step(
 
 
 def _moved(
-    member: StreamsMember, state: MemberState, epoch: int, assigned: AssignedTasks, revoking: AssignedTasks
-) -> StreamsMember:
+    member: StreamsGroupMember,
+    state: MemberState,
+    epoch: int,
+    assigned: TasksTupleWithEpochs,
+    revoking: TasksTupleWithEpochs,
+) -> StreamsGroupMember:
     return evolve(member, state=state, epoch=epoch, previous_epoch=member.epoch, assigned=assigned, revoking=revoking)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kafka_msgs.groups.streams.member import StreamsMember
-from kafka_msgs.groups.streams.tasks import AssignedTasks, TargetTasks, Task, grouped
+from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, TasksTupleWithEpochs, grouped
 from kafka_msgs.message import CoordinatorValue, Message
 from kafka_msgs.messages import streams_group_current_member_assignment_value as current
 from kafka_msgs.messages import streams_group_target_assignment_member_value as target
@@ -63,7 +63,7 @@ def topology_record(group_id: str, value: StreamsGroupTopologyValue) -> Record:
     return StreamsGroupTopologyKey(group_id=group_id), value
 
 
-def member_record(group_id: str, member: StreamsMember) -> Record:
+def member_record(group_id: str, member: StreamsGroupMember) -> Record:
     """Return the record of what a member reported about itself."""
     return StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), member.metadata
 
@@ -74,7 +74,7 @@ def assignment_record(group_id: str, epoch: int, timestamp: int) -> Record:
     return StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), value
 
 
-def target_record(group_id: str, member_id: str, tasks: TargetTasks) -> Record:
+def target_record(group_id: str, member_id: str, tasks: TasksTuple) -> Record:
     """Return the record of a member's target."""
     value = StreamsGroupTargetAssignmentMemberValue(
         active_tasks=_target_ids(tasks.active),
@@ -84,7 +84,7 @@ def target_record(group_id: str, member_id: str, tasks: TargetTasks) -> Record:
     return StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value
 
 
-def current_record(group_id: str, member: StreamsMember) -> Record:
+def current_record(group_id: str, member: StreamsGroupMember) -> Record:
     """Return the record of a member's epoch and current assignment."""
     assigned, revoking = member.assigned, member.revoking
     value = StreamsGroupCurrentMemberAssignmentValue(
@@ -101,15 +101,15 @@ def current_record(group_id: str, member: StreamsMember) -> Record:
     return StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value
 
 
-def _target_ids(tasks: Iterable[Task]) -> tuple[target.TaskIds, ...]:
+def _target_ids(tasks: Iterable[TaskId]) -> tuple[target.TaskIds, ...]:
     return tuple(target.TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
-def _current_ids(tasks: Iterable[Task]) -> tuple[current.TaskIds, ...]:
+def _current_ids(tasks: Iterable[TaskId]) -> tuple[current.TaskIds, ...]:
     return tuple(current.TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
-def _active_ids(tasks: AssignedTasks) -> tuple[current.TaskIds, ...]:
+def _active_ids(tasks: TasksTupleWithEpochs) -> tuple[current.TaskIds, ...]:
     return tuple(
         current.TaskIds(
             subtopology_id=key,

@@ -10,15 +10,15 @@ from attrs import evolve
 from kafka_msgs.groups.journal import Changes
 from kafka_msgs.groups.modern import (
     LEAVE_EPOCH,
-    persisted,
+    group_of_record,
     remove_group,
     remove_target_metadata,
     set_target_metadata,
 )
-from kafka_msgs.groups.state import Applier, State, subscribe
+from kafka_msgs.groups.state import Applier, ShardState, subscribe
 from kafka_msgs.groups.streams.group import StreamsGroup
-from kafka_msgs.groups.streams.member import MemberState, StreamsMember
-from kafka_msgs.groups.streams.tasks import NO_TASKS, AssignedTasks, TargetTasks, Task, task_set
+from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
+from kafka_msgs.groups.streams.tasks import NO_TASKS, TaskId, TasksTuple, TasksTupleWithEpochs, task_set
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.message import Message
 from kafka_msgs.messages import streams_group_current_member_assignment_value as current
@@ -38,18 +38,18 @@ from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopolog
 __all__ = ["APPLIERS"]
 
 
-def _known(state: State, changes: Changes, group_id: str) -> StreamsGroup | None:
-    return persisted(state, changes, StreamsGroup, group_id, create=False)
+def _known(state: ShardState, changes: Changes, group_id: str) -> StreamsGroup | None:
+    return group_of_record(state, changes, StreamsGroup, group_id, create=False)
 
 
-def _group(state: State, changes: Changes, group_id: str) -> StreamsGroup:
-    group = persisted(state, changes, StreamsGroup, group_id, create=True)
+def _group(state: ShardState, changes: Changes, group_id: str) -> StreamsGroup:
+    group = group_of_record(state, changes, StreamsGroup, group_id, create=True)
     assert group is not None
     return group
 
 
 def _metadata(
-    state: State, changes: Changes, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
+    state: ShardState, changes: Changes, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
 ) -> None:
     if value is not None:
         group = _group(state, changes, key.group_id)
@@ -67,7 +67,7 @@ def _metadata(
 
 
 def _topology(
-    state: State, changes: Changes, key: StreamsGroupTopologyKey, value: StreamsGroupTopologyValue | None
+    state: ShardState, changes: Changes, key: StreamsGroupTopologyKey, value: StreamsGroupTopologyValue | None
 ) -> None:
     group = _known(state, changes, key.group_id) if value is None else _group(state, changes, key.group_id)
     if group is None:
@@ -81,7 +81,7 @@ def _topology(
 
 
 def _assignment(
-    state: State,
+    state: ShardState,
     changes: Changes,
     key: StreamsGroupTargetAssignmentMetadataKey,
     value: StreamsGroupTargetAssignmentMetadataValue | None,
@@ -96,7 +96,7 @@ def _assignment(
 
 
 def _target(
-    state: State,
+    state: ShardState,
     changes: Changes,
     key: StreamsGroupTargetAssignmentMemberKey,
     value: StreamsGroupTargetAssignmentMemberValue | None,
@@ -107,13 +107,16 @@ def _target(
     if value is None:
         changes.delete(group.targets, key.member_id)
     else:
-        tasks = TargetTasks(task_set(value.active_tasks), task_set(value.standby_tasks), task_set(value.warmup_tasks))
+        tasks = TasksTuple(task_set(value.active_tasks), task_set(value.standby_tasks), task_set(value.warmup_tasks))
         changes.set(group.targets, key.member_id, tasks)
     changes.assign(group, "targets_version", object())
 
 
 def _member(
-    state: State, changes: Changes, key: StreamsGroupMemberMetadataKey, value: StreamsGroupMemberMetadataValue | None
+    state: ShardState,
+    changes: Changes,
+    key: StreamsGroupMemberMetadataKey,
+    value: StreamsGroupMemberMetadataValue | None,
 ) -> None:
     if value is not None:
         group = _group(state, changes, key.group_id)
@@ -124,7 +127,7 @@ def _member(
 
 
 def _current(
-    state: State,
+    state: ShardState,
     changes: Changes,
     key: StreamsGroupCurrentMemberAssignmentKey,
     value: StreamsGroupCurrentMemberAssignmentValue | None,
@@ -141,25 +144,25 @@ def _current(
         )
 
 
-def _member_or_new(group: StreamsGroup, member_id: str) -> StreamsMember:
+def _member_or_new(group: StreamsGroup, member_id: str) -> StreamsGroupMember:
     """Return the member, or one whose other record is still to come."""
     member = group.members.get(member_id)
-    return StreamsMember(member_id=member_id, epoch=LEAVE_EPOCH) if member is None else member
+    return StreamsGroupMember(member_id=member_id, epoch=LEAVE_EPOCH) if member is None else member
 
 
-def with_current(member: StreamsMember, value: StreamsGroupCurrentMemberAssignmentValue) -> StreamsMember:
+def with_current(member: StreamsGroupMember, value: StreamsGroupCurrentMemberAssignmentValue) -> StreamsGroupMember:
     """Return the member with the current assignment of a record."""
     return evolve(
         member,
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
         state=MemberState.of(value.state),
-        assigned=AssignedTasks(
+        assigned=TasksTupleWithEpochs(
             _with_epochs(value.active_tasks, value.member_epoch),
             task_set(value.standby_tasks),
             task_set(value.warmup_tasks),
         ),
-        revoking=AssignedTasks(
+        revoking=TasksTupleWithEpochs(
             _with_epochs(value.active_tasks_pending_revocation, value.member_epoch),
             task_set(value.standby_tasks_pending_revocation),
             task_set(value.warmup_tasks_pending_revocation),
@@ -167,9 +170,9 @@ def with_current(member: StreamsMember, value: StreamsGroupCurrentMemberAssignme
     )
 
 
-def _with_epochs(groups: Iterable[current.TaskIds], member_epoch: int) -> dict[Task, int]:
+def _with_epochs(groups: Iterable[current.TaskIds], member_epoch: int) -> dict[TaskId, int]:
     """Return active tasks with the epochs of their assignment. Where a record lacks them, it is the member's epoch."""
-    tasks: dict[Task, int] = {}
+    tasks: dict[TaskId, int] = {}
     for group in groups:
         epochs = group.assignment_epochs
         if epochs is None or len(epochs) != len(group.partitions):
@@ -179,7 +182,7 @@ def _with_epochs(groups: Iterable[current.TaskIds], member_epoch: int) -> dict[T
     return tasks
 
 
-def _update(changes: Changes, group: StreamsGroup, member: StreamsMember) -> None:
+def _update(changes: Changes, group: StreamsGroup, member: StreamsGroupMember) -> None:
     old = group.members.get(member.member_id)
     changes.set(group.members, member.member_id, member)
     if old is not None:
@@ -226,7 +229,7 @@ def _forget_shutdown(group: StreamsGroup) -> None:
         group.soft.shutdown_member = None
 
 
-def _count(changes: Changes, group: StreamsGroup, member: StreamsMember, step: int) -> None:
+def _count(changes: Changes, group: StreamsGroup, member: StreamsGroupMember, step: int) -> None:
     if member.state == MemberState.STABLE:
         count = group.settled.get(member.epoch, 0) + step
         if count:
@@ -235,7 +238,7 @@ def _count(changes: Changes, group: StreamsGroup, member: StreamsMember, step: i
             changes.delete(group.settled, member.epoch)
 
 
-def _hold(changes: Changes, group: StreamsGroup, tasks: AssignedTasks, process_id: str) -> None:
+def _hold(changes: Changes, group: StreamsGroup, tasks: TasksTupleWithEpochs, process_id: str) -> None:
     for task in tasks.active:
         changes.set(group.active_processes, task, process_id)
     for held, table in ((tasks.standby, group.standby_processes), (tasks.warmup, group.warmup_processes)):
@@ -243,7 +246,7 @@ def _hold(changes: Changes, group: StreamsGroup, tasks: AssignedTasks, process_i
             changes.set(table, task, table.get(task, frozenset()) | {process_id})
 
 
-def _release(changes: Changes, group: StreamsGroup, member: StreamsMember) -> None:
+def _release(changes: Changes, group: StreamsGroup, member: StreamsGroupMember) -> None:
     process_id = member.metadata.process_id
     for tasks in (member.assigned, member.revoking):
         for task in tasks.active:

@@ -19,16 +19,16 @@ from kafka_msgs.errors import GroupError
 __all__ = [
     "NO_TARGET",
     "NO_TASKS",
-    "AssignedTasks",
-    "TargetTasks",
-    "Task",
+    "TaskId",
     "TaskIds",
+    "TasksTuple",
+    "TasksTupleWithEpochs",
     "grouped",
     "owned_tasks",
     "task_set",
 ]
 
-Task: TypeAlias = tuple[str, int]
+TaskId: TypeAlias = tuple[str, int]
 """A subtopology id and a partition."""
 
 
@@ -43,14 +43,14 @@ class TaskIds(Protocol):
 
 
 @frozen
-class TargetTasks:
+class TasksTuple:
     """The tasks that a member should run."""
 
-    active: frozenset[Task] = frozenset()
-    standby: frozenset[Task] = frozenset()
-    warmup: frozenset[Task] = frozenset()
+    active: frozenset[TaskId] = frozenset()
+    standby: frozenset[TaskId] = frozenset()
+    warmup: frozenset[TaskId] = frozenset()
 
-    def same_as(self, assigned: AssignedTasks) -> bool:
+    def same_as(self, assigned: TasksTupleWithEpochs) -> bool:
         """Tell whether a member runs exactly these tasks."""
         return (
             self.active == assigned.active.keys()
@@ -58,7 +58,7 @@ class TargetTasks:
             and self.warmup == assigned.warmup
         )
 
-    def overlaps(self, assigned: AssignedTasks) -> bool:
+    def overlaps(self, assigned: TasksTupleWithEpochs) -> bool:
         """Tell whether a task is in both, in the same role."""
         return not (
             self.active.isdisjoint(assigned.active)
@@ -68,33 +68,33 @@ class TargetTasks:
 
 
 @frozen
-class AssignedTasks:
+class TasksTupleWithEpochs:
     """The tasks that a member runs, or must give up. Each active task has the member epoch at which it was assigned."""
 
-    active: Mapping[Task, int] = {}
-    standby: frozenset[Task] = frozenset()
-    warmup: frozenset[Task] = frozenset()
+    active: Mapping[TaskId, int] = {}
+    standby: frozenset[TaskId] = frozenset()
+    warmup: frozenset[TaskId] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.active or self.standby or self.warmup)
 
-    def with_epoch(self, epoch: int) -> AssignedTasks:
+    def with_epoch(self, epoch: int) -> TasksTupleWithEpochs:
         """Return the same tasks, all assigned at another epoch."""
         return evolve(self, active=dict.fromkeys(self.active, epoch))
 
 
-NO_TARGET: Final = TargetTasks()
-NO_TASKS: Final = AssignedTasks()
+NO_TARGET: Final = TasksTuple()
+NO_TASKS: Final = TasksTupleWithEpochs()
 
 
-def task_set(groups: Iterable[TaskIds]) -> frozenset[Task]:
+def task_set(groups: Iterable[TaskIds]) -> frozenset[TaskId]:
     """Return the tasks of a message or a record."""
     return frozenset((group.subtopology_id, partition) for group in groups for partition in group.partitions)
 
 
 def owned_tasks(
     active: Collection[TaskIds] | None, standby: Collection[TaskIds] | None, warmup: Collection[TaskIds] | None
-) -> TargetTasks | None:
+) -> TasksTuple | None:
     """Return the tasks that a heartbeat says the member has, or None if it does not say.
 
     Raises ``GroupError`` if a role names a subtopology twice, as Kafka does.
@@ -104,13 +104,13 @@ def owned_tasks(
     for groups in (active, standby, warmup):
         if len({group.subtopology_id for group in groups}) != len(groups):
             raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-    return TargetTasks(task_set(active), task_set(standby), task_set(warmup))
+    return TasksTuple(task_set(active), task_set(standby), task_set(warmup))
 
 
 _FIRST: Final[Any] = itemgetter(0)
 
 
-def grouped(tasks: Iterable[Task]) -> Iterator[tuple[str, tuple[int, ...]]]:
+def grouped(tasks: Iterable[TaskId]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Group tasks by subtopology: ids and partitions in rising order."""
     for subtopology, group in groupby(sorted(tasks), _FIRST):
         yield subtopology, tuple(partition for _, partition in group)

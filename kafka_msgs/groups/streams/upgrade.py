@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.streams.tasks import NO_TARGET, TargetTasks, Task
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology import StreamsTopology, canonical
 from kafka_msgs.groups.streams.validation import invalid_request
 
-__all__ = ["accepted_topology", "keep_old_members"]
+__all__ = ["accepted_topology", "keep_tasks_of_old_topology"]
 
 
 def accepted_topology(known: StreamsTopology, sent: StreamsTopology, *, updates: bool) -> StreamsTopology:
@@ -35,9 +35,9 @@ def accepted_topology(known: StreamsTopology, sent: StreamsTopology, *, updates:
     raise GroupError(error=error, message=f"Topology epoch {sent.epoch} {reason} the group's epoch {known.epoch}.")
 
 
-def keep_old_members(
-    computed: Mapping[str, TargetTasks], before: Mapping[str, TargetTasks], old: Collection[str]
-) -> Mapping[str, TargetTasks]:
+def keep_tasks_of_old_topology(
+    computed: Mapping[str, TasksTuple], before: Mapping[str, TasksTuple], old: Collection[str]
+) -> Mapping[str, TasksTuple]:
     """Return an assignment in which members with an older topology get no new task.
 
     Tasks that they would get go to the other members, to the one with the fewest active tasks first. If there is no
@@ -53,9 +53,9 @@ def keep_old_members(
     return result
 
 
-def _common(tasks: TargetTasks, before: TargetTasks) -> TargetTasks:
-    return TargetTasks(tasks.active & before.active, tasks.standby & before.standby, tasks.warmup & before.warmup)
+def _common(tasks: TasksTuple, before: TasksTuple) -> TasksTuple:
+    return TasksTuple(tasks.active & before.active, tasks.standby & before.standby, tasks.warmup & before.warmup)
 
 
-def _with_active(tasks: TargetTasks, task: Task) -> TargetTasks:
-    return TargetTasks(tasks.active | {task}, tasks.standby - {task}, tasks.warmup - {task})
+def _with_active(tasks: TasksTuple, task: TaskId) -> TasksTuple:
+    return TasksTuple(tasks.active | {task}, tasks.standby - {task}, tasks.warmup - {task})

@@ -19,8 +19,8 @@ from attrs import evolve
 from kafka_msgs.codec import codec_for
 from kafka_msgs.drafts.kip_1071_migration import AssignmentInfoData, StreamsGroupClassicMember, SubscriptionInfoData
 from kafka_msgs.errors import DecodeError, UnsupportedVersionError
-from kafka_msgs.groups.embedded import read_assignment, read_subscription, write_assignment
-from kafka_msgs.groups.image import Image
+from kafka_msgs.groups.embedded import decode_subscription, encode_assignment, read_assignment
+from kafka_msgs.groups.image import TopicsImage
 from kafka_msgs.message import Message
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
@@ -59,7 +59,7 @@ def read_heartbeat(subscription: bytes) -> StreamsGroupHeartbeatRequest:
 
     Raises ``DecodeError``, also for user data of an old version.
     """
-    read = read_subscription(subscription)
+    read = decode_subscription(subscription)
     info = _read(SubscriptionInfoData, bytes(read.user_data or b""))
     request = _unwrapped(StreamsGroupHeartbeatRequest, info.heartbeat)
     return evolve(request, rack_id=read.rack_id) if read.rack_id else request
@@ -79,7 +79,7 @@ def read_answer(assignment: bytes) -> tuple[StreamsGroupHeartbeatResponse, int]:
 def write_answer(
     answer: StreamsGroupHeartbeatResponse,
     partitions: Mapping[UUID, Iterable[int]],
-    image: Image,
+    image: TopicsImage,
     subscription: bytes,
     next_rebalance_ms: int = NEVER,
 ) -> bytes:
@@ -91,7 +91,7 @@ def write_answer(
     info = AssignmentInfoData(
         next_rebalance_ms=next_rebalance_ms, heartbeat=encode_versioned(answer, _HEARTBEAT_VERSION)
     )
-    return write_assignment(partitions, image, subscription, info.encode(USER_DATA_VERSION))
+    return encode_assignment(partitions, image, subscription, info.encode(USER_DATA_VERSION))
 
 
 def classic_member(metadata: StreamsGroupMemberMetadataValue) -> StreamsGroupClassicMember | None:

@@ -10,21 +10,21 @@ from typing import Final, NoReturn
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import Checking
+from kafka_msgs.groups.api import RequestValidation
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafka_msgs.groups.profiles import StreamsRules
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
 
-__all__ = ["check", "check_names", "check_sound", "check_translated", "invalid_request"]
+__all__ = ["check", "check_names", "check_translated", "check_unchecked_by_kafka", "invalid_request"]
 
 _BLANKS: Final = "".join(map(chr, range(33)))
 """The characters that Java's ``String.trim`` removes."""
 
 
-def check(checking: Checking, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
+def check(validation: RequestValidation, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse a request that is wrong by itself, with ``INVALID_REQUEST`` or ``STREAMS_INVALID_TOPOLOGY``."""
-    rules = checking.profile.streams
+    rules = validation.profile.streams
     if not rules.source_patterns:
         _check_no_patterns(request.topology)
     _check_names(rules, request)
@@ -42,7 +42,7 @@ def check(checking: Checking, context: RequestContext, request: StreamsGroupHear
 def check_translated(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse the heartbeat in the user data of a member of the classic protocol, if its content is wrong.
 
-    Names and epochs do not count. Raises ``GroupError`` like ``check`` and ``check_sound``.
+    Names and epochs do not count. Raises ``GroupError`` like ``check`` and ``check_unchecked_by_kafka``.
     """
     check_names(("ProcessId", request.process_id or ""))
     if request.topology is None or not request.topology.subtopologies:
@@ -51,7 +51,7 @@ def check_translated(rules: StreamsRules, request: StreamsGroupHeartbeatRequest)
         _check_no_patterns(request.topology)
     _check_disjoint(request)
     _check_topology(rules, request.topology)
-    check_sound(request)
+    check_unchecked_by_kafka(request)
 
 
 def _check_no_patterns(topology: Topology | None) -> None:
@@ -72,7 +72,7 @@ def _check_roles(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> 
 def _check_names(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
     joins = request.member_epoch == JOIN_EPOCH
     check_names(
-        ("MemberId", None if rules.gives_member_ids and joins and not request.member_id else request.member_id),
+        ("MemberId", None if rules.generates_member_ids and joins and not request.member_id else request.member_id),
         ("GroupId", request.group_id),
         ("InstanceId", request.instance_id),
         ("RackId", request.rack_id),
@@ -147,7 +147,7 @@ def _check_topics(subtopologies: Sequence[Subtopology]) -> None:
                 _refuse_topology(f"Repartition topic {topic.name} is not a sink of another subtopology.")
 
 
-def check_sound(request: StreamsGroupHeartbeatRequest) -> None:
+def check_unchecked_by_kafka(request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse what Kafka 4.4.0 does not check, and then answers with ``UNKNOWN_SERVER_ERROR``.
 
     The quirk ``streams_unchecked_input`` leaves it out.

@@ -2,7 +2,7 @@
 
 A segment has an offset index, a time index (KIP-33) and an index of aborted transactions (KIP-98). The first two are
 sparse: they get an entry when more than ``index.interval.bytes`` bytes were added since the last one.
-``kafka_msgs.log.index`` reads what this module writes. In Kafka these are ``LogSegment``, ``OffsetIndex``,
+``kafka_msgs.log.index`` reads what this module writes. In Kafka these are ``SegmentInput``, ``OffsetIndex``,
 ``TimeIndex`` and ``TransactionIndex`` in ``org.apache.kafka.storage.internals.log``.
 """
 
@@ -18,7 +18,7 @@ from attrs import define, field
 from kafka_msgs.layouts import NO_TIMESTAMP
 from kafka_msgs.log.index import ABORTED_LAYOUT, OFFSET_LAYOUT, TIME_LAYOUT, AbortedTransaction
 
-__all__ = ["DEFAULT_INDEX_BYTES", "DEFAULT_INTERVAL", "Indexes"]
+__all__ = ["DEFAULT_INDEX_BYTES", "DEFAULT_INTERVAL", "SegmentIndexes"]
 
 DEFAULT_INTERVAL: Final = 4096
 """Kafka's default for ``index.interval.bytes``."""
@@ -32,7 +32,7 @@ def _longs() -> array[int]:
 
 
 @define(eq=False)
-class Indexes:
+class SegmentIndexes:
     """The indexes of the segment that starts at ``base_offset``.
 
     ``offsets`` and ``positions`` are the offset index: the last offset of a batch, and the byte where it starts.

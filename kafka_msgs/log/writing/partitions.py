@@ -16,25 +16,25 @@ from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.log.files import LEADER_EPOCHS, LeaderEpoch
 from kafka_msgs.log.writing.files import format_leader_epochs, replace_file
 from kafka_msgs.log.writing.segments import SegmentWriter
-from kafka_msgs.records import NO_TIMESTAMP, BatchBuilder, BatchHeader, Compression, Payload
+from kafka_msgs.records import NO_TIMESTAMP, BatchBuilder, BatchHeader, CompressionType, Payload
 
-__all__ = ["DEFAULT_LAYOUT", "LogLayout", "PartitionWriter"]
+__all__ = ["DEFAULT_LAYOUT", "LogWriteOptions", "PartitionWriter"]
 
 _HIGHEST_DELTA: Final = 2**31 - 1
 
 
 @frozen(kw_only=True)
-class LogLayout:
+class LogWriteOptions:
     """How records become files. ``batch_bytes`` is the size of a batch before compression, as far as one record is not
     larger; ``segment_bytes`` that of a segment, as far as one batch is not larger. Both are below 2 GiB.
     """
 
-    codec: Compression = Compression.NONE
+    codec: CompressionType = CompressionType.NONE
     batch_bytes: int = 2**17
     segment_bytes: int = 2**30
 
 
-DEFAULT_LAYOUT: Final = LogLayout()
+DEFAULT_LAYOUT: Final = LogWriteOptions()
 
 
 @frozen
@@ -53,7 +53,7 @@ class PartitionWriter:
     After an exception, and without ``close``, the directory is not complete. The methods raise ``OSError``.
     """
 
-    def __init__(self, directory: Path, layout: LogLayout = DEFAULT_LAYOUT) -> None:
+    def __init__(self, directory: Path, layout: LogWriteOptions = DEFAULT_LAYOUT) -> None:
         directory.mkdir()
         self.directory = directory
         self.first_offset: int | None = None
@@ -95,7 +95,7 @@ class PartitionWriter:
             self._segment.close()
         replace_file(self.directory / LEADER_EPOCHS, format_leader_epochs(self._epochs))
 
-    def abandon(self) -> None:
+    def discard(self) -> None:
         """Give up: close the file that is being written."""
         if self._segment is not None:
             self._segment.abandon()
@@ -138,7 +138,7 @@ class PartitionWriter:
 
     def _segment_for(self, base_offset: int, size: int, last_offset: int) -> SegmentWriter:
         segment = self._segment
-        if segment is None or not segment.has_room(size, last_offset, self._layout.segment_bytes):
+        if segment is None or not segment.fits(size, last_offset, self._layout.segment_bytes):
             if segment is not None:
                 segment.close()
             segment = self._segment = SegmentWriter(self.directory, base_offset)

@@ -13,10 +13,10 @@ from typing import Final, Self
 
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import RecordWriteError
-from kafka_msgs.layouts import HEADER_SIZE, SIZE_AND_OFFSET, header_struct
+from kafka_msgs.layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, header_struct
 from kafka_msgs.log.index import AbortedTransaction
 from kafka_msgs.log.writing.files import replace_file
-from kafka_msgs.log.writing.indexes import DEFAULT_INDEX_BYTES, DEFAULT_INTERVAL, Indexes
+from kafka_msgs.log.writing.indexes import DEFAULT_INDEX_BYTES, DEFAULT_INTERVAL, SegmentIndexes
 
 __all__ = ["SegmentWriter"]
 
@@ -34,7 +34,7 @@ class SegmentWriter:
         self.path = directory / f"{base_offset:020}.log"
         self.size = 0
         self.next_offset = base_offset
-        self._indexes = Indexes(base_offset, interval)
+        self._indexes = SegmentIndexes(base_offset, interval)
         self._file = self.path.open("wb")
 
     def append(self, batch: Buffer) -> None:
@@ -47,7 +47,7 @@ class SegmentWriter:
         if size < HEADER_SIZE:
             raise _refused(size, f"a batch has at least {HEADER_SIZE} bytes, there are {size}")
         first, stated, magic, delta, latest = _FACTS.unpack_from(batch)
-        if magic != 2 or stated + SIZE_AND_OFFSET != size:
+        if magic != 2 or stated + LENGTH_AND_OFFSET_STRUCT != size:
             raise _refused(size, f"these {size} bytes are not one batch of magic 2")
         if first < self.next_offset or delta < 0 or not self._indexes.can_hold(first + delta):
             raise _refused(first, f"offsets {first} to {first + delta} do not follow {self.next_offset - 1}")
@@ -56,7 +56,7 @@ class SegmentWriter:
         self.size += size
         self.next_offset = first + delta + 1
 
-    def has_room(self, size: int, last_offset: int, max_bytes: int) -> bool:
+    def fits(self, size: int, last_offset: int, max_bytes: int) -> bool:
         """Whether a batch of ``size`` bytes that ends with ``last_offset`` belongs into this segment.
 
         ``max_bytes`` is ``segment.bytes``. The first batch does, of any size. The indexes have the sizes of Kafka's
@@ -88,9 +88,9 @@ class SegmentWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        if kind is None:
+        if exc_type is None:
             self.close()
         else:
             self.abandon()

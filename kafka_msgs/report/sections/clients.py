@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafka_msgs.report.content import Bars, Kind, Metric, Part, Section
+from kafka_msgs.report.content import BarPlot, Kind, Metric, ReportPart, Section
 from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, table_from
 
 __all__ = ["WAITING", "client_part"]
@@ -55,7 +55,7 @@ _NOTE: Final = (
 )
 
 
-def client_part(clients: Rows, versions: Rows, slowest: Rows, highest: Mapping[str, int]) -> Part:
+def client_part(clients: Rows, versions: Rows, slowest: Rows, highest: Mapping[str, int]) -> ReportPart:
     """Return what clients experience, the slowest first.
 
     A row of ``clients`` is a client id with a ``software``: ``hosts``, ``connections``, ``exchanges``, ``answered``;
@@ -73,7 +73,7 @@ def client_part(clients: Rows, versions: Rows, slowest: Rows, highest: Mapping[s
         *_plot(by_latency),
         table_from("The slowest exchanges that do not wait on purpose", exchanges, _SLOWEST),
     ]
-    return Part(tuple(sections), _metrics(by_latency))
+    return ReportPart(tuple(sections), _metrics(by_latency))
 
 
 def _client(row: Row, old: str) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _plot(clients: Rows) -> list[Section]:
     labels = [str(row["clientId"]) for row in shown]
     unit = "latency in milliseconds"
     title = "Latency of the slowest clients"
-    return [Bars(title=title, file="clients.svg", labels=labels, series=series, unit=unit, log=True)]
+    return [BarPlot(title=title, file="clients.svg", labels=labels, series=series, unit=unit, log=True)]
 
 
 def _milliseconds(seconds: float | None) -> float | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka_msgs.report.content import Bars, Kind, Metric, Part, Section
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, made_of, metrics_of, table_from
+from kafka_msgs.report.content import BarPlot, Kind, Metric, ReportPart, Section
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metrics_of, subset_note, table_from
 from kafka_msgs.topics.streams_metadata import decode_streams_metadata
 
 __all__ = ["lag_part", "with_times"]
@@ -66,7 +66,7 @@ _NOTE: Final = (
 )
 
 
-def lag_part(rows: Rows, as_of: int | None, total: int | None = None) -> Part:
+def lag_part(rows: Rows, as_of: int | None, total: int | None = None) -> ReportPart:
     """Return lag, trend and partition times of committed offsets.
 
     A row has ``group``, ``topic``, ``topicPartition``, ``committedOffset``, ``endOffset``, ``lag``, ``metadata`` and
@@ -82,18 +82,18 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None) -> Part:
     streams = [row for row in known if row["streams"]]
     by_age = largest_first(groups, "lagSeconds", "group")
     sections: list[Section] = [
-        table_from("Lag and trend of each group", by_age, _GROUPS, made_of(rows, total, "the largest lags")),
+        table_from("Lag and trend of each group", by_age, _GROUPS, subset_note(rows, total, "the largest lags")),
         *_plot(by_age),
         table_from("Lag in time and trend, the longest first", worst, _TIME, _NOTE, total),
     ]
     if streams:
         sections.append(table_from("Partition times of Kafka Streams", streams, _STREAMS))
-    return Part(tuple(sections), _metrics(known))
+    return ReportPart(tuple(sections), _metrics(known))
 
 
 def _plot(groups: Rows) -> list[Section]:
     shown = [row for row in groups if row["lagSeconds"] is not None][:_SHOWN_GROUPS]
-    bars = Bars(
+    bars = BarPlot(
         title="Lag of each group in time",
         file="lag-time.svg",
         labels=[row["group"] for row in shown],

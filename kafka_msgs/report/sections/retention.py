@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafka_msgs.report.content import Kind, Part
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, made_of, metric_of, table_from
+from kafka_msgs.report.content import Kind, ReportPart
+from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, subset_note, table_from
 
 __all__ = ["retention_part"]
 
@@ -56,7 +56,7 @@ _NOTE: Final = (
 
 def retention_part(
     rows: Rows, configs: Mapping[str, Mapping[str, str]], as_of: int | None, total: int | None = None
-) -> Part:
+) -> ReportPart:
     """Return sizes, times and retention of topics, partitions and segments.
 
     A row is a segment: ``topic``, ``partition``, ``segment`` (a text that sorts by offset), ``bytes``, and ``oldestMs``
@@ -69,11 +69,13 @@ def retention_part(
     topics = [_topic(each, configs.get(name, {}), as_of) for (name,), each in grouped(segments, "topic").items()]
     by_size = [largest_first(each, "bytes", "topic", "partition") for each in (topics, partitions, segments)]
     sections = (
-        table_from("Size and retention of topics", by_size[0], _TOPIC, made_of(rows, total, "the most bytes", _NOTE)),
-        table_from("Size of partitions", by_size[1], _PARTITION, made_of(rows, total, "the most bytes")),
+        table_from(
+            "Size and retention of topics", by_size[0], _TOPIC, subset_note(rows, total, "the most bytes", _NOTE)
+        ),
+        table_from("Size of partitions", by_size[1], _PARTITION, subset_note(rows, total, "the most bytes")),
         table_from("Size of segments", by_size[2], _SEGMENT, total=total),
     )
-    return Part(sections, _metrics(by_size[0], by_size[1]))
+    return ReportPart(sections, _metrics(by_size[0], by_size[1]))
 
 
 def _with_active(rows: Rows) -> list[dict[str, Any]]:

@@ -11,7 +11,15 @@ from attrs import frozen
 from kafka_msgs.report.content import Kind, Metric, Sample, Table
 
 __all__ = [
-    "Row", "Rows", "Spread", "grouped", "largest_first", "made_of", "metric_of", "metrics_of", "spread_of",
+    "Row",
+    "Rows",
+    "Spread",
+    "grouped",
+    "largest_first",
+    "measure_spread",
+    "metric_of",
+    "metrics_of",
+    "subset_note",
     "table_from",
 ]  # fmt: skip
 
@@ -34,7 +42,7 @@ class Spread:
     variation: float | None
 
 
-def spread_of(values: Sequence[float]) -> Spread:
+def measure_spread(values: Sequence[float]) -> Spread:
     """Return how evenly values are spread, at least one, none of them negative."""
     mean = sum(values) / len(values)
     if not mean:
@@ -77,7 +85,7 @@ def table_from(
     return Table(title, tuple(kinds), shown, note, kinds=known, total=max(total or 0, len(rows)))
 
 
-def made_of(rows: Rows, total: int | None, which: str, note: str = "") -> str:
+def subset_note(rows: Rows, total: int | None, which: str, note: str = "") -> str:
     """Return a note about figures that are made of some of all rows; ``which`` says of which."""
     some = f"out of {len(rows):,} of {total:,} rows, those with {which}" if (total or 0) > len(rows) else ""
     return "; ".join(filter(None, (some, note)))

@@ -6,8 +6,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kafka_msgs.report.content import Bars, Kind, Part, Section
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, made_of, metric_of, spread_of, table_from
+from kafka_msgs.report.content import BarPlot, Kind, ReportPart, Section
+from kafka_msgs.report.sections.rows import (
+    Row,
+    Rows,
+    grouped,
+    largest_first,
+    measure_spread,
+    metric_of,
+    subset_note,
+    table_from,
+)
 
 __all__ = ["broker_part", "member_part", "partition_part"]
 
@@ -44,15 +53,15 @@ _MEMBERS: Final[dict[str, Kind | None]] = {
 _NOTE: Final = "skew: the largest by the mean, 1 where all are alike; variation: standard deviation by the mean"
 
 
-def partition_part(rows: Rows, total: int | None = None) -> Part:
+def partition_part(rows: Rows, total: int | None = None) -> ReportPart:
     """Return the skew between the partitions of each topic.
 
     A row is a partition: ``topic``, ``partition``, ``bytes``, ``records``. ``total`` is how many there are, where the
     rows are only the largest ones.
     """
     topics = largest_first([_topic(name, each) for (name,), each in grouped(rows, "topic").items()], "skew", "topic")
-    labels, note = {"topic": "topic"}, made_of(rows, total, "the most bytes", _NOTE)
-    return Part(
+    labels, note = {"topic": "topic"}, subset_note(rows, total, "the most bytes", _NOTE)
+    return ReportPart(
         (table_from("Skew between partitions of a topic, the largest first", topics, _TOPIC, note),),
         (
             metric_of("kafka_msgs_topic_skew_ratio", "Largest partition by the mean, bytes.", topics, "skew", labels),
@@ -62,7 +71,7 @@ def partition_part(rows: Rows, total: int | None = None) -> Part:
 
 
 def _topic(name: str, rows: Rows) -> dict[str, Any]:
-    sizes, records = spread_of([row["bytes"] for row in rows]), spread_of([row["records"] for row in rows])
+    sizes, records = measure_spread([row["bytes"] for row in rows]), measure_spread([row["records"] for row in rows])
     largest = max(rows, key=lambda row: (row["bytes"], -row["partition"]))
     return {
         "topic": name,
@@ -77,7 +86,7 @@ def _topic(name: str, rows: Rows) -> dict[str, Any]:
     }
 
 
-def broker_part(rows: Rows, placements: Mapping[tuple[str, int], tuple[int, Sequence[int]]]) -> Part:
+def broker_part(rows: Rows, placements: Mapping[tuple[str, int], tuple[int, Sequence[int]]]) -> ReportPart:
     """Return what each broker holds; nothing where no placement is known.
 
     Rows are those of ``partition_part``. ``placements`` has the leader, -1 for none, and the replicas of partitions.
@@ -94,7 +103,7 @@ def broker_part(rows: Rows, placements: Mapping[tuple[str, int], tuple[int, Sequ
         if leader >= 0:
             _count(brokers[leader], "leaders", "leaderBytes", sizes.get(place, 0))
     found: list[Row] = [{**each, "broker": broker} for broker, each in sorted(brokers.items())]
-    return Part(tuple(_broker_sections(found)), _broker_metrics(found)) if found else Part()
+    return ReportPart(tuple(_broker_sections(found)), _broker_metrics(found)) if found else ReportPart()
 
 
 def _count(broker: dict[str, Any], number: str, size: str, value: int) -> None:
@@ -103,7 +112,7 @@ def _count(broker: dict[str, Any], number: str, size: str, value: int) -> None:
 
 
 def _broker_sections(brokers: Rows) -> list[Section]:
-    skew = spread_of([row["preferredBytes"] for row in brokers]).skew
+    skew = measure_spread([row["preferredBytes"] for row in brokers]).skew
     note = "as the metadata log has it; preferred: the first replica, which leads where it can"
     known = "" if skew is None else f"; preferredBytes of the largest broker by the mean: {skew:.2f}"
     table = table_from("Skew between brokers", brokers, _BROKER, note + known)
@@ -111,7 +120,10 @@ def _broker_sections(brokers: Rows) -> list[Section]:
     columns = {"preferred leader": "preferredBytes", "replica": "replicaBytes"}
     series = {name: [row[column] for row in shown] for name, column in columns.items()}
     labels = [f"broker {row['broker']}" for row in shown]
-    return [table, Bars(title="Bytes of each broker", file="brokers.svg", labels=labels, series=series, unit="bytes")]
+    return [
+        table,
+        BarPlot(title="Bytes of each broker", file="brokers.svg", labels=labels, series=series, unit="bytes"),
+    ]
 
 
 def _broker_metrics(brokers: Rows) -> tuple[Any, ...]:
@@ -126,7 +138,7 @@ def _broker_metrics(brokers: Rows) -> tuple[Any, ...]:
     )
 
 
-def member_part(rows: Rows, total: int | None = None) -> Part:
+def member_part(rows: Rows, total: int | None = None) -> ReportPart:
     """Return how evenly partitions and active tasks are assigned to the members of each group.
 
     A row is a member: ``group``, ``memberId``, and ``assigned``, how many it has. Members without any are rows, too.
@@ -134,8 +146,8 @@ def member_part(rows: Rows, total: int | None = None) -> Part:
     """
     groups = [_members(name, each) for (name,), each in grouped(rows, "group").items()]
     shown = largest_first(groups, "skew", "group")
-    labels, note = {"group": "group"}, made_of(rows, total, "the most partitions", _NOTE.partition(";")[0])
-    return Part(
+    labels, note = {"group": "group"}, subset_note(rows, total, "the most partitions", _NOTE.partition(";")[0])
+    return ReportPart(
         (table_from("Skew between members of a group", shown, _MEMBERS, note),),
         (
             metric_of("kafka_msgs_group_members", "Members of the group.", shown, "members", labels),
@@ -155,6 +167,6 @@ def _members(name: str, rows: Rows) -> dict[str, Any]:
         "assigned": sum(counts),
         "fewest": min(counts),
         "most": max(counts),
-        "skew": spread_of(counts).skew,
+        "skew": measure_spread(counts).skew,
         "idle": counts.count(0),
     }

@@ -12,11 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.capture.report import QUANTILES
 from kafka_msgs.offline.clients import highest_versions
-from kafka_msgs.report import Bars, Lines, Part, Report, Section, report_of
+from kafka_msgs.report import BarPlot, LinePlot, Report, ReportPart, Section, report_of
 from kafka_msgs.report.sections.clients import WAITING, client_part
-from kafka_msgs.spark.jobs.job import Job, Step, Tables
+from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep
 from kafka_msgs.spark.jobs.rows import timed
-from kafka_msgs.spark.reporting import rows_of, table_of
+from kafka_msgs.spark.reporting import report_table, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -180,21 +180,23 @@ def _problems(tables: Tables) -> DataFrame:
 def _report(tables: Tables) -> Report:
     summary = _with_sound_quantiles(tables["summary"]).orderBy(F.col("exchanges").desc(), *_API)
     problems = tables["problems"].groupBy("kind").agg(F.count("*").alias("count"), F.sum("bytes").alias("bytes"))
-    sections: list[Section | Part] = [
-        table_of(
+    sections: list[Section | ReportPart] = [
+        report_table(
             summary, "Apis and versions; times in microseconds, quantiles of ten answers or more (p99: a hundred)"
         ),
         *_latency_plot(summary),
         *_time_plot(tables["seconds"]),
-        table_of(tables["errors"].orderBy(F.col("count").desc(), *_API, "code"), "Error codes in responses"),
+        report_table(tables["errors"].orderBy(F.col("count").desc(), *_API, "code"), "Error codes in responses"),
         _clients_part(tables),
-        table_of(problems.orderBy("kind"), "Bytes that are not an exchange, and exchanges that could not be decoded"),
-        table_of(tables["problems"].orderBy("file", "connection"), "Problems"),
+        report_table(
+            problems.orderBy("kind"), "Bytes that are not an exchange, and exchanges that could not be decoded"
+        ),
+        report_table(tables["problems"].orderBy("file", "connection"), "Problems"),
     ]
     return report_of("What clients asked brokers", sections)
 
 
-def _clients_part(tables: Tables) -> Part:
+def _clients_part(tables: Tables) -> ReportPart:
     versions = tables["clients"].where("api IS NOT NULL").select("clientId", "api", "version").distinct()
     return client_part(
         rows_of(tables["slowClients"].orderBy(F.col("maxUs").desc_nulls_last(), "clientId", "software")),
@@ -209,7 +211,7 @@ def _latency_plot(summary: DataFrame) -> list[Section]:
     series = {name.removesuffix("Us"): [_shown_latency(row[name]) for row in rows] for name in (*_LATENCIES, "maxUs")}
     labels = [f"{row['api'] or row['apiKey']} v{row['version']}" for row in rows]
     note = f"the {_SHOWN_APIS} that were called most" if len(rows) == _SHOWN_APIS else ""
-    bars = Bars(
+    bars = BarPlot(
         title="Latency",
         file="latency.svg",
         labels=labels,
@@ -253,24 +255,24 @@ def _time_plot(seconds: DataFrame) -> list[Section]:
         for place, name in enumerate(names)
     }
     unit = f"exchanges in {step // _MILLIS} s"
-    return [Lines(title="Exchanges over time", file="exchanges.svg", x=list(times), series=series, unit=unit)]
+    return [LinePlot(title="Exchanges over time", file="exchanges.svg", x=list(times), series=series, unit=unit)]
 
 
 def _sum_of(name: str) -> Column:
     return F.sum(F.when(F.col("api") == name, F.col("exchanges")))
 
 
-JOB: Final = Job(
+JOB: Final = DataFrameJob(
     name="capture-report",
     summary="Per api and version of captured traffic: counts, latency quantiles, sizes, error codes, clients.",
     steps=(
-        Step("facts", _facts),
-        Step("summary", _summary),
-        Step("errors", _errors),
-        Step("clients", _clients),
-        Step("slowClients", _slow_clients),
-        Step("seconds", _seconds),
-        Step("problems", _problems),
+        TableStep("facts", _facts),
+        TableStep("summary", _summary),
+        TableStep("errors", _errors),
+        TableStep("clients", _clients),
+        TableStep("slowClients", _slow_clients),
+        TableStep("seconds", _seconds),
+        TableStep("problems", _problems),
     ),
     report=_report,
 )

@@ -18,56 +18,56 @@ import pyarrow as pa
 
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.files import LogFile
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
 from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.times import LocalTimes, LogTimes
-from kafka_msgs.pipeline.job import Each
-from kafka_msgs.pipeline.logs import Log, LogSegment, Opened, Piece
-from kafka_msgs.pipeline.partition import Done
+from kafka_msgs.offline.times import LocalTimes, LogTimestamps
+from kafka_msgs.pipeline.job import Engine
+from kafka_msgs.pipeline.logs import Opened, PartitionInput, SegmentInput, SegmentPart
+from kafka_msgs.pipeline.partition import TaskResult
 from kafka_msgs.spark.jobs.log_directories import StoredPartition, directory_of, end_of, partitions_in, topic_id_of
-from kafka_msgs.spark.jobs.remote_times import RemoteTimes
-from kafka_msgs.spark.sources.pruning import Stretch
-from kafka_msgs.spark.sources.splits import copied, parts_of
+from kafka_msgs.spark.jobs.remote_times import RemoteTimestamps
+from kafka_msgs.spark.sources.pruning import ByteRange
+from kafka_msgs.spark.sources.splits import local_copy_of, parts_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["StoredInputs", "in_tasks"]
+__all__ = ["RemoteInputs", "spark_engine"]
 
 _PIECE_BYTES: Final = 32 << 20
 """How much of a segment of another filesystem is on the disk of a worker at a time."""
 
 
-class StoredInputs:
-    """Paths of the source ``kafka-log``, on any filesystem. ``settings`` are those of filesystems.
+class RemoteInputs:
+    """Paths of the source ``kafka-log``, on any filesystem. ``fs_options`` are those of filesystems.
 
     Raises what ``partitions_in`` raises.
     """
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]], settings: Settings = NO_SETTINGS) -> None:
-        self.named = tuple(os.fspath(each) for each in paths)
-        self._settings = settings
-        self._partitions = partitions_in(paths, settings=settings)
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], fs_options: FilesystemOptions = NO_OPTIONS) -> None:
+        self.paths = tuple(os.fspath(each) for each in paths)
+        self._fs_options = fs_options
+        self._partitions = partitions_in(paths, fs_options=fs_options)
 
-    def logs(self, topic: str | None = None) -> tuple[Log, ...]:
+    def logs(self, topic: str | None = None) -> tuple[PartitionInput, ...]:
         """Return the partitions, or those of a topic; raises ``JobPathError`` if there is none, and ``OSError``."""
         found = tuple(_log(each) for each in self._partitions if topic in (None, each.topic))
         if not found:
-            shown = ", ".join(map(shown_uri, self.named))
+            shown = ", ".join(map(mask_uri, self.paths))
             raise JobPathError(path=shown, reason=f"there is no partition of {topic} in it")
         return found
 
-    def places(self) -> dict[tuple[str, int], Partition]:
+    def local_partitions(self) -> dict[tuple[str, int], Partition]:
         """Return the partitions that are on this machine."""
         found = {(each.topic, each.number): directory_of(each) for each in self._partitions}
         return {place: Partition(Path(path)) for place, path in found.items() if path is not None}
 
-    def times(self) -> dict[tuple[str, int], LogTimes]:
+    def times(self) -> dict[tuple[str, int], LogTimestamps]:
         """Return the logs of all partitions, to be asked for times."""
-        here = self.places()
+        here = self.local_partitions()
         places = {(each.topic, each.number): each for each in self._partitions}
         return {
-            place: LocalTimes(here[place]) if place in here else RemoteTimes(each.segments)
+            place: LocalTimes(here[place]) if place in here else RemoteTimestamps(each.segments)
             for place, each in places.items()
         }
 
@@ -82,16 +82,18 @@ class StoredInputs:
         return {topic_id: name for topic_id, name in found.items() if topic_id is not None}
 
 
-def _log(partition: StoredPartition) -> Log:
+def _log(partition: StoredPartition) -> PartitionInput:
     segments = tuple(map(_segment, partition.segments))
     read_id = partial(topic_id_of, partition)
-    return Log(topic=partition.topic, number=partition.number, topic_id=read_id, segments=segments)
+    return PartitionInput(topic=partition.topic, number=partition.number, topic_id=read_id, segments=segments)
 
 
-def in_tasks(spark: SparkSession) -> Each:
+def spark_engine(spark: SparkSession) -> Engine:
     """Return the engine that reads every partition in a task of its own, the largest ones first."""
 
-    def each(function: Callable[[Log], Done[Any]], logs: Sequence[Log]) -> Iterator[Done[Any]]:
+    def each(
+        function: Callable[[PartitionInput], TaskResult[Any]], logs: Sequence[PartitionInput]
+    ) -> Iterator[TaskResult[Any]]:
         ordered = sorted(logs, key=lambda log: log.size, reverse=True)
 
         def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -106,17 +108,17 @@ def in_tasks(spark: SparkSession) -> Each:
     return each
 
 
-def _segment(file: LogFile) -> LogSegment:
-    return LogSegment(file.name, file.base_offset or 0, file.size, partial(_pieces, file))
+def _segment(file: LogFile) -> SegmentInput:
+    return SegmentInput(file.name, file.base_offset or 0, file.size, partial(_pieces, file))
 
 
-def _pieces(file: LogFile, start: int) -> Iterator[Piece]:
+def _pieces(file: LogFile, start: int) -> Iterator[SegmentPart]:
     """Yield a segment of this machine whole, and one of another filesystem in pieces."""
     if not file.root:
-        yield Piece(start, None, partial(_whole, file.path))
+        yield SegmentPart(start, None, partial(_whole, file.path))
     elif start < file.size:
-        for part in parts_of(Stretch(file, start, file.size), _PIECE_BYTES):
-            yield Piece(part.start, part.end, partial(copied, part))
+        for part in parts_of(ByteRange(file, start, file.size), _PIECE_BYTES):
+            yield SegmentPart(part.start, part.end, partial(local_copy_of, part))
 
 
 def _whole(path: str) -> Opened:

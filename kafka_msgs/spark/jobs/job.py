@@ -15,19 +15,19 @@ from attrs import evolve, frozen
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.report import Report, write_report
 from kafka_msgs.report.facts import facts_of_now
-from kafka_msgs.spark.jobs.publishing import Publisher, publisher_of
+from kafka_msgs.spark.jobs.publishing import TablePublisher, publisher_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Job", "Outcome", "Step", "Tables", "check_output", "run"]
+__all__ = ["DataFrameJob", "JobResult", "TableStep", "Tables", "check_output", "run"]
 
 Tables: TypeAlias = "Mapping[str, DataFrame]"
 """DataFrames by name: the inputs of a job, and the tables made so far."""
 
 
 @frozen
-class Step:
+class TableStep:
     """One table of a job: its name, how it is built from inputs and earlier tables, how its files are partitioned.
 
     ``keys`` are columns that no two rows have in common and that are never null, where there are such. ``time`` is the
@@ -42,7 +42,7 @@ class Step:
 
 
 @frozen(kw_only=True)
-class Job:
+class DataFrameJob:
     """A job: tables built one from another, and the report about them.
 
     ``report`` is given the inputs and the tables as they were written, so that it reads what is small; what it fetches
@@ -51,7 +51,7 @@ class Job:
 
     name: str
     summary: str
-    steps: tuple[Step, ...]
+    steps: tuple[TableStep, ...]
     report: Callable[[Tables], Report]
 
     def tables(self, inputs: Tables) -> dict[str, DataFrame]:
@@ -63,7 +63,7 @@ class Job:
 
 
 @frozen
-class Outcome:
+class JobResult:
     """What a run left: the report, and the files that it was written to, the page first."""
 
     report: Report
@@ -71,14 +71,14 @@ class Outcome:
 
 
 def run(
-    job: Job,
+    job: DataFrameJob,
     inputs: Tables,
     out: str,
     report_to: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
     facts: Mapping[str, str] | None = None,
     table_format: str = "parquet",
-) -> Outcome:
+) -> JobResult:
     """Build the tables of a job, write each to ``out/<table>`` in a format, and the report about them.
 
     ``out`` is a path or anything that Spark can write to; the report is written to ``report_to``, a local directory,
@@ -105,17 +105,17 @@ def run(
     report = evolve(job.report(known), facts={**(facts or {}), **facts_of_now()})
     if publisher:
         _publish(publisher, job, known, progress)
-    return Outcome(report, tuple(write_report(report, directory)))
+    return JobResult(report, tuple(write_report(report, directory)))
 
 
-def _publish(publisher: Publisher, job: Job, tables: Tables, progress: Callable[[str], None]) -> None:
+def _publish(publisher: TablePublisher, job: DataFrameJob, tables: Tables, progress: Callable[[str], None]) -> None:
     for step in job.steps:
         progress(f"{step.name} as {publisher.form.name}")
         publisher.publish(step.name, tables[step.name], step.partition_by, step.keys, step.time)
     publisher.end()
 
 
-def check_output(out: str, report_to: Path | None = None, table_format: str = "parquet") -> Publisher | None:
+def check_output(out: str, report_to: Path | None = None, table_format: str = "parquet") -> TablePublisher | None:
     """Return what publishes the tables of a run, None where executors do; nothing is made.
 
     Raises ``JobPathError`` where tables and report cannot go to: ``out`` is not empty and has no tables of such a
@@ -135,7 +135,7 @@ def check_output(out: str, report_to: Path | None = None, table_format: str = "p
     raise JobPathError(path=out, reason="it exists and is not an empty directory; nothing is overwritten")
 
 
-def _written(step: Step, rows: DataFrame, place: str) -> DataFrame:
+def _written(step: TableStep, rows: DataFrame, place: str) -> DataFrame:
     """Write a table; return it as read from its files, with the types that it had."""
     rows.write.partitionBy(*step.partition_by).parquet(place)
     return rows.sparkSession.read.schema(rows.schema).parquet(place).select(*rows.columns)

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import JobPathError, LogFileError, OptionError
 from kafka_msgs.filesystems.files import LogFile, local_copy, log_files
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
 from kafka_msgs.log.files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.offline.directories import end_of_segment, end_offsets_in
@@ -52,17 +52,17 @@ class StoredPartition:
 
 
 def partitions_in(
-    paths: Sequence[str | os.PathLike[str]], topic: str | None = None, settings: Settings = NO_SETTINGS
+    paths: Sequence[str | os.PathLike[str]], topic: str | None = None, fs_options: FilesystemOptions = NO_OPTIONS
 ) -> list[StoredPartition]:
     """Return the partitions that paths mean, each a path of the source ``kafka-log``, by topic and number.
 
-    With ``topic`` only those of that topic. ``settings`` are those of filesystems. Raises ``JobPathError`` for a path
+    With ``topic`` only those of that topic. ``fs_options`` are those of filesystems. Raises ``JobPathError`` for a path
     without partitions, and for a partition that is there twice: the copies of a replicated partition may have been
     compacted at different times, and what is deleted in one would come back from the other. Raises ``OSError``.
     """
     texts = [os.fspath(path) for path in paths]
     try:
-        files = log_files("kafka-log", texts, settings=settings)
+        files = log_files("kafka-log", texts, fs_options=fs_options)
     except OptionError as error:
         raise JobPathError(path=str(error.value), reason=error.reason) from error
     found = [
@@ -72,7 +72,7 @@ def partitions_in(
     ]
     if not found:
         what = "no partition" if topic is None else f"no partition of {topic}"
-        raise JobPathError(path=", ".join(map(shown_uri, texts)), reason=f"there is {what} in it")
+        raise JobPathError(path=", ".join(map(mask_uri, texts)), reason=f"there is {what} in it")
     return found
 
 
@@ -115,7 +115,7 @@ def directory_of(partition: StoredPartition) -> str | None:
 def topic_id_of(partition: StoredPartition) -> str | None:
     """Return the topic id in the file beside the segments, None if that is not there or damaged."""
     try:
-        with local_copy(partition.segments[0].beside(PARTITION_METADATA)) as (path, _):
+        with local_copy(partition.segments[0].sibling(PARTITION_METADATA)) as (path, _):
             return str(read_partition_metadata(path).topic_id)
     except (LogFileError, OSError):
         return None

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from kafka_msgs.formats import TableFormat, format_named, with_day
+from kafka_msgs.formats import TableFormat, add_day_column, get_format
 from kafka_msgs.formats.parquet import parquet_rows
 from kafka_msgs.spark.types import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Publisher", "publisher_of"]
+__all__ = ["TablePublisher", "publisher_of"]
 
 _WORK: Final = ".work"
 _DAY: Final = "day"
 
 
 @frozen
-class Publisher:
+class TablePublisher:
     """Where the tables of a job go, and in which format; ``work`` is where executors write them first."""
 
     form: TableFormat
@@ -53,7 +53,7 @@ class Publisher:
         place = str(self.out / name)
         read = parquet_rows(str(self.work / name), arrow_schema(rows.schema))
         if time:
-            read, partition_by = with_day(read, time, _DAY), (_DAY,)
+            read, partition_by = add_day_column(read, time, _DAY), (_DAY,)
         if keys:
             self.form.publish(read.read_all(), place, keys, partition_by)
         else:
@@ -64,10 +64,10 @@ class Publisher:
         shutil.rmtree(self.work)
 
 
-def publisher_of(name: str, out: str) -> Publisher | None:
+def publisher_of(name: str, out: str) -> TablePublisher | None:
     """Return what publishes tables in a format, None for Parquet: that is what executors write.
 
     Raises ``MissingExtraError``.
     """
-    form = format_named(name)
-    return None if form.name == "parquet" else Publisher(form, Path(out).absolute())
+    form = get_format(name)
+    return None if form.name == "parquet" else TablePublisher(form, Path(out).absolute())

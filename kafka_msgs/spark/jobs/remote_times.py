@@ -15,13 +15,13 @@ from kafka_msgs.filesystems.files import LogFile
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.ranges import LARGEST
 
-__all__ = ["RemoteTimes"]
+__all__ = ["RemoteTimestamps"]
 
 _SMALL: Final = 2**20
 """A segment of so many bytes may be read whole."""
 
 
-class RemoteTimes:
+class RemoteTimestamps:
     """The times of a partition, by its segments in the order of their offsets."""
 
     def __init__(self, segments: Sequence[LogFile]) -> None:
@@ -30,7 +30,7 @@ class RemoteTimes:
         self._segments = [(each, SegmentLookup(each, end)) for each, end in zip(segments, ends, strict=True)]
         self._last_times: dict[int, int | None] = {}
 
-    def unread_time(self, offset: int) -> int | None:
+    def timestamp_at_or_after(self, offset: int) -> int | None:
         """Return the time of the first record at an offset or after it, in milliseconds since the epoch, if known.
 
         Raises ``OSError``, and what a batch raises that cannot be read.
@@ -43,7 +43,7 @@ class RemoteTimes:
                 return record.timestamp if record.timestamp >= 0 else None
         return None
 
-    def end_at(self, moment: int, end: int) -> int | None:
+    def end_offset_at(self, moment: int, end: int) -> int | None:
         """Return where the partition ended at a time, if known, and ``end`` where nothing was written since then.
 
         Raises ``OSError``.
@@ -65,7 +65,7 @@ class RemoteTimes:
             self._last_times[number] = self._segments[number][1].last_time()
         return self._last_times[number]
 
-    def newest_time(self) -> int | None:
+    def latest_timestamp(self) -> int | None:
         """Return the newest time of the last segment with records that have one, if known. Raises ``OSError``."""
         for file, segment in reversed(self._segments):
             with suppress(FileNotFoundError):

@@ -19,10 +19,10 @@ from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.explain import Executor
 from kafka_msgs.codec.plan import compile_plan
-from kafka_msgs.lookup import message_classes, message_named
+from kafka_msgs.lookup import iter_message_classes, message_by_name
 from kafka_msgs.report import Report, Section, Table
-from kafka_msgs.spark.jobs.job import Job, Step, Tables
-from kafka_msgs.spark.reporting import table_of
+from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep
+from kafka_msgs.spark.reporting import report_table
 from kafka_msgs.spark.types import arrow_schema
 from kafka_msgs.testing.random_values import random_message
 
@@ -59,7 +59,7 @@ def fuzz_units(
 
     ``slices`` is how many tasks share the work. Raises ``UnknownNameError``.
     """
-    classes = message_classes() if messages is None else map(message_named, messages)
+    classes = iter_message_classes() if messages is None else map(message_by_name, messages)
     pairs = [
         (cls.INFO.name, version)
         for cls in classes
@@ -83,26 +83,26 @@ def wire_compat(units: DataFrame, executors: Mapping[str, Executor] | None = Non
     return _job(executors).tables({"units": units})
 
 
-def _job(executors: Mapping[str, Executor] | None = None) -> Job:
+def _job(executors: Mapping[str, Executor] | None = None) -> DataFrameJob:
     def compare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         against = {name: each for name, each in (executors or EXECUTORS).items() if name != _RIGHT}
         for batch in batches:
             rows = [_run(**unit, executors=against) for unit in batch.to_pylist()]
             yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(_RUN))
 
-    return Job(
+    return DataFrameJob(
         name="wire-compat",
         summary="Differential fuzzing: random messages and damaged bytes through every executor, which must agree.",
         steps=(
-            Step("runs", lambda tables: tables["units"].mapInArrow(compare, _RUN)),
-            Step("mismatches", _mismatches),
+            TableStep("runs", lambda tables: tables["units"].mapInArrow(compare, _RUN)),
+            TableStep("mismatches", _mismatches),
         ),
         report=_report,
     )
 
 
 def _run(message: str, version: int, seed: int, executors: Mapping[str, Executor]) -> dict[str, Any]:
-    cls = message_named(message)
+    cls = message_by_name(message)
     plan = compile_plan(cls, version)
     rng = Random(f"{seed} {message} {version}")
     right = Codec[Any](plan, DEFAULT_OPTIONS, EXECUTORS[_RIGHT])
@@ -170,10 +170,12 @@ def _report(tables: Tables) -> Report:
     backends = runs.select(F.explode("backends").alias("backend")).groupBy("backend").agg(F.count("*").alias("runs"))
     by_place = mismatches.groupBy("backend", "action", "message").agg(F.count("*").alias("mismatches"))
     sections: list[Section] = [
-        table_of(counts, "What was compared"),
-        table_of(backends.orderBy("backend"), "Compared with the reference"),
-        table_of(by_place.orderBy(F.col("mismatches").desc(), "backend", "action", "message"), "Mismatches by message"),
-        _shortened(table_of(mismatches.orderBy("message", "version", "seed", "backend"), "Mismatches")),
+        report_table(counts, "What was compared"),
+        report_table(backends.orderBy("backend"), "Compared with the reference"),
+        report_table(
+            by_place.orderBy(F.col("mismatches").desc(), "backend", "action", "message"), "Mismatches by message"
+        ),
+        _shortened(report_table(mismatches.orderBy("message", "version", "seed", "backend"), "Mismatches")),
     ]
     return Report("Executors compared with the reference", tuple(sections))
 

@@ -26,10 +26,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Connection, Exchange, FaultKind, read_exchanges
+from kafka_msgs.capture import DEFAULT_PORTS, CapturedConnection, CaptureFault, Exchange, FaultKind, read_exchanges
 from kafka_msgs.errors import CaptureError, OptionError, UnknownColumnError
 from kafka_msgs.filesystems.files import CAPTURES, GONE, LogFile, local_copy, log_files
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.spark.sources.options import FAILFAST, MODES, PERMISSIVE, Options
 from kafka_msgs.spark.types import ERROR, arrow_schema
 
@@ -64,7 +64,7 @@ def _json(message: dict[str, Any] | None) -> str | None:
     return None if message is None else json.dumps(message, separators=(",", ":"))
 
 
-def _of_connection(read: Callable[[Connection], Any]) -> Callable[[Exchange | CaptureFault], Any]:
+def _of_connection(read: Callable[[CapturedConnection], Any]) -> Callable[[Exchange | CaptureFault], Any]:
     return lambda item: None if item.connection is None else read(item.connection)
 
 
@@ -83,10 +83,10 @@ _EXCHANGE: Final[Mapping[str, _Column]] = {
     "version": _Column(IntegerType(), lambda each: each.version),
     "correlationId": _Column(IntegerType(), lambda each: each.correlation_id),
     "clientId": _Column(StringType(), lambda each: each.client_id),
-    "requestAt": _Column(TimestampType(), lambda each: each.request.at),
-    "requestAtUs": _Column(LongType(), lambda each: each.request.at),
-    "responseAt": _Column(TimestampType(), lambda each: each.response and each.response.at),
-    "responseAtUs": _Column(LongType(), lambda each: each.response and each.response.at),
+    "requestAt": _Column(TimestampType(), lambda each: each.request.time_us),
+    "requestAtUs": _Column(LongType(), lambda each: each.request.time_us),
+    "responseAt": _Column(TimestampType(), lambda each: each.response and each.response.time_us),
+    "responseAtUs": _Column(LongType(), lambda each: each.response and each.response.time_us),
     "latencyUs": _Column(LongType(), lambda each: each.latency_us),
     "requestSize": _Column(IntegerType(), lambda each: each.request.size),
     "responseSize": _Column(IntegerType(), lambda each: each.response and each.response.size),
@@ -137,13 +137,13 @@ class _Reading:
 class KafkaCaptureSource(DataSource):
     """The data source ``kafka-capture``; the documentation of captures describes its options and columns."""
 
-    settings: ClassVar[Settings] = NO_SETTINGS
+    fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
     """What the session has for filesystems."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        given = Options(self.name(), options, self.settings)
+        given = Options(self.name(), options, self.fs_options)
         mode = given.choice("mode", MODES, PERMISSIVE)
-        self._paths, self._settings = given.paths(), given.settings()
+        self._paths, self._fs_options = given.paths(), given.settings()
         self._reading = _Reading(
             ports=_ports(self.name(), given.names("ports")),
             columns=_columns(self.name(), given.names("columns"), mode),
@@ -162,21 +162,21 @@ class KafkaCaptureSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader."""
-        return CaptureReader(self.name(), self._paths, self._settings, self._reading)
+        return CaptureReader(self.name(), self._paths, self._fs_options, self._reading)
 
 
 class CaptureReader(DataSourceReader):
     """Reads captures, each as a whole."""
 
-    def __init__(self, source: str, paths: Sequence[str], settings: Settings, reading: _Reading) -> None:
+    def __init__(self, source: str, paths: Sequence[str], fs_options: FilesystemOptions, reading: _Reading) -> None:
         self._source = source
         self._paths = paths
-        self._settings = settings
+        self._fs_options = fs_options
         self._reading = reading
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the files."""
-        return [InputPartition(file) for file in log_files(self._source, self._paths, CAPTURES, self._settings)]
+        return [InputPartition(file) for file in log_files(self._source, self._paths, CAPTURES, self._fs_options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file; without files Spark asks for one that is None."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.types import DataType
 
 from kafka_msgs.errors import RecordError
-from kafka_msgs.lookup import message_named
+from kafka_msgs.lookup import message_by_name
 from kafka_msgs.primitives import read_uvarint
 from kafka_msgs.records import Record
 from kafka_msgs.records.control import read_control
@@ -84,7 +84,7 @@ class KafkaClusterMetadataSource(InternalSource):
 @cache
 def _types() -> Mapping[str, RecordType]:
     found = {each.name: each for each in _TYPES.values()}
-    return found | {name: RecordType(name, None, message_named(name)) for name in _CONTROL}
+    return found | {name: RecordType(name, None, message_by_name(name)) for name in _CONTROL}
 
 
 def _row(control: bool | None, key: bytes | None, value: bytes | None) -> _Row:

@@ -19,18 +19,18 @@ from typing import Final, NamedTuple
 from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.files import LogFile, Slice, is_there, local_copy, neighbours, opened
-from kafka_msgs.filesystems.objects import present
-from kafka_msgs.layouts import HEADER_SIZE, SIZE_AND_OFFSET, header_struct
+from kafka_msgs.filesystems.files import FileSlice, LogFile, is_there, list_siblings, local_copy, open_file
+from kafka_msgs.filesystems.objects import stat_files
+from kafka_msgs.layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, header_struct
 from kafka_msgs.log.files import read_producer_snapshot
 from kafka_msgs.log.index import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
 from kafka_msgs.log.scan import AnyBatch
-from kafka_msgs.log.transactions import Mark, Transactions, follow_transactions, walk_marks
+from kafka_msgs.log.transactions import TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.ranges import LARGEST
-from kafka_msgs.spark.sources.tier_files import TierFile
+from kafka_msgs.spark.sources.tier_files import RemoteSegmentFile
 
-__all__ = ["Trail", "trail_of"]
+__all__ = ["TransactionTrail", "trail_of"]
 
 _SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})\.snapshot")
 _FACTS: Final = header_struct("base_offset", "size", "magic", "last_offset_delta")
@@ -41,11 +41,11 @@ _SHARE: Final = 100
 
 
 @frozen(eq=False)
-class Trail:
+class TransactionTrail:
     """The transactions of a partition as they are at ``offset``, and the bytes after it, which tell how they go on.
 
-    ``aborted`` is that of ``Transactions``. ``begun`` has the first offset of each open transaction, by producer id.
-    The batches from ``offset`` on are in ``files``, in the first of these from byte ``start`` on.
+    ``aborted`` is that of ``TransactionIndex``. ``begun`` has the first offset of each open transaction, by producer
+    id. The batches from ``offset`` on are in ``files``, in the first of these from byte ``start`` on.
     """
 
     aborted: Mapping[int, list[tuple[int, int]]]
@@ -64,11 +64,11 @@ class Trail:
         """The bytes that tell how the transactions go on."""
         return sum(file.size for file in self.files) - self.start
 
-    def decided(self) -> Transactions:
+    def decided(self) -> TransactionIndex:
         """Return the transactions that matter below ``open_from``."""
-        return Transactions(dict(self.aborted))
+        return TransactionIndex(dict(self.aborted))
 
-    def followed(self) -> Transactions:
+    def followed(self) -> TransactionIndex:
         """Return the transactions up to the end of the log; files that are deleted meanwhile are left out.
 
         Raises ``OSError``.
@@ -77,36 +77,40 @@ class Trail:
 
     def hides(self, batch: AnyBatch) -> bool:
         """Whether a batch is hidden from a consumer that reads only committed records; raises ``OSError``."""
-        return _followed(self).hides(batch)
+        return _followed(self).is_hidden(batch)
 
-    def marks(self, files: Iterable[LogFile]) -> Iterator[Mark]:
+    def marks(self, files: Iterable[LogFile]) -> Iterator[TransactionMark]:
         """Yield what the batches of those files say about transactions. Raises ``OSError``."""
         for file in files:
             start = self.start if file is self.files[0] else 0
             with local_copy(file, start, file.size) as (path, shift):
                 marks = walk_marks(path, start - shift)
-                yield from _read_of(file, marks, file is self.files[0]) if isinstance(file, TierFile) else marks
+                yield from (
+                    _read_of(file, marks, file is self.files[0]) if isinstance(file, RemoteSegmentFile) else marks
+                )
 
 
-def _read_of(file: TierFile, marks: Iterable[Mark], is_first: bool) -> Iterator[Mark]:
+def _read_of(file: RemoteSegmentFile, marks: Iterable[TransactionMark], is_first: bool) -> Iterator[TransactionMark]:
     """Yield the marks at offsets that are read of a segment; what is before those is read of the file before it."""
     return (mark for mark in marks if (is_first or file.first <= mark.base_offset) and mark.base_offset < file.end)
 
 
 @lru_cache(maxsize=1)
-def _followed(trail: Trail) -> Transactions:
+def _followed(trail: TransactionTrail) -> TransactionIndex:
     """Follow a trail once for all parts of a split, which are read one after another."""
     left = [file for file in trail.files if file.size]
     while True:
         left = [file for file in left if is_there(file)]
         try:
-            return follow_transactions(trail.marks(left), trail.begun, trail.aborted)
+            return replay_marks(trail.marks(left), trail.begun, trail.aborted)
         except FileNotFoundError:
             if all(map(is_there, left)):
                 raise
 
 
-def trail_of(files: Sequence[LogFile], end: int, tier: Sequence[TierFile] = ()) -> tuple[list[LogFile], Trail, bool]:
+def trail_of(
+    files: Sequence[LogFile], end: int, tier: Sequence[RemoteSegmentFile] = ()
+) -> tuple[list[LogFile], TransactionTrail, bool]:
     """Return all segments of the partition of ``files``, its trail, and whether that is for the driver to follow.
 
     ``files`` are those that are read, in their order, of one directory, and offsets below ``end`` are wanted. A file
@@ -116,7 +120,7 @@ def trail_of(files: Sequence[LogFile], end: int, tier: Sequence[TierFile] = ()) 
     directory = _TierDirectory(tier) if tier else _Directory(files[0])
     if files[0].path not in (each.path for each in directory.segments):
         segments = list(dict.fromkeys(files))
-        trail = Trail({}, {}, 0, tuple(segments), 0)
+        trail = TransactionTrail({}, {}, 0, tuple(segments), 0)
     else:
         segments = directory.segments
         trail = directory.trail(files[0], end)
@@ -135,11 +139,11 @@ class _Directory:
     """The directory of a partition, as it was listed once."""
 
     def __init__(self, file: LogFile) -> None:
-        beside = neighbours(file)
+        beside = list_siblings(file)
         self.segments = sorted((each for each in beside.values() if each.is_segment), key=_first)
         self._beside = beside
 
-    def trail(self, first: LogFile, end: int) -> Trail:
+    def trail(self, first: LogFile, end: int) -> TransactionTrail:
         """Return the trail for a reader of the offsets below ``end``, from the segment ``first`` on."""
         begin = next(number for number, each in enumerate(self.segments) if _same(each, first))
         ends = [*(each.first for each in self.segments[1:]), LARGEST]
@@ -153,10 +157,10 @@ class _Directory:
             listed += found
             if found and found[-1].last_stable_offset >= end:
                 # When that transaction ended, none was open that had begun before the end.
-                return Trail(_by_producer(listed), {}, LARGEST, (), 0)
+                return TransactionTrail(_by_producer(listed), {}, LARGEST, (), 0)
         return self._from_snapshot(listed, limit)
 
-    def _from_snapshot(self, listed: Sequence[AbortedTransaction], limit: int) -> Trail:
+    def _from_snapshot(self, listed: Sequence[AbortedTransaction], limit: int) -> TransactionTrail:
         """Return the trail from the newest snapshot on that is not above ``limit``; from the start without one."""
         snapshots = self._snapshots()
         for offset in sorted((each for each in snapshots if each <= limit), reverse=True):
@@ -164,8 +168,8 @@ class _Directory:
             begun = self._begun(snapshots[offset], offset) if place else None
             if place is not None and begun is not None:
                 aborted = _by_producer(each for each in listed if each.last_offset < offset)
-                return Trail(aborted, begun, offset, tuple(self.segments[place.segment :]), place.start)
-        return Trail({}, {}, 0, tuple(self.segments), 0)
+                return TransactionTrail(aborted, begun, offset, tuple(self.segments[place.segment :]), place.start)
+        return TransactionTrail({}, {}, 0, tuple(self.segments), 0)
 
     def _aborted_in(self, file: LogFile, end: int) -> list[AbortedTransaction] | None:
         """Return the aborted transactions that ended in a segment; None if no sound index lists them."""
@@ -213,15 +217,15 @@ class _TierDirectory(_Directory):
     is for the end of its segment.
     """
 
-    def __init__(self, files: Sequence[TierFile]) -> None:
+    def __init__(self, files: Sequence[RemoteSegmentFile]) -> None:
         self.segments = list(files)
         self._files = files
-        self._beside = next((neighbours(file) for file in files if file.layout is None), {})
+        self._beside = next((list_siblings(file) for file in files if file.layout is None), {})
 
     def _aborted_in(self, file: LogFile, end: int) -> list[AbortedTransaction] | None:
-        if isinstance(file, TierFile) and file.no_aborted:
+        if isinstance(file, RemoteSegmentFile) and file.no_aborted:
             return []
-        sides = [file.side(ending) for ending in (".index", ".txnindex")]
+        sides = [file.sibling_with_suffix(ending) for ending in (".index", ".txnindex")]
         offsets, index = _found(sides)
         found = None if offsets is None else _listed(index)
         return found and [each for each in found if file.first <= each.last_offset < end]
@@ -231,14 +235,14 @@ class _TierDirectory(_Directory):
         return super()._snapshots() | {file.end: file for file in remote}
 
     def _begun(self, snapshot: LogFile, offset: int) -> dict[int, int] | None:
-        file = snapshot.side(".snapshot") if isinstance(snapshot, TierFile) else snapshot
+        file = snapshot.sibling_with_suffix(".snapshot") if isinstance(snapshot, RemoteSegmentFile) else snapshot
         return None if file is None else super()._begun(file, offset)
 
 
 def _found(sides: Sequence[LogFile | None]) -> list[LogFile | None]:
     """Return files beside a segment with their sizes, each None if it is not there."""
-    unknown = [side for side in sides if side is not None and not isinstance(side, Slice)]
-    sizes = dict(zip(unknown, present(unknown), strict=True))
+    unknown = [side for side in sides if side is not None and not isinstance(side, FileSlice)]
+    sizes = dict(zip(unknown, stat_files(unknown), strict=True))
     return [sizes.get(side, side) if side is not None else None for side in sides]
 
 
@@ -264,15 +268,15 @@ def _listed(index: LogFile | None) -> list[AbortedTransaction] | None:
 
 def _place_within(file: LogFile, offset: int) -> int | None:
     at = SegmentLookup(file).position_before(offset)
-    with opened(file) as data:
+    with open_file(file) as data:
         for _ in range(_MOST_HEADERS):
             header = data.read_at(HEADER_SIZE, at)
             if len(header) < HEADER_SIZE:
                 return None
             base, size, magic, delta = _FACTS.unpack(header)
-            if magic != 2 or size + SIZE_AND_OFFSET < HEADER_SIZE or base >= offset:
+            if magic != 2 or size + LENGTH_AND_OFFSET_STRUCT < HEADER_SIZE or base >= offset:
                 return at if magic == 2 and base >= offset else None
-            at += size + SIZE_AND_OFFSET
+            at += size + LENGTH_AND_OFFSET_STRUCT
             if base + delta + 1 >= offset:
                 return at if base + delta + 1 == offset and at <= file.size else None
     return None

@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.spark.sources.log import reading_of
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import LogReader, Plan
-from kafka_msgs.spark.sources.rows import Reading, rows_of
-from kafka_msgs.spark.sources.splits import Part
+from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
+from kafka_msgs.spark.sources.rows import RowOptions, rows_of
+from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.types import ERROR, arrow_schema
 
 __all__ = ["KafkaLogCountsSource", "counted", "counting_plan"]
@@ -38,18 +38,20 @@ _SCHEMA: Final = StructType(
 )
 
 
-def counting_plan(options: Mapping[str, str], settings: Settings = NO_SETTINGS) -> tuple[Plan, Reading]:
+def counting_plan(
+    options: Mapping[str, str], fs_options: FilesystemOptions = NO_OPTIONS
+) -> tuple[ReadPlan, RowOptions]:
     """Return what is read for the options of the source, and how; raises ``OptionError``.
 
-    ``settings`` are what the session has for filesystems.
+    ``fs_options`` are what the session has for filesystems.
     """
-    given = Options(_NAME, options, settings)
-    plan, reading = Plan.of(_NAME, given), reading_of(given, _COUNTED)
+    given = Options(_NAME, options, fs_options)
+    plan, reading = ReadPlan.of(_NAME, given), reading_of(given, _COUNTED)
     given.done()
     return plan, reading
 
 
-def counted(part: Part, reading: Reading) -> tuple[int, int]:
+def counted(part: FilePart, reading: RowOptions) -> tuple[int, int]:
     """Return how many records a part has, and how many rows say that something could not be read."""
     records = damage = 0
     for batch in rows_of(part, reading):
@@ -62,11 +64,11 @@ def counted(part: Part, reading: Reading) -> tuple[int, int]:
 class KafkaLogCountsSource(DataSource):
     """The data source ``kafka-log-counts``; the documentation of Spark sources describes its options and columns."""
 
-    settings: ClassVar[Settings] = NO_SETTINGS
+    fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
     """What the session has for filesystems."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._plan, self._reading = counting_plan(options, self.settings)
+        self._plan, self._reading = counting_plan(options, self.fs_options)
 
     @classmethod
     def name(cls) -> str:
@@ -85,7 +87,7 @@ class KafkaLogCountsSource(DataSource):
 class _Counter(LogReader):
     """Counts the parts of a plan."""
 
-    def rows(self, part: Part) -> Iterator[pa.RecordBatch]:
+    def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
         """Yield the one row of a part."""
         counts = [part.file.topic, part.file.partition, part.file.name, *counted(part, self.reading)]
         schema = arrow_schema(_SCHEMA)

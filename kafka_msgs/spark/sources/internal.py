@@ -20,19 +20,19 @@ from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, Struc
 
 from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
-from kafka_msgs.lookup import message_class, message_named
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.lookup import message_by_name, message_class
 from kafka_msgs.message import Message
 from kafka_msgs.messages import API_KEYS
 from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.spark.functions import error_texts
 from kafka_msgs.spark.json import record_type
 from kafka_msgs.spark.sources.log import reading_of
-from kafka_msgs.spark.sources.log_stream import Following, LogStreamReader
+from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
 from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, Options
-from kafka_msgs.spark.sources.plans import LogReader, Plan
-from kafka_msgs.spark.sources.rows import Reading, column_type
-from kafka_msgs.spark.sources.splits import Part
+from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
+from kafka_msgs.spark.sources.rows import RowOptions, column_type
+from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of
 from kafka_msgs.topics.records import InternalTopic
 
@@ -45,7 +45,7 @@ __all__ = [
     "TypedRows",
     "decoded",
     "record_types",
-    "scattered",
+    "scatter",
 ]
 
 BINARY: Final = "binary"
@@ -201,11 +201,11 @@ class InternalTable(ABC):
 class InternalReader(LogReader):
     """Reads the rows of a log, and turns them into those of a table."""
 
-    def __init__(self, plan: Plan, reading: Reading, table: InternalTable) -> None:
+    def __init__(self, plan: ReadPlan, reading: RowOptions, table: InternalTable) -> None:
         super().__init__(plan, reading)
         self.table = table
 
-    def rows(self, part: Part) -> Iterator[pa.RecordBatch]:
+    def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part."""
         for log in super().rows(part):
             rows = self.table.rows(log)
@@ -217,16 +217,16 @@ class InternalSource(DataSource):
     """A data source of one internal topic."""
 
     table: ClassVar[type[InternalTable]]
-    settings: ClassVar[Settings] = NO_SETTINGS
+    fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
     """What the session has for filesystems."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        given = Options(self.name(), options, self.settings)
-        self._plan = Plan.of(self.name(), given, self.table.topic.name)
+        given = Options(self.name(), options, self.fs_options)
+        self._plan = ReadPlan.of(self.name(), given, self.table.topic.name)
         self._table = self.table(given)
         places = [place for name, place in self.table.from_log.items() if name in self._table.schema.names]
         self._reading = reading_of(given, [*_NEEDED, *places], ())
-        self._following = Following.of(given)
+        self._following = StreamOptions.of(given)
         given.done()
 
     @classmethod
@@ -253,7 +253,7 @@ def record_types(topic: InternalTopic) -> Mapping[int, RecordType]:
     found: dict[int, RecordType] = {}
     for (origin, kind, number), name in API_KEYS.items():
         if origin == topic.origin and kind in ("coordinator-key", "metadata"):
-            cls = message_named(name)
+            cls = message_by_name(name)
             key, value = (None, cls) if topic.framed else (cls, message_class(number, "coordinator-value", origin))
             found[number] = RecordType(record_type(cls), key, value)
     return found
@@ -269,7 +269,7 @@ def decoded(
     return found.values, error_texts(found.errors, f"{part}: {message.INFO.name}")
 
 
-def scattered(parts: list[tuple[pa.UInt64Array, pa.Array]], count: int) -> pa.Array:
+def scatter(parts: list[tuple[pa.UInt64Array, pa.Array]], count: int) -> pa.Array:
     """Return an array of ``count`` values: those of each part at its places, and null where no part has one."""
     taken = pa.concat_arrays([where for where, _ in parts])
     values = pa.concat_arrays([values for _, values in parts])

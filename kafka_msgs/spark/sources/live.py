@@ -30,15 +30,15 @@ from pyspark.sql.types import StructType
 
 from kafka_msgs.client import ClientConfig, TopicPartition
 from kafka_msgs.client.consumer import Consumer
-from kafka_msgs.errors import DeadlineError, PositionError
-from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriter, Writing
+from kafka_msgs.errors import DeadlineError, OffsetPositionError
+from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriteOptions, LiveWriter
 from kafka_msgs.spark.sources.log import decoded_columns, selected_columns
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
-from kafka_msgs.spark.sources.positions import LiveTopics, Offsets, Subscription, from_json
-from kafka_msgs.spark.sources.ranges import EARLIEST, LATEST, Position, limited, to_json
-from kafka_msgs.spark.sources.rows import Reading, RowMaker, log_columns
+from kafka_msgs.spark.sources.positions import LiveSubscription, LiveTopics, Offsets, from_json
+from kafka_msgs.spark.sources.ranges import EARLIEST, LATEST, StartingOffsets, limit_offsets, to_json
+from kafka_msgs.spark.sources.rows import RowMaker, RowOptions, log_columns
 
-__all__ = ["KafkaLiveSource", "LiveReader", "LiveReading", "LiveStreamReader", "OffsetRange"]
+__all__ = ["KafkaLiveSource", "LiveOffsetRange", "LiveReadOptions", "LiveReader", "LiveStreamReader"]
 
 _SOURCE: Final = "kafka-live"
 _NOT_LIVE: Final = frozenset({"file", "batchPosition", "control"})
@@ -51,7 +51,7 @@ _ROWS: Final = 65_536
 
 
 @frozen
-class OffsetRange:
+class LiveOffsetRange:
     """What one task reads: the records of a partition from offset ``start`` to before ``end``."""
 
     place: TopicPartition
@@ -60,28 +60,30 @@ class OffsetRange:
 
 
 @frozen(kw_only=True)
-class LiveReading:
+class LiveReadOptions:
     """What is read, and how; the options of the source."""
 
     properties: Mapping[str, str] = field(repr=False)
-    subscription: Subscription
-    starting: Position
-    ending: Position
+    subscription: LiveSubscription
+    starting: StartingOffsets
+    ending: StartingOffsets
     committed: bool
     fails_on_data_loss: bool
     max_offsets: int | None
     split_offsets: int | None
-    reading: Reading
+    reading: RowOptions
 
     @classmethod
-    def of(cls, options: Options, *, streaming: bool) -> LiveReading:
+    def of(cls, options: Options, *, streaming: bool) -> LiveReadOptions:
         """Return what the options ask for. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``."""
         isolation = options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED)
         return cls(
             properties=options.properties("kafka."),
-            subscription=Subscription.of(options),
-            starting=Position.of(options, "startingOffsets", "startingTimestamp", LATEST if streaming else EARLIEST),
-            ending=Position.of(options, "endingOffsets", "endingTimestamp", LATEST),
+            subscription=LiveSubscription.of(options),
+            starting=StartingOffsets.of(
+                options, "startingOffsets", "startingTimestamp", LATEST if streaming else EARLIEST
+            ),
+            ending=StartingOffsets.of(options, "endingOffsets", "endingTimestamp", LATEST),
             committed=isolation == _COMMITTED,
             fails_on_data_loss=options.flag("failOnDataLoss", True),
             max_offsets=options.count("maxOffsetsPerTrigger", 0) or None,
@@ -100,15 +102,15 @@ class LiveReading:
             first, stop = start[place], end[place]
             if stop < first and self.fails_on_data_loss:
                 reason = f"it ends at offset {stop}, before offset {first}: records were lost (failOnDataLoss)"
-                raise PositionError(topic=place.topic, partition=place.partition, reason=reason)
+                raise OffsetPositionError(topic=place.topic, partition=place.partition, reason=reason)
             step = self.split_offsets or max(1, stop - first)
-            found += [OffsetRange(place, at, min(at + step, stop)) for at in range(first, stop, step)]
+            found += [LiveOffsetRange(place, at, min(at + step, stop)) for at in range(first, stop, step)]
         return [InputPartition(each) for each in found]
 
-    def rows(self, part: OffsetRange | None) -> Iterator[pa.RecordBatch]:
+    def rows(self, part: LiveOffsetRange | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a range; Spark asks for one that is None if there is nothing to read.
 
-        Raises ``PositionError`` if the first offset is not there any more, unless ``failOnDataLoss`` is false.
+        Raises ``OffsetPositionError`` if the first offset is not there any more, unless ``failOnDataLoss`` is false.
         """
         if part is None:
             return
@@ -132,17 +134,17 @@ class LiveReading:
         )
 
 
-def _within(table: Any, part: OffsetRange) -> Iterator[pa.RecordBatch]:
+def _within(table: Any, part: LiveOffsetRange) -> Iterator[pa.RecordBatch]:
     """Yield the records of a table that are in the range."""
     for batch in table.to_batches():
         offsets = batch.column("offset")
         yield batch.filter(pc.and_(pc.greater_equal(offsets, part.start), pc.less(offsets, part.end)))
 
 
-def _reading(options: Options) -> Reading:
+def _reading(options: Options) -> RowOptions:
     mode = options.choice("mode", MODES, PERMISSIVE)
     columns, decoded = selected_columns(options.names("columns"), list(decoded_columns(options)))
-    return Reading(
+    return RowOptions(
         columns=log_columns(columns, decoded, mode, source=_SOURCE, without=_NOT_LIVE),
         decoded=tuple(decoded),
         mode=mode,
@@ -180,15 +182,15 @@ class KafkaLiveSource(DataSource):
         """Return the writer of a stream."""
         return LiveStreamWriter(self._writing(schema))
 
-    def _live(self, *, streaming: bool) -> LiveReading:
+    def _live(self, *, streaming: bool) -> LiveReadOptions:
         options = Options(self.name(), self._options)
-        found = LiveReading.of(options, streaming=streaming)
+        found = LiveReadOptions.of(options, streaming=streaming)
         options.done()
         return found
 
-    def _writing(self, schema: StructType) -> Writing:
+    def _writing(self, schema: StructType) -> LiveWriteOptions:
         options = Options(self.name(), self._options)
-        found = Writing.of(options, schema)
+        found = LiveWriteOptions.of(options, schema)
         options.done()
         return found
 
@@ -196,7 +198,7 @@ class KafkaLiveSource(DataSource):
 class LiveReader(DataSourceReader):
     """Reads topics up to where they end now."""
 
-    def __init__(self, live: LiveReading) -> None:
+    def __init__(self, live: LiveReadOptions) -> None:
         self.live = live
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -216,7 +218,7 @@ class LiveReader(DataSourceReader):
 class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads topics as they grow. The offsets that were read are in Spark's checkpoint, not in a consumer group."""
 
-    def __init__(self, live: LiveReading) -> None:
+    def __init__(self, live: LiveReadOptions) -> None:
         self.live = live
         self._topics: LiveTopics | None = None
         self._target: Offsets | None = None
@@ -241,7 +243,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = self.topics.ends() if self._target is None else self._target
         begin = self.topics.starts(from_json(start), end)
         if isinstance(limit, ReadMaxRows):
-            end = limited(begin, end, limit.max_rows)
+            end = limit_offsets(begin, end, limit.max_rows)
         return to_json(begin | end)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name

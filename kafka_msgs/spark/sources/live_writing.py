@@ -22,7 +22,7 @@ from kafka_msgs.errors import InternalError
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in
 
-__all__ = ["LiveStreamWriter", "LiveWriter", "Writing", "Written"]
+__all__ = ["LiveCommitMessage", "LiveStreamWriter", "LiveWriteOptions", "LiveWriter"]
 
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "topic": ("string",),
@@ -40,14 +40,14 @@ _BATCH: Final = "streaming.sql.batchId"
 
 
 @frozen
-class Written(WriterCommitMessage):
+class LiveCommitMessage(WriterCommitMessage):
     """What a task has written: the number of records."""
 
     records: int
 
 
 @frozen(kw_only=True)
-class Writing:
+class LiveWriteOptions:
     """Where and how rows are written; the options of the sink."""
 
     properties: Mapping[str, str] = field(repr=False)
@@ -56,7 +56,7 @@ class Writing:
     transactional_id: str | None
 
     @classmethod
-    def of(cls, options: Options, schema: StructType) -> Writing:
+    def of(cls, options: Options, schema: StructType) -> LiveWriteOptions:
         """Return what the options ask for. Raises ``OptionError``, also for a column that cannot be written."""
         for name in _OF_SPARK:
             options.text(name)
@@ -80,12 +80,12 @@ class Writing:
             transactional_id=found,
         )
 
-    def write(self, batches: Iterable[pa.RecordBatch]) -> Written:
+    def write(self, batches: Iterable[pa.RecordBatch]) -> LiveCommitMessage:
         """Write all rows, and wait until the brokers have them. Raises the error of the first record that they lack."""
         with Producer(ClientConfig.from_properties(self.properties), **self.producer) as producer:
-            return Written(self._send(producer, batches))
+            return LiveCommitMessage(self._send(producer, batches))
 
-    def write_once(self, batches: Iterable[pa.RecordBatch], task: int, batch: int) -> Written:
+    def write_once(self, batches: Iterable[pa.RecordBatch], task: int, batch: int) -> LiveCommitMessage:
         """Write the rows of a task in one transaction, unless an earlier attempt has written them.
 
         The transaction commits the number of the batch as the offset of a group that belongs to the task.
@@ -96,11 +96,11 @@ class Writing:
         with client, Producer(client, transactional_id=name, **self.producer) as producer:
             producer.init_transactions()
             if self._next_batch(client, name, place) > batch:
-                return Written(0)
+                return LiveCommitMessage(0)
             with producer.transaction():
                 count = self._send(producer, batches)
                 producer.send_offsets_to_transaction({place: batch + 1}, name)
-            return Written(count)
+            return LiveCommitMessage(count)
 
     def _next_batch(self, client: Client, group: str, place: TopicPartition) -> int:
         """Return the number of the batch that the task writes next."""
@@ -141,7 +141,7 @@ def _unfinished(deliveries: list[Delivery]) -> list[Delivery]:
 class LiveWriter(DataSourceArrowWriter):
     """Writes a table. A task that Spark repeats writes its records again."""
 
-    def __init__(self, writing: Writing) -> None:
+    def __init__(self, writing: LiveWriteOptions) -> None:
         self.writing = writing
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -152,7 +152,7 @@ class LiveWriter(DataSourceArrowWriter):
 class LiveStreamWriter(DataSourceStreamArrowWriter):
     """Writes a stream. With a ``transactionalId`` the rows of a batch are written once, else at least once."""
 
-    def __init__(self, writing: Writing) -> None:
+    def __init__(self, writing: LiveWriteOptions) -> None:
         self.writing = writing
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

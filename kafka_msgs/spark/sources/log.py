@@ -13,35 +13,37 @@ from attrs import evolve
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
-from kafka_msgs.spark.sources.log_stream import Following, LogStreamReader
-from kafka_msgs.spark.sources.log_writing import LogWriter, LogWriting
+from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
+from kafka_msgs.spark.sources.log_writing import LogSinkOptions, LogWriter
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
-from kafka_msgs.spark.sources.plans import LogReader, Plan
-from kafka_msgs.spark.sources.rows import Decoded, Reading, log_columns
-from kafka_msgs.spark.types import message_of
+from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
+from kafka_msgs.spark.sources.rows import DecodedColumnSpec, RowOptions, log_columns
+from kafka_msgs.spark.types import resolve_message
 
 __all__ = ["KafkaLogSource", "decoded_columns", "log_reading", "reading_of", "selected_columns"]
 
 
-def log_reading(options: Options) -> Reading:
+def log_reading(options: Options) -> RowOptions:
     """Return how parts are read by the options of ``kafka-log``; raises ``UnknownNameError``, too."""
     columns, decoded = selected_columns(options.names("columns"), list(decoded_columns(options)))
     return reading_of(options, columns, decoded)
 
 
-def reading_of(options: Options, columns: Sequence[str] | None, decoded: Sequence[Decoded] = ()) -> Reading:
+def reading_of(
+    options: Options, columns: Sequence[str] | None, decoded: Sequence[DecodedColumnSpec] = ()
+) -> RowOptions:
     """Return how parts are read by the options of a source; raises ``OptionError`` and ``UnknownColumnError``."""
     mode = options.choice("mode", MODES, PERMISSIVE)
-    return Reading(
+    return RowOptions(
         columns=log_columns(columns, decoded, mode),
         decoded=tuple(decoded),
         mode=mode,
         control=options.flag("control", False),
         options=ReadOptions(
             check_crc=options.flag("checkCrc", DEFAULT_READ_OPTIONS.check_crc),
-            max_decompressed=options.size("maxDecompressed", DEFAULT_READ_OPTIONS.max_decompressed),
+            max_decompressed_bytes=options.size("maxDecompressed", DEFAULT_READ_OPTIONS.max_decompressed_bytes),
             max_elements=options.count("maxElements", DEFAULT_READ_OPTIONS.max_elements),
         ),
     )
@@ -50,7 +52,7 @@ def reading_of(options: Options, columns: Sequence[str] | None, decoded: Sequenc
 class KafkaLogSource(DataSource):
     """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
 
-    settings: ClassVar[Settings] = NO_SETTINGS
+    fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
     """What the session has for filesystems."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -78,30 +80,30 @@ class KafkaLogSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. The mode append adds partitions, the mode overwrite also replaces them."""
         options = Options(self.name(), self._options)
-        writing = LogWriting.of(options, schema, overwrite=overwrite)
+        writing = LogSinkOptions.of(options, schema, overwrite=overwrite)
         options.done()
         return LogWriter(writing)
 
-    def _read(self) -> tuple[LogReader, Following]:
-        options = Options(self.name(), self._options, self.settings)
-        found = LogReader(Plan.of(self.name(), options), log_reading(options)), Following.of(options)
+    def _read(self) -> tuple[LogReader, StreamOptions]:
+        options = Options(self.name(), self._options, self.fs_options)
+        found = LogReader(ReadPlan.of(self.name(), options), log_reading(options)), StreamOptions.of(options)
         options.done()
         return found
 
 
-def decoded_columns(options: Options) -> Iterator[Decoded]:
+def decoded_columns(options: Options) -> Iterator[DecodedColumnSpec]:
     """Yield the columns that are made of keys and values, as the options of a source ask for them."""
     for name, message, version in (
         ("decodedKey", options.text("keyMessage"), options.version("keyVersion")),
         ("decodedValue", options.text("valueMessage", options.text("message")), options.version("valueVersion")),
     ):
         if message is not None:
-            yield Decoded(name, message_of(message), version)
+            yield DecodedColumnSpec(name, resolve_message(message), version)
 
 
 def selected_columns(
-    columns: tuple[str, ...] | None, decoded: Sequence[Decoded]
-) -> tuple[tuple[str, ...] | None, list[Decoded]]:
+    columns: tuple[str, ...] | None, decoded: Sequence[DecodedColumnSpec]
+) -> tuple[tuple[str, ...] | None, list[DecodedColumnSpec]]:
     """Return the columns and what is decoded, given columns that may lie inside (``decodedValue.offset``)."""
     if columns is None:
         return None, list(decoded)

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
-from kafka_msgs.errors import OptionError, PositionError
+from kafka_msgs.errors import OffsetPositionError, OptionError
 from kafka_msgs.filesystems.files import LogFile, local_copy
 from kafka_msgs.log.files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.spark.sources.committed import trail_of
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.pruning import offset_of
-from kafka_msgs.spark.sources.ranges import LARGEST, Place, Position, offsets_in, to_json
+from kafka_msgs.spark.sources.ranges import LARGEST, Place, StartingOffsets, offsets_in, to_json
 
-__all__ = ["GrowingLog", "GrowingPartition", "LogOffsets", "Offsets"]
+__all__ = ["LogOffsets", "Offsets", "TailedLog", "TailedPartition"]
 
 Offsets: TypeAlias = dict[Place, int]
 
@@ -47,7 +47,7 @@ class LogOffsets:
             raise OptionError(source="kafka-log", option="checkpointLocation", value=value, reason=reason) from wrong
 
 
-class Going(NamedTuple):
+class ResumePosition(NamedTuple):
     """Where reading goes on, None for nowhere, and which records were lost, None for none."""
 
     offset: int | None
@@ -55,7 +55,7 @@ class Going(NamedTuple):
 
 
 @frozen
-class GrowingPartition:
+class TailedPartition:
     """A partition as it is now: its segments, the offset after its last record, and the one that may be read up to.
 
     ``end`` may be higher than ``stable`` with ``read_committed``: from ``stable`` on a transaction is open.
@@ -66,7 +66,7 @@ class GrowingPartition:
     stable: int
 
     @classmethod
-    def of(cls, files: tuple[LogFile, ...], *, committed: bool) -> GrowingPartition:
+    def of(cls, files: tuple[LogFile, ...], *, committed: bool) -> TailedPartition:
         """Return what files say now. Raises ``OSError``."""
         end = files[-1].base_offset or 0
         # A topic may be deleted after it was listed; the next listing shows that.
@@ -80,7 +80,7 @@ class GrowingPartition:
         """The offset that the first segment begins with."""
         return self.files[0].base_offset or 0
 
-    def at(self, position: Position) -> int:
+    def at(self, position: StartingOffsets) -> int:
         """Return the offset that a position means now."""
         found = offset_of(position, self.files[0], self._lookups())
         return self.stable if found == LARGEST else max(found, self.first)
@@ -92,13 +92,13 @@ class GrowingPartition:
                 return min(found, self.stable)
         return self.stable
 
-    def going(self, offset: int) -> Going:
+    def going(self, offset: int) -> ResumePosition:
         """Return where reading goes on that had come to ``offset``."""
         if self.end < offset:
-            return Going(self.end, f"it ends at offset {self.end}, before offset {offset}")
+            return ResumePosition(self.end, f"it ends at offset {self.end}, before offset {offset}")
         if offset < self.first:
-            return Going(self.first, f"it begins at offset {self.first}, after offset {offset}")
-        return Going(offset)
+            return ResumePosition(self.first, f"it begins at offset {self.first}, after offset {offset}")
+        return ResumePosition(offset)
 
     def _lookups(self) -> list[SegmentLookup]:
         return [SegmentLookup(file, after) for file, after in self._spans()]
@@ -109,14 +109,14 @@ class GrowingPartition:
 
 
 @frozen
-class GrowingLog:
+class TailedLog:
     """The partitions of a log directory as they are now, and the ids of their topics."""
 
-    partitions: Mapping[Place, GrowingPartition]
+    partitions: Mapping[Place, TailedPartition]
     topic_ids: Mapping[str, str]
 
     @classmethod
-    def of(cls, source: str, files: Iterable[LogFile], *, committed: bool) -> GrowingLog:
+    def of(cls, source: str, files: Iterable[LogFile], *, committed: bool) -> TailedLog:
         """Return what files say now, which are in their order. Raises ``OptionError``, ``OSError``, ``LogFileError``.
 
         Files that are not segments in the directory of a partition have no place in a checkpoint, and are left out.
@@ -129,7 +129,7 @@ class GrowingLog:
         heads = {topic: group[0] for (topic, _), group in reversed(groups.items())}
         found = ((topic, _topic_id(head)) for topic, head in heads.items())
         return cls(
-            {place: GrowingPartition.of(group, committed=committed) for place, group in groups.items()},
+            {place: TailedPartition.of(group, committed=committed) for place, group in groups.items()},
             {topic: topic_id for topic, topic_id in found if topic_id is not None},
         )
 
@@ -146,25 +146,25 @@ class GrowingLog:
     def goes_on(self, reached: LogOffsets, *, fails: bool) -> Offsets:
         """Return where reading goes on in partitions that a position has.
 
-        If records were lost, ``fails`` raises ``PositionError``; otherwise reading goes on at the first record that is
-        left, and a partition that is gone is left out.
+        If records were lost, ``fails`` raises ``OffsetPositionError``; otherwise reading goes on at the first record
+        that is left, and a partition that is gone is left out.
         """
         found = {}
         for place, offset in reached.offsets.items():
             going = self._going(place, offset, reached.topic_ids.get(place[0]))
             if going.lost is not None and fails:
                 reason = f"{going.lost}: records were lost (failOnDataLoss)"
-                raise PositionError(topic=place[0], partition=place[1], reason=reason)
+                raise OffsetPositionError(topic=place[0], partition=place[1], reason=reason)
             if going.offset is not None:
                 found[place] = going.offset
         return found
 
-    def _going(self, place: Place, offset: int, topic_id: str | None) -> Going:
+    def _going(self, place: Place, offset: int, topic_id: str | None) -> ResumePosition:
         partition, now = self.partitions.get(place), self.topic_ids.get(place[0])
         if partition is None:
-            return Going(None, "it is not there any more")
+            return ResumePosition(None, "it is not there any more")
         if topic_id is not None and now is not None and topic_id != now:
-            return Going(partition.first, f"the topic was created again: its id is {now}, and was {topic_id}")
+            return ResumePosition(partition.first, f"the topic was created again: its id is {now}, and was {topic_id}")
         return partition.going(offset)
 
 
@@ -177,7 +177,7 @@ def _place(file: LogFile) -> Place | None:
 def _topic_id(file: LogFile) -> str | None:
     """Return the id of the topic of a file, or None without the file that tells it."""
     try:
-        with local_copy(file.beside(PARTITION_METADATA)) as (path, _):
+        with local_copy(file.sibling(PARTITION_METADATA)) as (path, _):
             return str(read_partition_metadata(path).topic_id)
     except FileNotFoundError:
         return None

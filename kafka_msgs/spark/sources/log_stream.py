@@ -20,24 +20,24 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.spark.sources.log_positions import GrowingLog, LogOffsets, Offsets
+from kafka_msgs.spark.sources.log_positions import LogOffsets, Offsets, TailedLog
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import LogReader, Plan
-from kafka_msgs.spark.sources.pruning import Bounds
-from kafka_msgs.spark.sources.ranges import EARLIEST, Position, limited
+from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
+from kafka_msgs.spark.sources.pruning import OffsetBounds
+from kafka_msgs.spark.sources.ranges import EARLIEST, StartingOffsets, limit_offsets
 
-__all__ = ["Following", "LogStreamReader"]
+__all__ = ["LogStreamReader", "StreamOptions"]
 
 
 @frozen(kw_only=True)
-class Following:
+class StreamOptions:
     """How a log is followed; the options that only streams use."""
 
     fails_on_data_loss: bool
     max_offsets: int | None
 
     @classmethod
-    def of(cls, options: Options) -> Following:
+    def of(cls, options: Options) -> StreamOptions:
         """Return what the options ask for; raises ``OptionError``."""
         return cls(
             fails_on_data_loss=options.flag("failOnDataLoss", True),
@@ -48,7 +48,7 @@ class Following:
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the partitions of a plan as they grow, with the reader of a table."""
 
-    def __init__(self, reader: LogReader, following: Following) -> None:
+    def __init__(self, reader: LogReader, following: StreamOptions) -> None:
         reader.plan.bounds.check_stream(reader.plan.source)
         if reader.plan.tier is not None:
             reason = "a stream reads the log directory of a broker; read what is in remote storage as a table"
@@ -60,7 +60,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> ReadPlan:
         """What is read."""
         return self.reader.plan
 
@@ -77,7 +77,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = self._begin(now, reached)
         end = {place: max(begin[place], stop) for place, stop in self._ends(now).items()}
         if isinstance(limit, ReadMaxRows):
-            cuts = limited(begin, end, limit.max_rows)
+            cuts = limit_offsets(begin, end, limit.max_rows)
             end = {
                 place: min(stop, now.partitions[place].batch_end(cuts[place])) if cuts[place] < stop else stop
                 for place, stop in end.items()
@@ -100,13 +100,15 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return now.position(self._ends(now)).to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the splits of a batch. Raises ``PositionError`` for records of it that are not there any more."""
+        """Return the splits of a batch. Raises ``OffsetPositionError`` for records of it that are not there
+        any more.
+        """
         now, stop = self._now(), LogOffsets.from_json(end)
         self._goes_on(now, stop)
         begin = self._begin(now, LogOffsets.from_json(start))
-        bounds = Bounds(Position(EARLIEST, begin), Position(EARLIEST, stop.offsets))
+        bounds = OffsetBounds(StartingOffsets(EARLIEST, begin), StartingOffsets(EARLIEST, stop.offsets))
         # A batch ends before a tail that is cut off: there is nothing to warn of.
-        plan = evolve(self.plan, bounds=bounds, reports_cut_tails=True)
+        plan = evolve(self.plan, bounds=bounds, reports_truncated_tails=True)
         return [InputPartition(split) for split in plan.splits_in(now.files)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -116,17 +118,17 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: dict[str, Any]) -> None:
         """Do nothing: the checkpoint has the offsets."""
 
-    def _now(self) -> GrowingLog:
-        return GrowingLog.of(self.plan.source, self.plan.files(), committed=self.plan.committed)
+    def _now(self) -> TailedLog:
+        return TailedLog.of(self.plan.source, self.plan.files(), committed=self.plan.committed)
 
-    def _goes_on(self, now: GrowingLog, reached: LogOffsets) -> Offsets:
+    def _goes_on(self, now: TailedLog, reached: LogOffsets) -> Offsets:
         return now.goes_on(reached, fails=self.following.fails_on_data_loss)
 
-    def _begin(self, now: GrowingLog, start: LogOffsets) -> Offsets:
+    def _begin(self, now: TailedLog, start: LogOffsets) -> Offsets:
         """Return where reading begins: in partitions that are new, at their first record."""
         return {place: each.first for place, each in now.partitions.items()} | self._goes_on(now, start)
 
-    def _ends(self, now: GrowingLog) -> Offsets:
+    def _ends(self, now: TailedLog) -> Offsets:
         """Return where the partitions end now, and not after the end that was noted."""
         ends = {place: each.stable for place, each in now.partitions.items()}
         target = self._target

@@ -31,13 +31,13 @@ from kafka_msgs.log.files import (
 )
 from kafka_msgs.log.writing.directory_lock import DirectoryLock
 from kafka_msgs.log.writing.files import format_offset_checkpoint, replace_file
-from kafka_msgs.log.writing.partitions import DEFAULT_LAYOUT, LogLayout, PartitionWriter
-from kafka_msgs.records import NO_TIMESTAMP, Compression
+from kafka_msgs.log.writing.partitions import DEFAULT_LAYOUT, LogWriteOptions, PartitionWriter
+from kafka_msgs.records import NO_TIMESTAMP, CompressionType
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.ranges import Place
 from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in
 
-__all__ = ["LogWriter", "LogWriting", "WrittenPartition", "WrittenPartitions"]
+__all__ = ["LogSinkOptions", "LogWriter", "WrittenPartition", "WrittenPartitions"]
 
 _SOURCE: Final = "kafka-log"
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -81,18 +81,18 @@ class WrittenPartitions(WriterCommitMessage):
 
 
 @frozen(kw_only=True)
-class LogWriting:
+class LogSinkOptions:
     """Where and how partitions are written; the options of the sink."""
 
     home: Path
     topic: str | None
-    layout: LogLayout
+    layout: LogWriteOptions
     overwrite: bool
     run: str
     """The name of the directory that holds what is not complete."""
 
     @classmethod
-    def of(cls, options: Options, schema: StructType, *, overwrite: bool) -> LogWriting:
+    def of(cls, options: Options, schema: StructType, *, overwrite: bool) -> LogSinkOptions:
         """Return what the options ask for. Raises ``OptionError``, also for a column that cannot be written."""
         check_columns(options, schema, _COLUMNS)
         topic = options.text("topic")
@@ -103,12 +103,12 @@ class LogWriting:
         path, *more = options.paths()
         if more:
             options.refuse("path", "one directory is needed")
-        names = tuple(codec.name.lower() for codec in Compression)
+        names = tuple(codec.name.lower() for codec in CompressionType)
         return cls(
             home=local_directory(_SOURCE, path),
             topic=topic,
-            layout=LogLayout(
-                codec=Compression[options.choice("compression", names, "none").upper()],
+            layout=LogWriteOptions(
+                codec=CompressionType[options.choice("compression", names, "none").upper()],
                 batch_bytes=_below_2_gib(options, "batchBytes", DEFAULT_LAYOUT.batch_bytes),
                 segment_bytes=_below_2_gib(options, "segmentBytes", DEFAULT_LAYOUT.segment_bytes),
             ),
@@ -144,7 +144,7 @@ def _name(place: Place) -> str:
 class LogWriter(DataSourceArrowWriter):
     """Writes a table. Nothing of it is in its place before all of it is written."""
 
-    def __init__(self, writing: LogWriting) -> None:
+    def __init__(self, writing: LogSinkOptions) -> None:
         self.writing = writing
         writing.staging.mkdir(parents=True)
 
@@ -192,7 +192,7 @@ class LogWriter(DataSourceArrowWriter):
 class _Task:
     """The partitions that one task writes, by place."""
 
-    def __init__(self, writing: LogWriting, directory: Path) -> None:
+    def __init__(self, writing: LogSinkOptions, directory: Path) -> None:
         self._writing = writing
         self._directory = directory
         self._writers: dict[Place, PartitionWriter] = {}
@@ -234,7 +234,7 @@ class _Task:
     def abandon(self) -> None:
         """Remove all that was written."""
         for writer in self._writers.values():
-            writer.abandon()
+            writer.discard()
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
@@ -255,7 +255,7 @@ def _refuse_shared(written: Iterable[WrittenPartition]) -> None:
         raise OptionError(source=_SOURCE, option="partition", value=None, reason=reason)
 
 
-def _put_in_place(writing: LogWriting, written: Iterable[WrittenPartition]) -> None:
+def _put_in_place(writing: LogSinkOptions, written: Iterable[WrittenPartition]) -> None:
     """Rename all directories, or none. A partition that is replaced keeps the id of its topic."""
     old = writing.staging / _OLD
     old.mkdir()

@@ -20,11 +20,11 @@ from pyarrow import NativeFile
 
 from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.errors import RecordError
-from kafka_msgs.filesystems.files import LogFile, local_copy, opened
-from kafka_msgs.layouts import MAGIC_AT, SIZE_AND_OFFSET
-from kafka_msgs.log.faults import without_faults
+from kafka_msgs.filesystems.files import LogFile, local_copy, open_file
+from kafka_msgs.layouts import LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
+from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.index import OFFSET_LAYOUT, TIME_LAYOUT
-from kafka_msgs.log.mapping import mapped
+from kafka_msgs.log.mapping import map_file
 from kafka_msgs.log.scan import AnyBatch, walk_headers, walk_log
 from kafka_msgs.records import Record, RecordBatch, read_batches
 from kafka_msgs.spark.sources.ranges import LARGEST
@@ -159,8 +159,8 @@ class SegmentLookup:
             entries = self._time_entries()
             return entries[-1].given if entries else None
         with suppress(FileNotFoundError, error):
-            if (file := self._file.side(".timeindex")) is not None:
-                with opened(file) as data:
+            if (file := self._file.sibling_with_suffix(".timeindex")) is not None:
+                with open_file(file) as data:
                     last = data.read_at(TIME_LAYOUT.size, max(data.size() - TIME_LAYOUT.size, 0))
                 time, given = TIME_LAYOUT.unpack(last)
                 return time if self._base <= self._base + given < self._end else None
@@ -177,7 +177,7 @@ class SegmentLookup:
         if start >= stop:
             return
         with local_copy(self._file, start, stop) as (path, shift):
-            batches: Iterator[AnyBatch] = without_faults(walk_log(path, start=start - shift))
+            batches: Iterator[AnyBatch] = skip_faults(walk_log(path, start=start - shift))
             yield from takewhile(lambda batch: batch.position + shift < stop, batches)
 
     def places(self, start: int, end: int) -> Iterator[int]:
@@ -191,7 +191,7 @@ class SegmentLookup:
         elif self._file.root:
             return
         else:
-            found = iter(each.position for each in walk_headers(mapped(Path(self._file.path)), start))
+            found = iter(each.position for each in walk_headers(map_file(Path(self._file.path)), start))
         for position in found:
             if position >= end:
                 return
@@ -202,7 +202,7 @@ class SegmentLookup:
         """Return the last batch that starts at or before an offset, and the first one at or after it, if known."""
         before = 0
         if not self._file.root:
-            for each in walk_headers(mapped(Path(self._file.path))):
+            for each in walk_headers(map_file(Path(self._file.path))):
                 if each.base_offset >= offset:
                     return (each.position if each.base_offset == offset else before), each.position
                 before = each.position
@@ -211,7 +211,7 @@ class SegmentLookup:
     def _batch(self, position: int) -> AnyBatch | None:
         if not 0 <= position < self._file.size:
             return None
-        with opened(self._file) as data:
+        with open_file(self._file) as data:
             return sound_batch(data, position)
 
     def _offset_entries(self) -> list[_Entry]:
@@ -229,11 +229,11 @@ class SegmentLookup:
         return found if ascends and within else []
 
     def _entries(self, suffix: str, layout: Struct) -> list[tuple[int, int]]:
-        file = self._file.side(suffix)
+        file = self._file.sibling_with_suffix(suffix)
         try:
             if file is None:
                 return []
-            with opened(file) as data:
+            with open_file(file) as data:
                 used = _used_part(data, layout.size)
         except FileNotFoundError:
             return []
@@ -242,9 +242,9 @@ class SegmentLookup:
 
 def sound_batch(data: NativeFile, position: int) -> AnyBatch | None:
     """Return the batch at a place of a file, or None if it is damaged, or does not start there."""
-    start = data.read_at(SIZE_AND_OFFSET, position)
-    size = int.from_bytes(start[8:], "big", signed=True) + SIZE_AND_OFFSET
-    if not MAGIC_AT < size <= data.size() - position:
+    start = data.read_at(LENGTH_AND_OFFSET_STRUCT, position)
+    size = int.from_bytes(start[8:], "big", signed=True) + LENGTH_AND_OFFSET_STRUCT
+    if not MAGIC_OFFSET < size <= data.size() - position:
         return None
     try:
         return next(read_batches(data.read_at(size, position)), None)

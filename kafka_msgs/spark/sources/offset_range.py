@@ -15,8 +15,8 @@ from attrs import evolve, frozen
 
 from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.log.faults import without_faults
-from kafka_msgs.log.runs import Item, Limits, walk_runs
+from kafka_msgs.log.faults import skip_faults
+from kafka_msgs.log.runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.scan import AnyBatch, FileScan, walk_log
 from kafka_msgs.records import ReadOptions, RecordBatch
 from kafka_msgs.spark.sources.ranges import LARGEST
@@ -38,7 +38,7 @@ class OffsetRange:
 
 
 def walk_range(
-    path: Path, options: ReadOptions, offsets: OffsetRange | None, start: int, limits: Limits
+    path: Path, options: ReadOptions, offsets: OffsetRange | None, start: int, limits: RunLimits
 ) -> Iterator[Item]:
     """Yield the batches from a byte of a file on that may hold records of a range, and the damage between them.
 
@@ -72,7 +72,7 @@ def _within(items: Iterable[Item], offsets: OffsetRange) -> Iterator[Item]:
 def _beginning(path: Path, options: ReadOptions, offsets: OffsetRange, start: int, end: int) -> int:
     """Return the last batch that starts at or before the range. Damage before it is not in the range."""
     found = start
-    batches: Iterator[AnyBatch] = without_faults(walk_log(path, options, start=start))
+    batches: Iterator[AnyBatch] = skip_faults(walk_log(path, options, start=start))
     for batch in batches:
         if batch.position >= end or stated_offset(batch) > offsets.start:
             break

@@ -26,7 +26,7 @@ from kafka_msgs.spark.sources.internal import (
     TypedRows,
     decoded,
     record_types,
-    scattered,
+    scatter,
 )
 from kafka_msgs.spark.types import arrow_schema
 from kafka_msgs.topics.records import TOPICS
@@ -114,8 +114,8 @@ class OffsetsTable(InternalTable):
                     is_time = isinstance(self.from_messages[column], TimestampType)
                     content = in_microseconds(timestamps(content)) if is_time else content
                     found.setdefault(column, []).append((places, content))
-                wrong += [scattered([(places, errors)], count)] if errors.null_count < len(errors) else []
-        made = {name: scattered(parts, count) for name, parts in found.items()}
+                wrong += [scatter([(places, errors)], count)] if errors.null_count < len(errors) else []
+        made = {name: scatter(parts, count) for name, parts in found.items()}
         none = {
             each.name: pa.nulls(count, each.type)
             for each in arrow_schema(self.schema)

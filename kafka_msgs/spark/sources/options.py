@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.arguments import is_known
-from kafka_msgs.filesystems.settings import NO_SETTINGS, PREFIXES, Settings, shown_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, PREFIXES, FilesystemOptions, mask_uri
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options"]
 
@@ -37,7 +37,7 @@ class Options:
     the session of Spark has; those among the options have precedence.
     """
 
-    def __init__(self, source: str, given: Mapping[str, str], session: Settings = NO_SETTINGS) -> None:
+    def __init__(self, source: str, given: Mapping[str, str], session: FilesystemOptions = NO_OPTIONS) -> None:
         self._source = source
         self._session = session
         self._given = {name.lower(): value for name, value in given.items()}
@@ -54,9 +54,9 @@ class Options:
         self._asked += found
         return {name.removeprefix(prefix): value for name, value in found.items()}
 
-    def settings(self) -> Settings:
+    def settings(self) -> FilesystemOptions:
         """Return the settings of filesystems."""
-        own = Settings.of({name: value for name, value in self._given.items() if is_known(name)})
+        own = FilesystemOptions.from_mapping({name: value for name, value in self._given.items() if is_known(name)})
         self._asked += [name for name, _ in own.items]
         return own.over(self._session)
 
@@ -150,5 +150,5 @@ class Options:
         """Raise the error of an option whose value does not hold."""
         given = self._given.get(name.lower())
         # What is meant as a setting of a filesystem may be a secret.
-        value = None if given is None or name.lower().startswith(PREFIXES) else shown_uri(given)
+        value = None if given is None or name.lower().startswith(PREFIXES) else mask_uri(given)
         raise OptionError(source=self._source, option=name, value=value, reason=reason)

@@ -16,14 +16,21 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.files import LogFile, log_files
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
-from kafka_msgs.spark.sources.pruning import Bounds
-from kafka_msgs.spark.sources.rows import Reading, rows_of
-from kafka_msgs.spark.sources.splits import Part, cut_tails, last_files, parts_of, splits_of, with_transactions
-from kafka_msgs.spark.sources.tier import Tier, Wanted
+from kafka_msgs.spark.sources.pruning import OffsetBounds
+from kafka_msgs.spark.sources.rows import RowOptions, rows_of
+from kafka_msgs.spark.sources.splits import (
+    FilePart,
+    find_truncated_tails,
+    last_files,
+    parts_of,
+    splits_of,
+    with_transactions,
+)
+from kafka_msgs.spark.sources.tier import PartitionFilter, RemoteStorageOptions
 
-__all__ = ["LogReader", "Plan"]
+__all__ = ["LogReader", "ReadPlan"]
 
 _SPLIT_BYTES: Final = 32 * 2**20
 _UNCOMMITTED: Final = "read_uncommitted"
@@ -32,58 +39,58 @@ _LOG: Final = logging.getLogger("kafka_msgs.spark")
 
 
 @frozen(kw_only=True)
-class Plan:
+class ReadPlan:
     """Which files are read, and in what portions."""
 
     source: str
     paths: tuple[str, ...]
     split_bytes: int
     committed: bool
-    reports_cut_tails: bool
+    reports_truncated_tails: bool
     """Whether a last batch that is not whole becomes a row; if not, the driver warns of it."""
     topic: str | None = None
     """The one topic that is read, and files whose directory is not named after a topic; None for all topics."""
     topics: tuple[str, ...] | None = None
     partitions: tuple[int, ...] | None = None
     """What is read of the paths; None for everything."""
-    bounds: Bounds = field(factory=Bounds)
-    settings: Settings = NO_SETTINGS
+    bounds: OffsetBounds = field(factory=OffsetBounds)
+    fs_options: FilesystemOptions = NO_OPTIONS
     """What filesystems are opened with."""
-    tier: Tier | None = None
+    tier: RemoteStorageOptions | None = None
     """How remote storage is read; None for the files of brokers."""
 
     @classmethod
-    def of(cls, source: str, options: Options, topic: str | None = None) -> Plan:
+    def of(cls, source: str, options: Options, topic: str | None = None) -> ReadPlan:
         """Return the plan that the options of a source ask for; raises ``OptionError``."""
         return cls(
             source=source,
             paths=options.paths(),
             split_bytes=options.size("splitBytes", _SPLIT_BYTES),
             committed=options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED) == _COMMITTED,
-            reports_cut_tails=options.choice("mode", MODES, PERMISSIVE) == PERMISSIVE,
+            reports_truncated_tails=options.choice("mode", MODES, PERMISSIVE) == PERMISSIVE,
             topic=topic,
             topics=None if topic else options.names("topics"),
             partitions=options.numbers("partitions"),
-            bounds=Bounds.of(options),
-            settings=options.settings(),
-            tier=Tier.of(options),
+            bounds=OffsetBounds.of(options),
+            fs_options=options.settings(),
+            tier=RemoteStorageOptions.of(options),
         )
 
-    def splits(self) -> list[tuple[Part, ...]]:
+    def splits(self) -> list[tuple[FilePart, ...]]:
         """Return the parts of a table; raises ``OptionError`` and ``OSError``."""
         self.bounds.check_table(self.source)
         files = self.files()
         self.check_places(files)
         return self.splits_in(files)
 
-    def splits_in(self, listed: Iterable[LogFile]) -> list[tuple[Part, ...]]:
+    def splits_in(self, listed: Iterable[LogFile]) -> list[tuple[FilePart, ...]]:
         """Return the parts of files that were listed; raises ``OSError``."""
         files = [file for file in listed if file.size]
         parts = [part for each in self.bounds.stretches(files) for part in parts_of(each, self.split_bytes)]
-        if not self.reports_cut_tails:
+        if not self.reports_truncated_tails:
             last = last_files(files)
             parts = [evolve(part, may_be_cut=part.file in last) for part in parts]
-            for error in cut_tails(part for part in parts if part.may_be_cut):
+            for error in find_truncated_tails(part for part in parts if part.may_be_cut):
                 _LOG.warning("%s", error)
         return splits_of(with_transactions(parts, files) if self.committed else parts, self.split_bytes)
 
@@ -103,9 +110,9 @@ class Plan:
 
     def _listed(self) -> list[LogFile]:
         if self.tier is None:
-            return log_files(self.source, self.paths, settings=self.settings)
+            return log_files(self.source, self.paths, fs_options=self.fs_options)
         topics = (self.topic,) if self.topic else self.topics
-        return self.tier.files(self.source, self.paths, Wanted(topics, self.partitions), self.settings)
+        return self.tier.files(self.source, self.paths, PartitionFilter(topics, self.partitions), self.fs_options)
 
     def check_places(self, files: Iterable[LogFile]) -> None:
         """Raise ``OptionError`` for a partition that the options name and that no file belongs to."""
@@ -117,15 +124,13 @@ class Plan:
 
     def _missing(self, what: str) -> OptionError:
         reason = f"there is no {what}"
-        return OptionError(
-            source=self.source, option="path", value=", ".join(map(shown_uri, self.paths)), reason=reason
-        )
+        return OptionError(source=self.source, option="path", value=", ".join(map(mask_uri, self.paths)), reason=reason)
 
 
 class LogReader(DataSourceReader):
     """Reads the parts of a plan."""
 
-    def __init__(self, plan: Plan, reading: Reading) -> None:
+    def __init__(self, plan: ReadPlan, reading: RowOptions) -> None:
         self.plan = plan
         self.reading = reading
 
@@ -138,6 +143,6 @@ class LogReader(DataSourceReader):
         for part in partition.value or ():
             yield from self.rows(part)
 
-    def rows(self, part: Part) -> Iterator[pa.RecordBatch]:
+    def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part."""
         return rows_of(part, self.reading)

@@ -14,19 +14,19 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from kafka_msgs.client import Client, ClientConfig, TopicPartition
-from kafka_msgs.client.consumer.offsets import look_up_offsets
+from kafka_msgs.client.consumer.offsets import list_offsets
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.metadata_request import MetadataRequest
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.ranges import EARLIEST, LATEST, Position, offsets_in
+from kafka_msgs.spark.sources.ranges import EARLIEST, LATEST, StartingOffsets, offsets_in
 
-__all__ = ["LiveTopics", "Offsets", "Subscription", "from_json"]
+__all__ = ["LiveSubscription", "LiveTopics", "Offsets", "from_json"]
 
 Offsets: TypeAlias = dict[TopicPartition, int]
 
 
 @frozen
-class Subscription:
+class LiveSubscription:
     """Which partitions are read: those of some topics, of all topics whose names match, or exactly these."""
 
     topics: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Subscription:
     partitions: tuple[TopicPartition, ...] = ()
 
     @classmethod
-    def of(cls, options: Options) -> Subscription:
+    def of(cls, options: Options) -> LiveSubscription:
         """Return what the options ``subscribe``, ``subscribePattern`` and ``assign`` name; exactly one is needed."""
         topics, pattern, assigned = options.names("subscribe"), options.text("subscribePattern"), options.text("assign")
         if sum(each is not None for each in (topics, pattern, assigned)) != 1:
@@ -60,7 +60,7 @@ def _assigned(options: Options, text: str) -> tuple[TopicPartition, ...]:
 class LiveTopics:
     """Asks the brokers, on the driver. It connects at the first question."""
 
-    def __init__(self, properties: Mapping[str, str], subscription: Subscription, *, committed: bool) -> None:
+    def __init__(self, properties: Mapping[str, str], subscription: LiveSubscription, *, committed: bool) -> None:
         self._client = Client(ClientConfig.from_properties(properties))
         self._subscription = subscription
         self._committed = committed
@@ -83,7 +83,7 @@ class LiveTopics:
     def at(self, times: Mapping[TopicPartition, int]) -> Offsets:
         """Return the offsets at some times; the end of the partition where no record is so late."""
         core = self._client.core
-        steps = look_up_offsets(core, times, committed=self._committed, deadline=core.deadline(None))
+        steps = list_offsets(core, times, committed=self._committed, deadline=core.deadline(None))
         found = {place: each.offset for place, each in self._client.run(steps).items()} if times else {}
         late = [place for place, offset in found.items() if offset < 0]
         return found | (self.at(dict.fromkeys(late, LATEST)) if late else {})
@@ -92,7 +92,7 @@ class LiveTopics:
         """Return where all partitions end now. With ``read_committed`` that is their last stable offset."""
         return self.at(dict.fromkeys(self.partitions(), LATEST))
 
-    def resolved(self, position: Position) -> Offsets:
+    def resolved(self, position: StartingOffsets) -> Offsets:
         """Return the offsets that a position means now, for all partitions."""
         times = dict.fromkeys(self.partitions(), position.time)
         given = {place: position.offsets[place] for place in times if place in position.offsets}

@@ -18,10 +18,10 @@ from kafka_msgs.filesystems.files import LogFile
 from kafka_msgs.spark.sources.lookup import SegmentLookup
 from kafka_msgs.spark.sources.offset_range import OffsetRange
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.ranges import EARLIEST, LARGEST, LATEST, Position
-from kafka_msgs.spark.sources.tier_files import TierFile
+from kafka_msgs.spark.sources.ranges import EARLIEST, LARGEST, LATEST, StartingOffsets
+from kafka_msgs.spark.sources.tier_files import RemoteSegmentFile
 
-__all__ = ["Bounds", "Stretch", "offset_of"]
+__all__ = ["ByteRange", "OffsetBounds", "offset_of"]
 
 _START: Final = ("startingOffsets", "startingTimestamp")
 _END: Final = ("endingOffsets", "endingTimestamp")
@@ -30,12 +30,12 @@ _REFUSED: Final = {
     _END: (EARLIEST, "reading cannot end at the earliest offset (-2)"),
 }
 _MEANT: Final = {EARLIEST: 0, LATEST: LARGEST}
-_EARLIEST: Final = Position(EARLIEST)
-_LATEST: Final = Position(LATEST)
+_EARLIEST: Final = StartingOffsets(EARLIEST)
+_LATEST: Final = StartingOffsets(LATEST)
 
 
 @frozen
-class Stretch:
+class ByteRange:
     """The bytes of a file from ``start`` on and before ``end``, and which offsets in them; None for all."""
 
     file: LogFile
@@ -44,7 +44,7 @@ class Stretch:
     offsets: OffsetRange | None = None
 
     @classmethod
-    def whole(cls, file: LogFile) -> Stretch:
+    def whole(cls, file: LogFile) -> ByteRange:
         """Return all of a file."""
         return cls(file, 0, file.size)
 
@@ -55,14 +55,14 @@ class Stretch:
 
 
 @frozen
-class Bounds:
+class OffsetBounds:
     """Where reading begins and ends in each partition."""
 
-    starting: Position = _EARLIEST
-    ending: Position = _LATEST
+    starting: StartingOffsets = _EARLIEST
+    ending: StartingOffsets = _LATEST
 
     @classmethod
-    def of(cls, options: Options) -> Bounds:
+    def of(cls, options: Options) -> OffsetBounds:
         """Return what the options ask for; raises ``OptionError``."""
         return cls(_position(options, _START, EARLIEST), _position(options, _END, LATEST))
 
@@ -84,17 +84,17 @@ class Bounds:
         for option, position in ((_START[0], self.starting), (_END[0], self.ending)):
             yield from ((option, *place) for place in position.offsets)
 
-    def stretches(self, files: Iterable[LogFile]) -> Iterator[Stretch]:
+    def stretches(self, files: Iterable[LogFile]) -> Iterator[ByteRange]:
         """Yield what is read of files, which are in the order of their partitions and offsets. Raises ``OSError``."""
-        if self == Bounds():
+        if self == OffsetBounds():
             yield from map(_all_of, files)
             return
         for _, group in groupby(files, key=_log_of):
             yield from self._of_partition(list(group))
 
-    def _of_partition(self, files: Sequence[LogFile]) -> Iterator[Stretch]:
+    def _of_partition(self, files: Sequence[LogFile]) -> Iterator[ByteRange]:
         ends = [after.first for after in files[1:]] + [LARGEST]
-        ends = [file.end if isinstance(file, TierFile) else end for file, end in zip(files, ends, strict=True)]
+        ends = [file.end if isinstance(file, RemoteSegmentFile) else end for file, end in zip(files, ends, strict=True)]
         lookups = [_lookup(file, end) for file, end in zip(files, ends, strict=True)]
         wanted = OffsetRange(*(offset_of(each, files[0], lookups) for each in (self.starting, self.ending)))
         for file, end, lookup in zip(files, ends, lookups, strict=True):
@@ -102,8 +102,8 @@ class Bounds:
                 yield _stretch(file, end, lookup, wanted)
 
 
-def _position(options: Options, names: tuple[str, str], default: int) -> Position:
-    found = Position.of(options, *names, default)
+def _position(options: Options, names: tuple[str, str], default: int) -> StartingOffsets:
+    found = StartingOffsets.of(options, *names, default)
     if any(offset < EARLIEST for offset in found.offsets.values()):
         options.refuse(names[0], "an offset is not negative")
     return found
@@ -111,23 +111,23 @@ def _position(options: Options, names: tuple[str, str], default: int) -> Positio
 
 def _log_of(file: LogFile) -> tuple[str, ...]:
     """Return what is equal for the segments of one partition. A file that is not named as a segment stands alone."""
-    segment = isinstance(file, TierFile) or (file.base_offset is not None and file.path.endswith(".log"))
+    segment = isinstance(file, RemoteSegmentFile) or (file.base_offset is not None and file.path.endswith(".log"))
     return file.log if segment else (*file.log, file.path)
 
 
-def _all_of(file: LogFile) -> Stretch:
+def _all_of(file: LogFile) -> ByteRange:
     """Return all that is read of a file without bounds: of a segment of a tier, perhaps not all of its offsets."""
-    if not isinstance(file, TierFile) or file.is_whole:
-        return Stretch.whole(file)
+    if not isinstance(file, RemoteSegmentFile) or file.is_whole:
+        return ByteRange.whole(file)
     return _stretch(file, file.end, _lookup(file, file.end), OffsetRange(file.first, file.end))
 
 
 def _lookup(file: LogFile, end: int) -> SegmentLookup:
     """Return the lookup in a file; ``end`` is the one that is read, and that of a segment of a tier may be later."""
-    return SegmentLookup(file, file.ends if isinstance(file, TierFile) else end)
+    return SegmentLookup(file, file.ends if isinstance(file, RemoteSegmentFile) else end)
 
 
-def offset_of(position: Position, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
+def offset_of(position: StartingOffsets, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
     """Return the offset that a position is in the partition of ``first``; ``LARGEST`` for what is after its end."""
     given = position.offsets.get((first.topic or "", -1 if first.partition is None else first.partition))
     if given is not None or position.time < 0:
@@ -140,14 +140,14 @@ def offset_of(position: Position, first: LogFile, segments: Sequence[SegmentLook
     return LARGEST
 
 
-def _stretch(file: LogFile, end: int, lookup: SegmentLookup, wanted: OffsetRange) -> Stretch:
+def _stretch(file: LogFile, end: int, lookup: SegmentLookup, wanted: OffsetRange) -> ByteRange:
     begins, ends = file.first < wanted.start, wanted.end < end
-    if isinstance(file, TierFile):
+    if isinstance(file, RemoteSegmentFile):
         wanted = OffsetRange(max(file.first, wanted.start), min(end, wanted.end))
         begins, ends = (file.base_offset or 0) < wanted.start, wanted.end < file.ends
-    places = Stretch.whole(file)
+    places = ByteRange.whole(file)
     # A broker deletes segments while reads are planned: the reader of the part reports that.
     with suppress(FileNotFoundError):
         start = lookup.position_before(wanted.start) if begins else 0
-        places = Stretch(file, start, lookup.position_after(wanted.end) if ends else file.size)
+        places = ByteRange(file, start, lookup.position_after(wanted.end) if ends else file.size)
     return evolve(places, offsets=wanted) if begins or ends else places

@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from kafka_msgs.spark.sources.options import Options
 
-__all__ = ["EARLIEST", "LARGEST", "LATEST", "Place", "Position", "limited", "offsets_in", "to_json"]
+__all__ = ["EARLIEST", "LARGEST", "LATEST", "Place", "StartingOffsets", "limit_offsets", "offsets_in", "to_json"]
 
 Place: TypeAlias = tuple[str, int]
 """A partition: its topic and its number."""
@@ -32,7 +32,7 @@ _NAMES: Final = {"earliest": EARLIEST, "latest": LATEST}
 
 
 @frozen
-class Position:
+class StartingOffsets:
     """Where to begin or to end: ``EARLIEST``, ``LATEST`` or a time in ms since the epoch; or offsets of partitions.
 
     A partition that ``offsets`` does not have begins or ends at ``time``. Its offsets may be ``EARLIEST`` and
@@ -43,7 +43,7 @@ class Position:
     offsets: Mapping[Place, int] = field(factory=dict)
 
     @classmethod
-    def of(cls, options: Options, name: str, timestamp: str, default: int) -> Position:
+    def of(cls, options: Options, name: str, timestamp: str, default: int) -> StartingOffsets:
         """Return the position that two options give: one with a word or offsets in JSON, one with a time.
 
         The time has precedence. Raises ``OptionError``.
@@ -72,7 +72,7 @@ def offsets_in(value: Any) -> dict[Place, int]:
     return found
 
 
-def limited(start: Mapping[P, int], end: Mapping[P, int], rows: int) -> dict[P, int]:
+def limit_offsets(start: Mapping[P, int], end: Mapping[P, int], rows: int) -> dict[P, int]:
     """Return ends so that about ``rows`` offsets are read, each partition according to its share of what waits.
 
     No partition with something to read stays where it is.

@@ -16,33 +16,33 @@ from attrs import evolve, frozen
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
 from kafka_msgs.columns import decode_column, record_schema, walk_record_table
-from kafka_msgs.columns.records import BATCH_LEVEL, walk_batch_table
+from kafka_msgs.columns.records import BATCH_COLUMNS, walk_batch_table
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.filesystems.files import GONE, LogFile
 from kafka_msgs.layouts import CONTROL, TRANSACTIONAL
-from kafka_msgs.log.runs import Item, Limits
+from kafka_msgs.log.runs import Item, RunLimits
 from kafka_msgs.log.scan import AnyBatch
-from kafka_msgs.log.transactions import Transactions
+from kafka_msgs.log.transactions import TransactionIndex
 from kafka_msgs.message import Message
 from kafka_msgs.offline.tables import (
+    DEFAULT_COLUMNS,
     FROM_RECORDS,
-    USUAL,
-    chosen_columns,
     fault_in_file,
     in_microseconds,
+    select_columns,
     with_header_names,
 )
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
-from kafka_msgs.records.batch import Run
+from kafka_msgs.records.batch import BatchRun
 from kafka_msgs.spark.functions import error_texts
-from kafka_msgs.spark.sources.committed import Trail
+from kafka_msgs.spark.sources.committed import TransactionTrail
 from kafka_msgs.spark.sources.offset_range import walk_range
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
 from kafka_msgs.spark.sources.ranges import LARGEST
-from kafka_msgs.spark.sources.splits import Part, copied, is_cut_tail
+from kafka_msgs.spark.sources.splits import FilePart, is_cut_tail, local_copy_of
 from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of, spark_type
 
-__all__ = ["Decoded", "Reading", "RowMaker", "column_type", "log_columns", "rows_in", "rows_of"]
+__all__ = ["DecodedColumnSpec", "RowMaker", "RowOptions", "column_type", "log_columns", "rows_in", "rows_of"]
 
 FROM_FILES: Final[Mapping[str, Callable[[LogFile], Any]]] = {
     "topic": lambda file: file.topic,
@@ -52,14 +52,14 @@ FROM_FILES: Final[Mapping[str, Callable[[LogFile], Any]]] = {
 """The columns that all records of a file share."""
 
 _KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
-_USUAL: Final = USUAL.union(_KEYS_AND_VALUES)
+_USUAL: Final = DEFAULT_COLUMNS.union(_KEYS_AND_VALUES)
 """The columns without the option: those of every log, and what is made of the bytes."""
 
 _HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
 
 @frozen
-class Decoded:
+class DecodedColumnSpec:
     """A column that the source makes of the bytes of another one, by the message that they are."""
 
     name: str
@@ -79,11 +79,11 @@ class Decoded:
 
 
 @frozen(kw_only=True)
-class Reading:
+class RowOptions:
     """How parts are read: columns and modes as the options of the source choose them."""
 
     columns: tuple[str, ...]
-    decoded: tuple[Decoded, ...] = ()
+    decoded: tuple[DecodedColumnSpec, ...] = ()
     mode: str = PERMISSIVE
     control: bool = False
     must_exist: bool = False
@@ -99,7 +99,7 @@ class Reading:
 
 def log_columns(
     asked: Sequence[str] | None,
-    decoded: Sequence[Decoded],
+    decoded: Sequence[DecodedColumnSpec],
     mode: str,
     *,
     source: str = "kafka-log",
@@ -111,7 +111,7 @@ def log_columns(
     """
     own = ["topic", "partition", *FROM_RECORDS, *(each.name for each in decoded), "file"]
     own = [name for name in own if name not in without] + ([ERROR] if mode == PERMISSIVE else [])
-    return chosen_columns(source, own, asked, _USUAL)
+    return select_columns(source, own, asked, _USUAL)
 
 
 def column_type(name: str) -> DataType:
@@ -121,14 +121,14 @@ def column_type(name: str) -> DataType:
     return spark_type(pa.int32() if name == "partition" else pa.string())
 
 
-def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
+def rows_of(part: FilePart, reading: RowOptions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part; raises ``LogFileError`` and ``DecodeError`` in the mode ``FAILFAST``, and ``OSError``.
 
     A file that no longer exists is treated as damage, because a broker may delete segments while they are read; if it
     must exist, it raises ``LogFileError`` in every mode.
     """
     try:
-        with copied(part) as (path, shift):
+        with local_copy_of(part) as (path, shift):
             yield from rows_in(path, part, reading, shift)
     except FileNotFoundError as error:
         fault = LogFileError(file=part.file.name, position=part.start, skipped=part.size, reason=GONE)
@@ -138,7 +138,7 @@ def rows_of(part: Part, reading: Reading) -> Iterator[pa.RecordBatch]:
         yield from _PartRows(part, reading, 0).handle_fault(fault)
 
 
-def rows_in(path: Path, part: Part, reading: Reading, shift: int = 0) -> Iterator[pa.RecordBatch]:
+def rows_in(path: Path, part: FilePart, reading: RowOptions, shift: int = 0) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part whose bytes are in ``path``, from byte ``shift`` of the file on; like ``rows_of``."""
     return _PartRows(part, reading, shift).run(path)
 
@@ -149,7 +149,7 @@ class RowMaker:
     ``known`` has the columns that all records share.
     """
 
-    def __init__(self, reading: Reading, known: Mapping[str, Any]) -> None:
+    def __init__(self, reading: RowOptions, known: Mapping[str, Any]) -> None:
         self.schema = arrow_schema(reading.schema)
         self._mode = reading.mode
         self._known = known
@@ -171,7 +171,7 @@ class RowMaker:
         rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         return rows.filter(errors.is_null()) if errors and self._mode == DROPMALFORMED else rows
 
-    def _decode(self, decoded: Decoded, data: pa.Array) -> tuple[pa.Array, pa.StringArray | None]:
+    def _decode(self, decoded: DecodedColumnSpec, data: pa.Array) -> tuple[pa.Array, pa.StringArray | None]:
         on_error: Any = "raise" if self._mode == FAILFAST else "null"
         found = decode_column(data, decoded.message, decoded.version, columns=decoded.columns, on_error=on_error)
         if not found.error_count:
@@ -197,7 +197,7 @@ class RowMaker:
 class _PartRows:
     """One walk over one part. ``shift`` is the place of the local file's first byte in the file."""
 
-    def __init__(self, part: Part, reading: Reading, shift: int) -> None:
+    def __init__(self, part: FilePart, reading: RowOptions, shift: int) -> None:
         self._part = part
         self._reading = reading
         self._shift = shift
@@ -207,7 +207,7 @@ class _PartRows:
     def run(self, path: Path) -> Iterator[pa.RecordBatch]:
         offsets, needed = self._part.offsets, self._maker.sources
         columns = needed if offsets is None else sorted({*needed, "offset"})
-        walk = walk_batch_table if BATCH_LEVEL.issuperset(columns) else walk_record_table
+        walk = walk_batch_table if BATCH_COLUMNS.issuperset(columns) else walk_record_table
         for item in walk(self._batches(path), self._reading.options, columns=columns):
             if isinstance(item, pa.RecordBatch):
                 records = self._shifted(item)
@@ -223,26 +223,26 @@ class _PartRows:
         return records.set_column(at, records.schema.field(at), pc.add(records.column(at), self._shift))
 
     def _batches(self, path: Path) -> Iterator[Item]:
-        start, options = self._part.start - self._shift, evolve(self._reading.options, views=True)
+        start, options = self._part.start - self._shift, evolve(self._reading.options, zero_copy=True)
         transactions = self._part.transactions
-        if isinstance(transactions, Trail):
+        if isinstance(transactions, TransactionTrail):
             transactions = transactions.followed()
         for item in walk_range(path, options, self._part.offsets, start, self._limits(transactions)):
-            if isinstance(item, Run | LogFileError | RecordError) or self._is_wanted(item, transactions):
+            if isinstance(item, BatchRun | LogFileError | RecordError) or self._is_wanted(item, transactions):
                 yield item
 
-    def _limits(self, transactions: Transactions | None) -> Limits:
+    def _limits(self, transactions: TransactionIndex | None) -> RunLimits:
         """Return which batches are wanted without a look at each."""
         stop, without, last = self._part.end - self._shift, 0 if self._reading.control else CONTROL, LARGEST
         if transactions is not None:
             without |= TRANSACTIONAL if transactions.aborted else 0
             last = last if transactions.last_stable_offset is None else transactions.last_stable_offset - 1
-        return Limits(stop=stop, without=without, last=last)
+        return RunLimits(stop=stop, without=without, last=last)
 
-    def _is_wanted(self, batch: AnyBatch, transactions: Transactions | None) -> bool:
+    def _is_wanted(self, batch: AnyBatch, transactions: TransactionIndex | None) -> bool:
         if not self._reading.control and isinstance(batch, RecordBatch) and batch.is_control:
             return False
-        return transactions is None or not transactions.hides(batch)
+        return transactions is None or not transactions.is_hidden(batch)
 
     def handle_fault(self, error: Any) -> Iterator[pa.RecordBatch]:
         """Handle damage according to the mode: yield a row that reports it, raise it, or skip it."""

@@ -17,24 +17,24 @@ from attrs import evolve, frozen
 
 from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.files import LogFile, local_copy, opened
-from kafka_msgs.layouts import SIZE_AND_OFFSET
-from kafka_msgs.log.mapping import mapped
+from kafka_msgs.filesystems.files import LogFile, local_copy, open_file
+from kafka_msgs.layouts import LENGTH_AND_OFFSET_STRUCT
+from kafka_msgs.log.mapping import map_file
 from kafka_msgs.log.scan import walk_headers, walk_log
-from kafka_msgs.log.transactions import Transactions
-from kafka_msgs.spark.sources.committed import Trail, trail_of
+from kafka_msgs.log.transactions import TransactionIndex
+from kafka_msgs.spark.sources.committed import TransactionTrail, trail_of
 from kafka_msgs.spark.sources.lookup import SegmentLookup, sound_batch
 from kafka_msgs.spark.sources.offset_range import OffsetRange
-from kafka_msgs.spark.sources.pruning import Stretch
+from kafka_msgs.spark.sources.pruning import ByteRange
 from kafka_msgs.spark.sources.ranges import LARGEST
-from kafka_msgs.spark.sources.tier_files import TierFile
+from kafka_msgs.spark.sources.tier_files import RemoteSegmentFile
 
 __all__ = [
-    "Part",
-    "copied",
-    "cut_tails",
+    "FilePart",
+    "find_truncated_tails",
     "is_cut_tail",
     "last_files",
+    "local_copy_of",
     "parts_of",
     "splits_of",
     "with_transactions",
@@ -45,13 +45,13 @@ _PER_FILE: Final = 2**18
 
 
 @frozen
-class Part:
+class FilePart:
     """The batches of a file that start from byte ``start`` on and before ``end``."""
 
     file: LogFile
     start: int
     end: int
-    transactions: Transactions | Trail | None = None
+    transactions: TransactionIndex | TransactionTrail | None = None
     """None for who reads what is not committed, too. What only a trail tells is found where the part is read."""
     may_be_cut: bool = False
     """Whether a last batch that is not whole is not damage, because a broker may still be writing it."""
@@ -64,7 +64,7 @@ class Part:
         return self.end - self.start
 
 
-def parts_of(stretch: Stretch, split_bytes: int) -> list[Part]:
+def parts_of(stretch: ByteRange, split_bytes: int) -> list[FilePart]:
     """Return the parts of a stretch, each of about ``split_bytes``, the last of up to half as much again."""
     cuts = [stretch.start]
     if stretch.size > split_bytes * 3 // 2:
@@ -72,13 +72,13 @@ def parts_of(stretch: Stretch, split_bytes: int) -> list[Part]:
         with suppress(FileNotFoundError):
             cuts = _cuts(stretch, split_bytes)
     ends = [*cuts[1:], stretch.end]
-    return [Part(stretch.file, *places, offsets=stretch.offsets) for places in zip(cuts, ends, strict=True)]
+    return [FilePart(stretch.file, *places, offsets=stretch.offsets) for places in zip(cuts, ends, strict=True)]
 
 
-def _cuts(stretch: Stretch, split_bytes: int) -> list[int]:
+def _cuts(stretch: ByteRange, split_bytes: int) -> list[int]:
     """Return where the parts start. A part that ends before the offsets that are wanted is none."""
     cuts, last = [stretch.start], stretch.start
-    with opened(stretch.file) as data:
+    with open_file(stretch.file) as data:
         for position in SegmentLookup(stretch.file).places(stretch.start, stretch.end):
             far_enough = position - last >= split_bytes and stretch.end - position >= split_bytes // 2
             if far_enough and (batch := sound_batch(data, position)) is not None:
@@ -88,17 +88,21 @@ def _cuts(stretch: Stretch, split_bytes: int) -> list[int]:
     return cuts
 
 
-def splits_of(parts: Iterable[Part], split_bytes: int) -> list[tuple[Part, ...]]:
+def splits_of(parts: Iterable[FilePart], split_bytes: int) -> list[tuple[FilePart, ...]]:
     """Return the parts in groups of at most about ``split_bytes``, in their order.
 
     Parts that need the same trail stay together, so that it is followed once.
     """
-    splits: list[tuple[Part, ...]] = []
-    group: list[Part] = []
+    splits: list[tuple[FilePart, ...]] = []
+    group: list[FilePart] = []
     size = 0
     for part in parts:
         cost = part.size + _PER_FILE
-        same = bool(group) and isinstance(part.transactions, Trail) and part.transactions is group[-1].transactions
+        same = (
+            bool(group)
+            and isinstance(part.transactions, TransactionTrail)
+            and part.transactions is group[-1].transactions
+        )
         if group and size + cost > split_bytes and not same:
             splits.append(tuple(group))
             group, size = [], 0
@@ -108,16 +112,18 @@ def splits_of(parts: Iterable[Part], split_bytes: int) -> list[tuple[Part, ...]]
 
 
 @contextmanager
-def copied(part: Part) -> Iterator[tuple[Path, int]]:
+def local_copy_of(part: FilePart) -> Iterator[tuple[Path, int]]:
     """Give a local file with the bytes of a part, and the place that its first byte has in the part's file.
 
     The batch after the part is in it, too: without that one, damage at the end of the part would look like another.
     """
     end = part.end
     if part.file.root and end < part.file.size:
-        with opened(part.file) as data:
-            start = data.read_at(SIZE_AND_OFFSET, end)
-        end = min(end + SIZE_AND_OFFSET + max(int.from_bytes(start[8:], "big", signed=True), 0), part.file.size)
+        with open_file(part.file) as data:
+            start = data.read_at(LENGTH_AND_OFFSET_STRUCT, end)
+        end = min(
+            end + LENGTH_AND_OFFSET_STRUCT + max(int.from_bytes(start[8:], "big", signed=True), 0), part.file.size
+        )
     with local_copy(part.file, part.start, end) as copy:
         yield copy
 
@@ -128,7 +134,7 @@ def last_files(files: Iterable[LogFile]) -> list[LogFile]:
     return [file for _, group in groups if not (file := list(group)[-1]).root]
 
 
-def cut_tails(parts: Iterable[Part]) -> Iterator[LogFileError]:
+def find_truncated_tails(parts: Iterable[FilePart]) -> Iterator[LogFileError]:
     """Yield what is wrong with the end of each part that ends its file: a batch that is not whole."""
     for part in parts:
         if part.end < part.file.size:
@@ -145,20 +151,20 @@ def is_cut_tail(error: LogFileError, size: int) -> bool:
     return error.__cause__ is None and error.position + error.skipped >= size
 
 
-def with_transactions(parts: Sequence[Part], listed: Iterable[LogFile] = ()) -> list[Part]:
+def with_transactions(parts: Sequence[FilePart], listed: Iterable[LogFile] = ()) -> list[FilePart]:
     """Return the parts with what they need to know of the transactions of their partitions.
 
     ``listed`` are all files there are; the segments of a partition in remote storage are among them.
     """
-    tiers: dict[tuple[str, ...], list[TierFile]] = {}
+    tiers: dict[tuple[str, ...], list[RemoteSegmentFile]] = {}
     for file in listed:
-        if isinstance(file, TierFile):
+        if isinstance(file, RemoteSegmentFile):
             tiers.setdefault(file.log, []).append(file)
     groups = groupby(parts, key=lambda part: part.file.log)
     return [part for log, group in groups for part in _of_partition(list(group), tiers.get(log, ()))]
 
 
-def _of_partition(parts: Sequence[Part], tier: Sequence[TierFile]) -> Iterator[Part]:
+def _of_partition(parts: Sequence[FilePart], tier: Sequence[RemoteSegmentFile]) -> Iterator[FilePart]:
     wanted = LARGEST if any(part.offsets is None for part in parts) else max(map(_wanted_end, parts))
     segments, trail, here = trail_of([part.file for part in parts], wanted, tier)
     known = trail.followed() if here else trail.decided()
@@ -170,7 +176,7 @@ def _of_partition(parts: Sequence[Part], tier: Sequence[TierFile]) -> Iterator[P
         yield from (evolve(part, transactions=near if part.end <= decided else trail) for part in group)
 
 
-def _wanted_end(part: Part) -> int:
+def _wanted_end(part: FilePart) -> int:
     return LARGEST if part.offsets is None else part.offsets.end
 
 
@@ -183,6 +189,6 @@ def _decided(file: LogFile, end: int | None, open_from: int) -> int:
 
 def _end_of_batches(path: Path, start: int) -> int:
     end = start
-    for each in walk_headers(mapped(path), start):
+    for each in walk_headers(map_file(path), start):
         end = each.position + each.size
     return end

@@ -13,10 +13,10 @@ from typing import TypeAlias, TypeVar
 
 from attrs import evolve, frozen
 
-from kafka_msgs.errors import JobPathError, OptionError, TierFormatError
+from kafka_msgs.errors import JobPathError, OptionError, RemoteFormatError
 from kafka_msgs.filesystems.files import LogFile, local_copy, log_files
-from kafka_msgs.filesystems.objects import all_below, directory_of, present
-from kafka_msgs.filesystems.settings import NO_SETTINGS, Settings, shown_uri
+from kafka_msgs.filesystems.objects import directory_of, list_recursively, stat_files
+from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
 from kafka_msgs.log.files import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -24,12 +24,12 @@ from kafka_msgs.log.files import (
     read_offset_checkpoint,
     read_partition_metadata,
 )
-from kafka_msgs.log.tiers import LAYOUTS, TierLayout, layout_of
+from kafka_msgs.log.tiers import REMOTE_NAMINGS, RemoteNaming, parse_remote_naming
 from kafka_msgs.offline.tiers import (
     LOG_START,
     METADATA_TOPIC,
-    LocalLog,
-    TierRange,
+    LocalLogBounds,
+    RemoteOffsetRange,
     TopicPlace,
     ranges_by_metadata,
     ranges_by_names,
@@ -37,17 +37,17 @@ from kafka_msgs.offline.tiers import (
 )
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.ranges import LARGEST
-from kafka_msgs.spark.sources.tier_files import TierFile, checked_manifest, facts_of
+from kafka_msgs.spark.sources.tier_files import RemoteSegmentFile, checked_manifest, facts_of
 
-__all__ = ["Tier", "Wanted"]
+__all__ = ["PartitionFilter", "RemoteStorageOptions"]
 
 T = TypeVar("T")
 
-_Ranges: TypeAlias = Mapping[TopicPlace, Sequence[TierRange]]
+_Ranges: TypeAlias = Mapping[TopicPlace, Sequence[RemoteOffsetRange]]
 
 
 @frozen
-class Wanted:
+class PartitionFilter:
     """Which partitions are read: of which topics, and which numbers; None for all."""
 
     topics: tuple[str, ...] | None = None
@@ -60,15 +60,15 @@ class Wanted:
 
 
 @frozen(kw_only=True)
-class Tier:
+class RemoteStorageOptions:
     """How remote storage is read: the layout of its names, and where the metadata topic and the local log are."""
 
-    layout: TierLayout
+    layout: RemoteNaming
     metadata: str | None
     local: str | None
 
     @classmethod
-    def of(cls, options: Options) -> Tier | None:
+    def of(cls, options: Options) -> RemoteStorageOptions | None:
         """Return what the options ask for; None if they ask for no remote storage. Raises ``OptionError``."""
         layout, metadata, local = (options.text(name) for name in ("remoteLayout", "remoteMetadata", "localLog"))
         if layout is None and metadata is None:
@@ -76,73 +76,77 @@ class Tier:
                 options.refuse("localLog", "it is for remote storage, with remoteMetadata or remoteLayout")
             return None
         try:
-            found = LAYOUTS["kafka"] if layout is None else layout_of(layout)
+            found = REMOTE_NAMINGS["kafka"] if layout is None else parse_remote_naming(layout)
         except OptionError as error:
             options.refuse("remoteLayout", error.reason)
         return cls(layout=found, metadata=metadata, local=local)
 
     def files(
-        self, source: str, paths: Sequence[str], wanted: Wanted, settings: Settings = NO_SETTINGS
+        self, source: str, paths: Sequence[str], wanted: PartitionFilter, fs_options: FilesystemOptions = NO_OPTIONS
     ) -> list[LogFile]:
-        """Return the segments, remote and local, by topic, partition and offset; ``settings`` are for filesystems.
+        """Return the segments, remote and local, by topic, partition and offset; ``fs_options`` are for filesystems.
 
-        Raises ``OptionError``, ``JobPathError``, ``TierFormatError``, ``LogFileError`` and ``OSError``.
+        Raises ``OptionError``, ``JobPathError``, ``RemoteFormatError``, ``LogFileError`` and ``OSError``.
         """
         if len(paths) != 1:
             raise OptionError(source=source, option="path", value=None, reason="one tier is read at a time")
-        home = directory_of(source, paths[0], settings)
-        local = self._local(source, wanted, settings)
+        home = directory_of(source, paths[0], fs_options)
+        local = self._local(source, wanted, fs_options)
         logs = _local_logs(local)
         remote = {
-            place: ranges for place, ranges in self._ranges(source, home, logs, settings).items() if wanted.has(place)
+            place: ranges for place, ranges in self._ranges(source, home, logs, fs_options).items() if wanted.has(place)
         }
         found = [*self._remote_files(home, remote), *_local_files(home, local, logs)]
         if not found:
             raise OptionError(
-                source=source, option="path", value=shown_uri(paths[0]), reason="there is no segment in the tier"
+                source=source, option="path", value=mask_uri(paths[0]), reason="there is no segment in the tier"
             )
-        return sorted(found, key=lambda file: file.place)
+        return sorted(found, key=lambda file: file.topic_partition)
 
-    def _local(self, source: str, wanted: Wanted, settings: Settings) -> dict[TopicPlace, list[LogFile]]:
-        files = [] if self.local is None else log_files(source, [self.local], settings=settings)
+    def _local(
+        self, source: str, wanted: PartitionFilter, fs_options: FilesystemOptions
+    ) -> dict[TopicPlace, list[LogFile]]:
+        files = [] if self.local is None else log_files(source, [self.local], fs_options=fs_options)
         named = [file for file in files if file.is_segment and file.topic is not None]
         groups = groupby(named, key=lambda file: (file.topic or "", file.partition or 0))
         return {place: list(group) for place, group in groups if wanted.has(place)}
 
-    def _ranges(self, source: str, home: LogFile, logs: Mapping[TopicPlace, LocalLog], settings: Settings) -> _Ranges:
+    def _ranges(
+        self, source: str, home: LogFile, logs: Mapping[TopicPlace, LocalLogBounds], fs_options: FilesystemOptions
+    ) -> _Ranges:
         if self.metadata is None:
             start = home.path.strip("/") + "/"
-            below = {file.path.lstrip("/").removeprefix(start): file.size for file in all_below(home)}
+            below = {file.path.lstrip("/").removeprefix(start): file.size for file in list_recursively(home)}
             named = {name: size for path, size in below.items() if (name := self.layout.name_of(path)) is not None}
             try:
                 return ranges_by_names(named, logs)
             except JobPathError as error:
                 raise OptionError(source=source, option="path", value=error.path, reason=error.reason) from None
-        listed = log_files(source, [self.metadata], settings=settings)
+        listed = log_files(source, [self.metadata], fs_options=fs_options)
         files = [file for file in listed if file.topic == METADATA_TOPIC]
         if not files:
             reason = f"there is no segment of {METADATA_TOPIC}"
-            raise OptionError(source=source, option="remoteMetadata", value=shown_uri(self.metadata), reason=reason)
+            raise OptionError(source=source, option="remoteMetadata", value=mask_uri(self.metadata), reason=reason)
         return ranges_by_metadata(read_remote_log(_copies(files)), logs)
 
-    def _remote_files(self, home: LogFile, ranges: _Ranges) -> Iterator[TierFile]:
+    def _remote_files(self, home: LogFile, ranges: _Ranges) -> Iterator[RemoteSegmentFile]:
         files = [self._file(home, each) for found in ranges.values() for each in found]
         sizes = [each.size for found in ranges.values() for each in found]
-        for file, size, found in zip(files, sizes, present(files), strict=True):
+        for file, size, found in zip(files, sizes, stat_files(files), strict=True):
             if found is not None and self.metadata is None and self.layout.manifest is not None:
                 checked_manifest(file)
             if found is not None and found.size != size:
                 self._refuse(file, found.size)
             yield file
 
-    def _refuse(self, file: TierFile, size: int) -> None:
+    def _refuse(self, file: RemoteSegmentFile, size: int) -> None:
         """Refuse a segment that is not stored as it was, with the reason that its manifest gives if it has one."""
         if self.layout.manifest is not None:
             checked_manifest(file)
         reason = f"the object has {size} bytes, and the segment {file.size}: its plugin stores it in another form"
-        raise TierFormatError(file=file.name, reason=reason)
+        raise RemoteFormatError(file=file.name, reason=reason)
 
-    def _file(self, home: LogFile, each: TierRange) -> TierFile:
+    def _file(self, home: LogFile, each: RemoteOffsetRange) -> RemoteSegmentFile:
         facts = facts_of(home) | {
             "path": f"{home.path}/{self.layout.path(each.name)}",
             "size": each.size or 0,
@@ -150,11 +154,11 @@ class Tier:
             "partition": each.name.partition,
             "base_offset": each.name.offset,
         }
-        return TierFile(
+        return RemoteSegmentFile(
             **facts,
             first=each.start,
             end=each.end,
-            ends=LARGEST if each.ends is None else each.ends,
+            ends=LARGEST if each.end_offsets is None else each.end_offsets,
             of_tier=home.name,
             layout=self.layout,
             no_aborted=each.no_aborted,
@@ -168,7 +172,7 @@ def _copies(files: Iterable[LogFile]) -> Iterator[Path]:
             yield path
 
 
-def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlace, LocalLog]:
+def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlace, LocalLogBounds]:
     """Return what the directories of partitions tell, as far as their small files are there."""
     starts: dict[tuple[str, str], Mapping[TopicPlace, int]] = {}
     found = {}
@@ -177,11 +181,11 @@ def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlac
         home = first.root, first.directory.rpartition("/")[0]
         if home not in starts:
             starts[home] = _read(evolve(first, path=f"{home[1]}/{LOG_START}"), read_offset_checkpoint) or {}
-        metadata = _read(first.beside(PARTITION_METADATA), read_partition_metadata)
-        found[place] = LocalLog(
+        metadata = _read(first.sibling(PARTITION_METADATA), read_partition_metadata)
+        found[place] = LocalLogBounds(
             first=first.first,
             topic_id=metadata.topic_id if metadata else None,
-            lineage=_read(first.beside(LEADER_EPOCHS), read_leader_epochs),
+            lineage=_read(first.sibling(LEADER_EPOCHS), read_leader_epochs),
             log_start=starts[home].get(place, 0),
         )
     return found
@@ -197,10 +201,10 @@ def _read(file: LogFile, read: Callable[[Path], T]) -> T | None:
 
 
 def _local_files(
-    home: LogFile, local: Mapping[TopicPlace, Sequence[LogFile]], logs: Mapping[TopicPlace, LocalLog]
-) -> Iterator[TierFile]:
+    home: LogFile, local: Mapping[TopicPlace, Sequence[LogFile]], logs: Mapping[TopicPlace, LocalLogBounds]
+) -> Iterator[RemoteSegmentFile]:
     for place, files in local.items():
         for file, end in zip(files, [*(file.first for file in files[1:]), LARGEST], strict=True):
             first = max(file.first, logs[place].log_start)
             if first < end:
-                yield TierFile(**facts_of(file), first=first, end=end, ends=end, of_tier=home.name)
+                yield RemoteSegmentFile(**facts_of(file), first=first, end=end, ends=end, of_tier=home.name)

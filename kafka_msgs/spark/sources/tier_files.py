@@ -10,18 +10,18 @@ from typing import Any, Final
 
 from attrs import field, fields, frozen
 
-from kafka_msgs.errors import TierFormatError
-from kafka_msgs.filesystems.files import LogFile, Slice, opened
-from kafka_msgs.log.tiers import TierLayout, TierManifest, read_manifest
+from kafka_msgs.errors import RemoteFormatError
+from kafka_msgs.filesystems.files import FileSlice, LogFile, open_file
+from kafka_msgs.log.tiers import RemoteManifest, RemoteNaming, read_manifest
 
-__all__ = ["TierFile", "checked_manifest", "facts_of"]
+__all__ = ["RemoteSegmentFile", "checked_manifest", "facts_of"]
 
 _LARGEST_MANIFEST: Final = 2**24
 """Bytes of a manifest: of a plugin's, it has some thousands for each GB of the segment."""
 
 
 @frozen(kw_only=True)
-class TierFile(LogFile):
+class RemoteSegmentFile(LogFile):
     """A segment of a partition in a tier, and the offsets that it is read for: from ``first`` on and before ``end``.
 
     ``base_offset`` is that of the segment, and ``ends`` is the offset after its last one, as far as these are known.
@@ -33,7 +33,7 @@ class TierFile(LogFile):
     ends: int
     of_tier: str
     """The path of the tier."""
-    layout: TierLayout | None = field(default=None, eq=False)
+    layout: RemoteNaming | None = field(default=None, eq=False)
     no_aborted: bool = False
     """Whether it is known that no transaction was aborted in the segment."""
 
@@ -43,7 +43,7 @@ class TierFile(LogFile):
         return self.of_tier, self.topic or "", str(self.partition)
 
     @property
-    def place(self) -> tuple[Any, ...]:
+    def topic_partition(self) -> tuple[Any, ...]:
         """The place of the file in the order of files."""
         return self.topic or "", self.partition or 0, self.first, self.path
 
@@ -52,10 +52,10 @@ class TierFile(LogFile):
         """Whether all offsets of the segment are read."""
         return self.first <= (self.base_offset or 0) and self.ends <= self.end
 
-    def side(self, ending: str) -> LogFile | None:
+    def sibling_with_suffix(self, ending: str) -> LogFile | None:
         """Return the file of the segment with another ending; it may not be there. None: it is not.
 
-        Raises ``TierFormatError`` and ``OSError``.
+        Raises ``RemoteFormatError`` and ``OSError``.
         """
         if ending == ".txnindex" and self.no_aborted:
             return None
@@ -66,7 +66,7 @@ class TierFile(LogFile):
             return None
         begins, size = place
         whole = self.named(self.layout.indexes)
-        return Slice(**(facts_of(whole) | {"size": size, "begins": begins}))
+        return FileSlice(**(facts_of(whole) | {"size": size, "begins": begins}))
 
     def named(self, ending: str) -> LogFile:
         """Return the object of the segment with an ending, of unknown size; it may not be there."""
@@ -80,13 +80,13 @@ def facts_of(file: LogFile) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def checked_manifest(file: TierFile) -> TierManifest:
+def checked_manifest(file: RemoteSegmentFile) -> RemoteManifest:
     """Return the manifest of a segment whose layout has one.
 
-    Raises ``TierFormatError`` for a segment that is not stored as it is, and ``OSError``.
+    Raises ``RemoteFormatError`` for a segment that is not stored as it is, and ``OSError``.
     """
     manifest = file.named((file.layout and file.layout.manifest) or "")
-    with opened(manifest) as data:
+    with open_file(manifest) as data:
         if data.size() > _LARGEST_MANIFEST:
-            raise TierFormatError(file=manifest.name, reason=f"a manifest of {data.size()} bytes")
+            raise RemoteFormatError(file=manifest.name, reason=f"a manifest of {data.size()} bytes")
         return read_manifest(data.read_at(data.size(), 0), manifest.name)

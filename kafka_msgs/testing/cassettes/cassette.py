@@ -21,10 +21,10 @@ from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.recording import read_recording, recording_line, recording_start
 from kafka_msgs.errors import CassetteError
 from kafka_msgs.option_checks import check_choice
-from kafka_msgs.redaction import Redaction, RedactKind
+from kafka_msgs.redaction import RedactKind, Redactor
 from kafka_msgs.tap import Tap
 from kafka_msgs.testing.cassettes.player import Player
-from kafka_msgs.testing.cassettes.tape import Tape
+from kafka_msgs.testing.cassettes.tape import RecordedExchanges
 
 if TYPE_CHECKING:
     import ssl
@@ -69,7 +69,7 @@ class Cassette:
         self._tls = tls
         self._recorded_pace = recorded_pace
         self._seen: list[Item] = []
-        self._tape: Tape | None = None
+        self._tape: RecordedExchanges | None = None
 
     @property
     def recording(self) -> bool:
@@ -119,12 +119,12 @@ class Cassette:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        self.close(keep=error is None)
-        if self.misses and error is not None:
-            error.add_note("\n".join(self.misses))
-        elif error is None:
+        self.close(keep=exc is None)
+        if self.misses and exc is not None:
+            exc.add_note("\n".join(self.misses))
+        elif exc is None:
             self.check()
 
     def _server(self) -> AbstractAsyncContextManager[Any]:
@@ -134,7 +134,7 @@ class Cassette:
             return Tap(brokers, seen=self._seen.append, broker_tls=self._tls)
         try:
             with self.path.open("rb") as file:
-                self._tape = Tape(read_recording(file))
+                self._tape = RecordedExchanges(read_recording(file))
         except FileNotFoundError:
             raise CassetteError(path=str(self.path), reason="there is no recording to play") from None
         return Player(self._tape, missed=self._miss, recorded_pace=self._recorded_pace)
@@ -170,10 +170,10 @@ class Cassette:
 
     def _write(self) -> None:
         """Write the file, whole or not at all: another process may play it at this moment."""
-        redaction = Redaction({RedactKind.SASL})
+        redaction = Redactor({RedactKind.SASL})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         written = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         with written.open("w", encoding="ascii") as file:
             file.write(recording_start({"redacted": [RedactKind.SASL]}) + "\n")
-            file.writelines(recording_line(redaction.item(item)) + "\n" for item in self._seen)
+            file.writelines(recording_line(redaction.redact(item)) + "\n" for item in self._seen)
         written.replace(self.path)

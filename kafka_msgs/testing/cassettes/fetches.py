@@ -26,7 +26,7 @@ from kafka_msgs.messages.fetch_response import (
 from kafka_msgs.messages.metadata_response import MetadataResponse
 from kafka_msgs.schema import ZERO_UUID
 
-__all__ = ["Fetches"]
+__all__ = ["RecordedFetches"]
 
 _HEAD: Final = struct.Struct(">qi")
 _LAST_OFFSET_DELTA: Final = struct.Struct(">i")
@@ -87,7 +87,7 @@ class _Partition:
         )
 
 
-class Fetches:
+class RecordedFetches:
     """The records by topic and partition."""
 
     def __init__(self) -> None:

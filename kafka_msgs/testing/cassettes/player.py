@@ -11,9 +11,9 @@ from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import KafkaMsgsError, ProtocolError
 from kafka_msgs.message import Response
-from kafka_msgs.tap.addresses import address_fields, translate_addresses
+from kafka_msgs.tap.addresses import address_fields, rewrite_addresses
 from kafka_msgs.tap.listeners import Listeners
-from kafka_msgs.testing.cassettes.tape import Miss, Reply, Tape
+from kafka_msgs.testing.cassettes.tape import Miss, RecordedExchanges, RecordedReply
 from kafka_msgs.wire import RequestReceived, ServerConnection, encode_response
 
 __all__ = ["Player"]
@@ -30,11 +30,11 @@ class Player:
     in the recording; otherwise they come at once.
     """
 
-    def __init__(self, tape: Tape, *, missed: Callable[[str], None], recorded_pace: bool) -> None:
+    def __init__(self, tape: RecordedExchanges, *, missed: Callable[[str], None], recorded_pace: bool) -> None:
         self.tape = tape
         self.missed = missed
         self.recorded_pace = recorded_pace
-        self.connections: set[_Played] = set()
+        self.connections: set[_PlayerConnection] = set()
         self._sockets: list[socket.socket] = []
         self._accepting: list[asyncio.Task[asyncio.Server]] = []
 
@@ -56,14 +56,14 @@ class Player:
 
     def translate(self, response: Response, version: int) -> Response:
         """Return a response with the addresses of this server for those of the brokers."""
-        return translate_addresses(response, address_fields(type(response), version), self._listeners.translate)
+        return rewrite_addresses(response, address_fields(type(response), version), self._listeners.translate)
 
     def _listen(self, listening: socket.socket, broker: Endpoint | None) -> None:
         loop = asyncio.get_running_loop()
-        self._accepting.append(loop.create_task(loop.create_server(lambda: _Played(self), sock=listening)))
+        self._accepting.append(loop.create_task(loop.create_server(lambda: _PlayerConnection(self), sock=listening)))
 
 
-class _Played(asyncio.Protocol):
+class _PlayerConnection(asyncio.Protocol):
     """One connection of a client. It has one request in work at a time."""
 
     def __init__(self, player: Player) -> None:
@@ -107,7 +107,7 @@ class _Played(asyncio.Protocol):
             self._player.missed(str(error))
             self.end()
             return
-        reply = self._player.tape.answer(frame.message, event.version, frame.header.client_id)
+        reply = self._player.tape.find_response(frame.message, event.version, frame.header.client_id)
         if isinstance(reply, Miss):
             self._player.missed(reply.reason)
             self._refuse(event, reply)
@@ -118,19 +118,19 @@ class _Played(asyncio.Protocol):
         else:
             self._answer(event, reply)
 
-    def _pause(self, reply: Reply, max_wait_ms: int) -> float:
+    def _pause(self, reply: RecordedReply, max_wait_ms: int) -> float:
         """Return the seconds until an answer."""
         if reply.idle:
             longest = max_wait_ms / 1000
             return longest if self._player.recorded_pace else min(longest, _IDLE_SECONDS)
         return reply.latency_ms / 1000 if self._player.recorded_pace else 0.0
 
-    def _late(self, event: RequestReceived, reply: Reply) -> None:
+    def _late(self, event: RequestReceived, reply: RecordedReply) -> None:
         self._timer = None
         self._answer(event, reply)
         self._pump()
 
-    def _answer(self, event: RequestReceived, reply: Reply) -> None:
+    def _answer(self, event: RequestReceived, reply: RecordedReply) -> None:
         if reply.response is None or not event.needs_response:
             return
         version = event.version if reply.version is None else reply.version

@@ -22,10 +22,10 @@ from kafka_msgs.messages.fetch_request import FetchRequest
 from kafka_msgs.messages.heartbeat_response import HeartbeatResponse
 from kafka_msgs.messages.metadata_request import MetadataRequest
 from kafka_msgs.testing.cassettes.content import Content, content_of, differences
-from kafka_msgs.testing.cassettes.fetches import Fetches
-from kafka_msgs.testing.cassettes.topics import Topics
+from kafka_msgs.testing.cassettes.fetches import RecordedFetches
+from kafka_msgs.testing.cassettes.topics import RecordedTopics
 
-__all__ = ["Miss", "Reply", "Tape"]
+__all__ = ["Miss", "RecordedExchanges", "RecordedReply"]
 
 _CHANGES: Final = frozenset(
     {
@@ -53,7 +53,7 @@ class _Recorded:
 
 
 @frozen
-class Reply:
+class RecordedReply:
     """The answer to a request: None if it gets none. ``version`` is that of the answer, or None for the request's.
 
     ``latency_ms`` is how long the recorded answer took. ``idle`` is True for a fetch that found nothing.
@@ -72,7 +72,7 @@ class Miss:
     reason: str
 
 
-class Tape:
+class RecordedExchanges:
     """The exchanges of one cassette. Those that cannot be decoded, and requests that were never answered, are left
     out.
     """
@@ -80,8 +80,8 @@ class Tape:
     def __init__(self, items: Iterable[Item]) -> None:
         self._by_api: defaultdict[int, list[_Recorded]] = defaultdict(list)
         self._changes: list[_Recorded] = []
-        self._fetches = Fetches()
-        self._topics = Topics()
+        self._fetches = RecordedFetches()
+        self._topics = RecordedTopics()
         for place, item in enumerate(items):
             if isinstance(item, Exchange) and not item.problems:
                 self._add(place, item)
@@ -103,21 +103,21 @@ class Tape:
         """What was changed in the recording, and was not asked for yet."""
         return [_named(each.exchange) for each in self._changes if not each.played]
 
-    def answer(self, request: Message, version: int, client_id: str | None) -> Reply | Miss:
+    def find_response(self, request: Message, version: int, client_id: str | None) -> RecordedReply | Miss:
         """Return the answer to a request."""
         api_key = int(request.INFO.api_key or 0)
         recorded = self._by_api.get(api_key, [])
         if isinstance(request, FetchRequest) and recorded:
             before = next((each.place for each in self._changes if not each.played), _NEVER)
             fetched, found = self._fetches.answer(request, before)
-            return Reply(fetched, idle=not found)
+            return RecordedReply(fetched, idle=not found)
         content = content_of(request, version)
         equal = [each for each in recorded if api_key in _ANY_CONTENT or _is_equal(each, content)]
         chosen = _choose(equal, version, client_id, again=api_key not in _CHANGES)
         if chosen is not None:
             return _reply(chosen, version)
         other = self._topics.answer(request) if isinstance(request, MetadataRequest) else _UNCHANGED.get(api_key)
-        return Miss(_reason(request, version, content, recorded, equal)) if other is None else Reply(other)
+        return Miss(_reason(request, version, content, recorded, equal)) if other is None else RecordedReply(other)
 
 
 _NEVER: Final = 2**63
@@ -140,14 +140,14 @@ def _choose(equal: list[_Recorded], version: int, client_id: str | None, *, agai
     return equal[-1] if equal and again else None
 
 
-def _reply(recorded: _Recorded, version: int) -> Reply:
+def _reply(recorded: _Recorded, version: int) -> RecordedReply:
     recorded.played = True
     exchange = recorded.exchange
     latency_ms = (exchange.latency_us or 0) / 1000
     if recorded.response is None:
-        return Reply(None)
+        return RecordedReply(None)
     same = exchange.version == version
-    return Reply(recorded.response, exchange.response_version if same else None, latency_ms)
+    return RecordedReply(recorded.response, exchange.response_version if same else None, latency_ms)
 
 
 def _reason(request: Message, version: int, content: Content, recorded: list[_Recorded], equal: list[_Recorded]) -> str:

@@ -14,10 +14,10 @@ from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataReques
 from kafka_msgs.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kafka_msgs.schema import ZERO_UUID
 
-__all__ = ["Topics"]
+__all__ = ["RecordedTopics"]
 
 
-class Topics:
+class RecordedTopics:
     """The topics of all recorded Metadata responses, as the last ones show them."""
 
     def __init__(self) -> None:

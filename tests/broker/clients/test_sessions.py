@@ -14,7 +14,7 @@ from kafka_msgs.admin import NewTopic
 from kafka_msgs.client import Client, Producer
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
-from kafka_msgs.records import Compression, RecordBatch, read_batches
+from kafka_msgs.records import CompressionType, RecordBatch, read_batches
 from tests.broker.clients.features import EXPECTED, FEATURES, TOPICS, table
 from tests.broker.clients.places import Place
 from tests.support.cluster_topics import new_name
@@ -58,7 +58,7 @@ def stored(servers: str, topic: str) -> list[RecordBatch]:
     request = FetchRequest(max_bytes=2**20, topics=(FetchTopic(topic=topic, partitions=(asked,)),))
     with Client(servers) as client:
         described = client.call(MetadataRequest(topics=(MetadataRequestTopic(name=topic),))).topics[0]
-        answer = client.call(request, version=12, node=described.partitions[0].leader_id)
+        answer = client.call(request, version=12, broker_id=described.partitions[0].leader_id)
     batches = list(read_batches(answer.responses[0].partitions[0].records or b""))
     assert batches
     return [each for each in batches if isinstance(each, RecordBatch)]
@@ -71,7 +71,7 @@ def test_a_feature(place: Place, client: str, feature: str) -> None:
     assert lines.get(feature) == {"feature": feature, "facts": EXPECTED[feature]}
     if feature in CODECS:
         found = stored(place.servers, f"{prefix}-{feature}")
-        assert {Compression(batch.attributes & CODEC_BITS).name.lower() for batch in found} == {feature}
+        assert {CompressionType(batch.attributes & CODEC_BITS).name.lower() for batch in found} == {feature}
     if feature in WITH_PRODUCER_IDS:
         assert all(batch.producer_id >= 0 for batch in stored(place.servers, f"{prefix}-{feature}"))
 

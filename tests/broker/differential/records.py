@@ -9,7 +9,7 @@ from zlib import crc32
 
 from crc32c import crc32c
 
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, MessageSetBuilder
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, MessageSetBuilder
 
 __all__ = ["DAMAGE", "HEADER", "batches", "shown"]
 
@@ -38,7 +38,7 @@ def batches(spec: Mapping[str, Any]) -> bytes:
 
 
 def _whole(spec: Mapping[str, Any]) -> bytes:
-    codec, magic = Compression[spec.get("codec", "NONE")], spec.get("magic", 2)
+    codec, magic = CompressionType[spec.get("codec", "NONE")], spec.get("magic", 2)
     keys = [b"k%d" % (each % 3) if spec.get("keyed", True) else None for each in range(spec["values"])]
     value = b"v" * spec.get("size", 5)
     if magic < 2:

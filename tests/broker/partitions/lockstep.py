@@ -21,13 +21,19 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from kafka_msgs.broker.partitions import Guard, MemoryPartition, Origin, PartitionLog, TopicConfig
+from kafka_msgs.broker.partitions import (
+    AppendOrigin,
+    MemoryPartitionStore,
+    PartitionLog,
+    TopicConfig,
+    VerificationGuard,
+)
 from kafka_msgs.broker.partitions.cleaning import compact, delete_old_segments, dirty_part
-from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition
-from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions.directory_partition import FilePartitionStore
+from kafka_msgs.broker.partitions.opened_files import OpenFileCache
 from kafka_msgs.broker.partitions.partition_files import PartitionFiles
 from kafka_msgs.broker.partitions.stores import PartitionStore
-from kafka_msgs.errors import RefusedError, RefusedRecordsError
+from kafka_msgs.errors import RefusedRecordsError, RequestRefusedError
 from kafka_msgs.log.writing.files import format_partition_metadata, format_producer_snapshot, uuid_text
 from kafka_msgs.messages import ProducerSnapshot
 from kafka_msgs.prefixed import decode_versioned
@@ -36,7 +42,11 @@ from tests.broker.partitions.oracle import StorageOracle
 __all__ = ["Lockstep", "Ours"]
 
 TOPIC_ID: Final = UUID("12345678-1234-4234-8234-123456789abc")
-_ORIGINS: Final = {"CLIENT": Origin.CLIENT, "COORDINATOR": Origin.COORDINATOR, "REPLICATION": Origin.REPLAY}
+_ORIGINS: Final = {
+    "CLIENT": AppendOrigin.CLIENT,
+    "COORDINATOR": AppendOrigin.COORDINATOR,
+    "REPLICATION": AppendOrigin.REPLAY,
+}
 _PARTITION: Final = "orders-0"
 
 
@@ -46,8 +56,8 @@ class Ours:
     def __init__(self, directory: Path | None) -> None:
         self.log: PartitionLog
         self._directory = directory
-        self._memory = MemoryPartition()
-        self._guards: dict[int, Guard | None] = {}
+        self._memory = MemoryPartitionStore()
+        self._guards: dict[int, VerificationGuard | None] = {}
         self._now = 0
 
     def run(self, **command: Any) -> dict[str, Any]:
@@ -59,7 +69,7 @@ class Ours:
         except RefusedRecordsError as refused:
             records = [list(each) for each in refused.record_errors]
             return {"error": int(refused.error), "message": refused.message, "records": records}
-        except RefusedError as refused:
+        except RequestRefusedError as refused:
             return {"error": int(refused.error)}
         return {**answer, "state": self._state_of(self.log)} if command.get("state", True) else answer
 
@@ -83,8 +93,8 @@ class Ours:
         path = self._directory / _PARTITION
         path.mkdir(exist_ok=True)
         (path / "partition.metadata").write_bytes(format_partition_metadata(TOPIC_ID))
-        return DirectoryPartition(
-            PartitionFiles(OpenedFiles(4), path),
+        return FilePartitionStore(
+            PartitionFiles(OpenFileCache(4), path),
             clean=command.get("clean", True),
             recovery_point=command.get("recovery_point", 0),
             log_start_offset=command.get("log_start", 0),
@@ -131,7 +141,7 @@ class Ours:
             command["offset"],
             command["max_bytes"],
             isolation="read_committed" if committed else "read_uncommitted",
-            min_one=command.get("min_one", True),
+            min_one_batch=command.get("min_one", True),
         )
         answer: dict[str, Any] = {"data": base64.b64encode(b"".join(found.data)).decode()}
         if found.aborted is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import UUID
 
-from kafka_msgs.broker.partitions import MemoryPartition, PartitionLog, TopicConfig
+from kafka_msgs.broker.partitions import MemoryPartitionStore, PartitionLog, TopicConfig
 from kafka_msgs.broker.partitions.stores import PartitionStore
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, read_batches
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, read_batches
 
 __all__ = ["NOW", "TOPIC_ID", "batch", "new_log", "values"]
 
@@ -23,7 +23,7 @@ def batch(
     **header: Any,
 ) -> bytes:
     """Return a batch as a producer sends it: the base offset is 0, each record is a millisecond later."""
-    builder = BatchBuilder(BatchHeader(**header), codec=Compression(codec))
+    builder = BatchBuilder(BatchHeader(**header), codec=CompressionType(codec))
     for at, value in enumerate(values):
         builder.append(keys[at] if keys else b"key", value, timestamp=timestamp + at)
     return builder.build()
@@ -31,7 +31,7 @@ def batch(
 
 def new_log(store: PartitionStore | None = None, *, now: int = NOW, **configs: Any) -> PartitionLog:
     """Return the log of a partition, by default in memory. ``configs`` are fields of ``TopicConfig``."""
-    return PartitionLog("orders", TOPIC_ID, 0, TopicConfig(**configs), store or MemoryPartition(), now=now)
+    return PartitionLog("orders", TOPIC_ID, 0, TopicConfig(**configs), store or MemoryPartitionStore(), now=now)
 
 
 def values(log: PartitionLog, start: int = 0, max_bytes: int = 2**20, **how: Any) -> list[tuple[int, bytes]]:

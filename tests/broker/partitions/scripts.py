@@ -13,14 +13,14 @@ from typing import Any, Final
 from attrs import define, field
 from crc32c import crc32c
 
-from kafka_msgs.layouts import CRC_FROM, HEADER
+from kafka_msgs.layouts import CRC_START, HEADER
 from kafka_msgs.messages import EndTxnMarker
-from kafka_msgs.records import BatchBuilder, BatchHeader, Compression, ControlType
+from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType
 from tests.broker.partitions.making import NOW, batch
 
 __all__ = ["Script"]
 
-_CODECS: Final = (0, 0, 0, Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD)
+_CODECS: Final = (0, 0, 0, CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4, CompressionType.ZSTD)
 
 
 @define
@@ -277,7 +277,7 @@ def _patched(data: bytes, **changes: int) -> bytes:
     names += ["base_timestamp", "max_timestamp", "producer_id", "producer_epoch", "base_sequence", "records"]
     values = dict(zip(names, HEADER.unpack_from(data), strict=True)) | changes
     changed = bytearray(HEADER.pack(*values.values()) + data[HEADER.size :])
-    changed[CRC_FROM - 4 : CRC_FROM] = crc32c(bytes(changed[CRC_FROM:])).to_bytes(4, "big")
+    changed[CRC_START - 4 : CRC_START] = crc32c(bytes(changed[CRC_START:])).to_bytes(4, "big")
     return bytes(changed)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs.broker.partitions import MemoryPartition
+from kafka_msgs.broker.partitions import MemoryPartitionStore
 from kafka_msgs.broker.partitions.cleaning import delete_old_segments
 from tests.broker.partitions.making import NOW, batch, new_log
 from tests.support.not_run import not_run
@@ -22,7 +22,7 @@ from tests.support.not_run import not_run
     length=st.integers(0, 50_000),
 )
 def test_a_segment_holds_what_was_appended(sizes: list[int], cut: int, start: int, length: int) -> None:
-    segment = MemoryPartition().create(0)
+    segment = MemoryPartitionStore().create(0)
     content = b""
     for number, size in enumerate(sizes):
         content += (piece := bytes([number]) * size)

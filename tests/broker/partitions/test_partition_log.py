@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs.broker.partitions import Origin
+from kafka_msgs.broker.partitions import AppendOrigin
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError, RefusedRecordsError
+from kafka_msgs.errors import RefusedRecordsError, RequestRefusedError
 from tests.broker.partitions.making import NOW, batch, new_log, values
 
 
@@ -41,7 +41,7 @@ def test_a_refused_batch_changes_nothing() -> None:
     log.append(batch(b"a"), leader_epoch=0, now=NOW)
     damaged = bytearray(batch(b"b"))
     damaged[-1] ^= 1
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         log.append(damaged, leader_epoch=3, now=NOW)
     assert refused.value.error is ErrorCode.CORRUPT_MESSAGE
     assert values(log) == [(0, b"a")]
@@ -56,7 +56,7 @@ def test_an_idempotent_batch_is_written_once() -> None:
     log.append(second, leader_epoch=0, now=NOW)
     again = log.append(first, leader_epoch=0, now=NOW)
     assert (again.base_offset, again.last_offset, again.duplicate) == (0, 1, True)
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         log.append(batch(b"d", producer_id=7, producer_epoch=0, base_sequence=9), leader_epoch=0, now=NOW)
     assert refused.value.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert values(log) == [(0, b"a"), (1, b"b"), (2, b"c")]
@@ -66,7 +66,7 @@ def test_a_transaction_is_stable_when_its_marker_is_written() -> None:
     log = new_log()
     guard = log.verify(7, 0, 0, bumps_epoch=False, now=NOW)
     data = batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         log.append(data, leader_epoch=0, now=NOW)
     assert refused.value.error is ErrorCode.INVALID_TXN_STATE
     log.append(data, leader_epoch=0, now=NOW, guard=guard)
@@ -84,10 +84,10 @@ def test_a_held_high_watermark_hides_what_is_above_it() -> None:
     log = new_log()
     for value in (b"a", b"b", b"c"):
         log.append(batch(value), leader_epoch=0, now=NOW)
-    log.hold_high_watermark(1)
+    log.cap_high_watermark(1)
     assert values(log) == [(0, b"a")]
     assert values(log, upto=log.log_end_offset) == [(0, b"a"), (1, b"b"), (2, b"c")]
-    log.hold_high_watermark(None)
+    log.cap_high_watermark(None)
     assert values(log, 1) == [(1, b"b"), (2, b"c")]
 
 
@@ -97,5 +97,5 @@ def test_a_compacted_topic_names_the_records_without_a_key() -> None:
         log.append(batch(b"a", b"b", keys=(b"k", None)), leader_epoch=0, now=NOW)
     assert refused.value.error is ErrorCode.INVALID_RECORD
     assert [index for index, _ in refused.value.record_errors] == [1]
-    log.append(batch(b"a"), leader_epoch=0, now=NOW, origin=Origin.COORDINATOR)
+    log.append(batch(b"a"), leader_epoch=0, now=NOW, origin=AppendOrigin.COORDINATOR)
     assert values(log) == [(0, b"a")]

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_msgs.broker.partitions import Origin, PartitionLog
-from kafka_msgs.broker.partitions.directory_partition import DirectoryPartition
-from kafka_msgs.broker.partitions.opened_files import OpenedFiles
+from kafka_msgs.broker.partitions import AppendOrigin, PartitionLog
+from kafka_msgs.broker.partitions.directory_partition import FilePartitionStore
+from kafka_msgs.broker.partitions.opened_files import OpenFileCache
 from kafka_msgs.broker.partitions.partition_files import PartitionFiles
-from kafka_msgs.broker.partitions.producers import ProducerState
+from kafka_msgs.broker.partitions.producers import ProducerStateEntry
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
-from kafka_msgs.layouts import CRC_FROM
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.layouts import CRC_START
 from kafka_msgs.log import read_log
 from kafka_msgs.log.writing.files import format_partition_metadata, uuid_text
 from kafka_msgs.records import RecordBatch
@@ -30,9 +30,9 @@ from tests.broker.partitions.oracle import StorageOracle
 CONFIG: dict[str, Any] = {"segment_bytes": 1200, "index_interval_bytes": 200}
 
 
-def stored(path: Path, *, recovery_point: int = 0, clean: bool = False) -> DirectoryPartition:
-    return DirectoryPartition(
-        PartitionFiles(OpenedFiles(2), path), clean=clean, recovery_point=recovery_point, log_start_offset=0
+def stored(path: Path, *, recovery_point: int = 0, clean: bool = False) -> FilePartitionStore:
+    return FilePartitionStore(
+        PartitionFiles(OpenFileCache(2), path), clean=clean, recovery_point=recovery_point, log_start_offset=0
     )
 
 
@@ -76,11 +76,11 @@ def replayed(path: Path) -> PartitionLog:
     for each in sorted(path.glob("*.log")):
         for found in read_log(each):
             assert isinstance(found, RecordBatch)
-            log.append(bytes(found.stored), leader_epoch=0, now=NOW, origin=Origin.REPLAY)
+            log.append(bytes(found.stored_bytes), leader_epoch=0, now=NOW, origin=AppendOrigin.REPLAY)
     return log
 
 
-def producers(log: PartitionLog) -> list[ProducerState]:
+def producers(log: PartitionLog) -> list[ProducerStateEntry]:
     states = (each.condensed() for each in log.producers.states.values())
     return sorted(states, key=lambda state: state.producer_id)
 
@@ -102,7 +102,7 @@ def _changed(data: bytes, at: int) -> bytes:
     while start < len(data):
         end = start + int.from_bytes(data[start + 8 : start + 12], "big") + 12
         if at < end:
-            at = max(at, start + CRC_FROM)
+            at = max(at, start + CRC_START)
             return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
         start = end
     return data
@@ -174,7 +174,7 @@ def test_a_full_disk_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytes
     numbered = batch(b"n" * 200, producer_id=7, producer_epoch=0, base_sequence=16)
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", write)
-        with pytest.raises(RefusedError) as refused:
+        with pytest.raises(RequestRefusedError) as refused:
             log.append(numbered, leader_epoch=4, now=NOW)
     assert refused.value.error is ErrorCode.KAFKA_STORAGE_ERROR
     assert (values(log), producers(log), log.segments.active.size) == known
@@ -187,8 +187,8 @@ def test_a_closed_log_is_opened_as_it_was(tmp_path: Path) -> None:
     log = written(tmp_path / "orders-0")
     log.delete_records(3)
     log.close()
-    opened = DirectoryPartition(
-        PartitionFiles(OpenedFiles(2), tmp_path / "orders-0"),
+    opened = FilePartitionStore(
+        PartitionFiles(OpenFileCache(2), tmp_path / "orders-0"),
         clean=True,
         recovery_point=log.log_end_offset,
         log_start_offset=3,

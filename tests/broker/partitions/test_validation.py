@@ -11,18 +11,18 @@ import pytest
 from crc32c import crc32c
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
-from kafka_msgs.layouts import CRC_FROM, HEADER, HEADER_SIZE
-from kafka_msgs.records import BatchBuilder, Compression
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.layouts import CRC_START, HEADER, HEADER_SIZE
+from kafka_msgs.records import BatchBuilder, CompressionType
 from tests.broker.partitions.lockstep import Lockstep
 from tests.broker.partitions.making import NOW, new_log
 from tests.broker.partitions.oracle import StorageOracle
 
-CODECS = [Compression.NONE, Compression.GZIP, Compression.LZ4, Compression.ZSTD, Compression.SNAPPY]
+CODECS = [CompressionType.NONE, CompressionType.GZIP, CompressionType.LZ4, CompressionType.ZSTD, CompressionType.SNAPPY]
 BASE_TIME, MAX_TIME, COUNT, DELTA = 8, 9, 13, 7
 
 
-def made(codec: Compression, *times: int, headers: tuple[tuple[str, bytes], ...] = ()) -> bytes:
+def made(codec: CompressionType, *times: int, headers: tuple[tuple[str, bytes], ...] = ()) -> bytes:
     builder = BatchBuilder(codec=codec)
     for number, time in enumerate(times):
         builder.append(b"k%d" % number, b"v" * 40, timestamp=time, headers=headers)
@@ -36,7 +36,7 @@ def patched(data: bytes, fields: dict[int, int], body: Callable[[bytes], bytes] 
         values[at - 1] = value
     values[1] = HEADER_SIZE - 12 + len(rest)
     head = HEADER.pack(*values)
-    values[4] = crc32c(rest, crc32c(head[CRC_FROM:]))
+    values[4] = crc32c(rest, crc32c(head[CRC_START:]))
     return HEADER.pack(*values) + rest
 
 
@@ -44,7 +44,7 @@ def flipped(rest: bytes) -> bytes:
     return rest[:12] + bytes(each ^ 0x5A for each in rest[12:20]) + rest[20:]
 
 
-def cases(codec: Compression) -> dict[str, bytes]:
+def cases(codec: CompressionType) -> dict[str, bytes]:
     three = made(codec, NOW, NOW + 5, NOW + 3)
     return {
         "sound": three,
@@ -63,7 +63,7 @@ def cases(codec: Compression) -> dict[str, bytes]:
 
 
 def null_header_name() -> bytes:
-    data = made(Compression.NONE, NOW, headers=(("name", b"value"),))
+    data = made(CompressionType.NONE, NOW, headers=(("name", b"value"),))
     return patched(data, {}, lambda rest: _shorter(rest.replace(b"\x08name", b"\x01")))
 
 
@@ -79,7 +79,7 @@ CONFIG = {"message.timestamp.after.max.ms": "3600000", "segment.bytes": str(2**2
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_kafkas_log_and_ours_take_and_refuse_the_same(
-    codec: Compression, kafka_log: StorageOracle, tmp_path: Path
+    codec: CompressionType, kafka_log: StorageOracle, tmp_path: Path
 ) -> None:
     logs = Lockstep(kafka_log, tmp_path)
     logs.run(do="open", config=CONFIG, now=NOW, expiration=3_600_000)
@@ -102,7 +102,7 @@ def test_a_header_without_a_name_is_refused(kafka_log: StorageOracle, tmp_path: 
 def test_a_batch_that_grows_beyond_all_bounds_is_refused() -> None:
     packer = zlib.compressobj(9, wbits=31)
     body = b"".join(packer.compress(bytes(2**20)) for _ in range(200)) + packer.flush()
-    data = patched(made(Compression.GZIP, NOW), {}, lambda rest: body)
-    with pytest.raises(RefusedError) as refused:
+    data = patched(made(CompressionType.GZIP, NOW), {}, lambda rest: body)
+    with pytest.raises(RequestRefusedError) as refused:
         new_log(max_message_bytes=2**24).append(data, leader_epoch=0, now=NOW)
     assert refused.value.error == ErrorCode.MESSAGE_TOO_LARGE

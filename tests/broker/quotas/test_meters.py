@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from kafka_msgs.broker.quotas import Meter, Quotas, Window
+from kafka_msgs.broker.quotas import ClientQuotaManager, QuotaMeter, Window
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 from tests.broker.quotas.oracle import QuotaOracle
 from tests.support.virtual_brokers import START
@@ -32,16 +32,16 @@ class Ours:
     def run(self, command: Command) -> Command:
         if command["do"] == "open":
             window = Window(command["samples"], 1000 * command["seconds"])
-            self.quotas = Quotas(window, window)
+            self.quotas = ClientQuotaManager(window, window)
             self.meters = self.quotas.new_meters()
             return {}
         if command["do"] == "limit":
             self.quotas.follow([limit_record(command)])
             return {}
-        meter: Meter = getattr(self.meters, METERS[command["quota"]])
+        meter: QuotaMeter = getattr(self.meters, METERS[command["quota"]])
         return {"result": float(self.ask(meter, command) or 0)}
 
-    def ask(self, meter: Meter, command: Command) -> int | None:
+    def ask(self, meter: QuotaMeter, command: Command) -> int | None:
         who = command["user"], command["client"]
         if command["do"] == "most":
             return meter.most_in_window(*who)

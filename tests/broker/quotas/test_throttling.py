@@ -10,8 +10,8 @@ import pytest
 
 from kafka_msgs import CreateTopicsRequest, ErrorCode, FetchRequest, HeartbeatRequest, MetadataRequest
 from kafka_msgs.broker import EmbeddedBroker, ManualClock
-from kafka_msgs.broker.call import Call
-from kafka_msgs.broker.quotas import Quotas, Window
+from kafka_msgs.broker.call import ServerCall
+from kafka_msgs.broker.quotas import ClientQuotaManager, Window
 from kafka_msgs.message import Request
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
@@ -30,7 +30,7 @@ def cluster() -> Iterator[VirtualCluster]:
     cluster = VirtualCluster.start(brokers=2)
     cluster.create("t")
     yield cluster
-    assert cluster.cluster.problems == []
+    assert cluster.cluster.errors == []
 
 
 def fetched(epoch: int = -1, session: int = 0, offset: int = 0, replica_id: int = -1) -> FetchRequest:
@@ -121,7 +121,7 @@ def test_the_connection_is_mute_as_long_as_the_client_must_wait(acks: int) -> No
     clock, answered = ManualClock(), list[tuple[str | None, int]]()
     with EmbeddedBroker(clock=clock) as broker:
         topic, port = new_topic(broker), int(broker.bootstrap_servers.rpartition(":")[2])
-        broker.run(lambda cluster: cluster.observers.append(lambda call, _: note(answered, call)))
+        broker.run(lambda cluster: cluster.response_observers.append(lambda call, _: note(answered, call)))
         with Conversation(port, client_id="admin") as admin, socket.create_connection(("127.0.0.1", port)) as slow:
             admin.ask(quota("slow", "producer_byte_rate", 100), 1)
             slow.settimeout(60)
@@ -185,7 +185,7 @@ def was_closed(connection: socket.socket) -> bool:
     ],
 )
 def test_connections_of_an_address_are_counted(limited: str | None, connecting: str, delays: list[int]) -> None:
-    quotas = Quotas(Window(5, 1000), Window(5, 1000))
+    quotas = ClientQuotaManager(Window(5, 1000), Window(5, 1000))
     meter = quotas.new_meters().connection
     assert meter.open(connecting, 0) == 0
     entity = (EntityData(entity_type="ip", entity_name=limited),)
@@ -195,7 +195,7 @@ def test_connections_of_an_address_are_counted(limited: str | None, connecting: 
     assert meter.open(connecting, 10_000) == 0
 
 
-def note(answered: list[tuple[str | None, int]], call: Call[Any]) -> None:
+def note(answered: list[tuple[str | None, int]], call: ServerCall[Any]) -> None:
     answered.append((call.client_id, call.throttle_time_ms))
 
 

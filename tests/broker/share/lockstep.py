@@ -18,16 +18,16 @@ from typing import Any, Final, NamedTuple
 from attrs import evolve
 
 from kafka_msgs.broker.share import (
-    Acknowledgement,
+    AcknowledgementBatch,
     AcquireMode,
+    PersisterStateBatch,
     RecordState,
     SharePartition,
-    StateBatch,
     acquire,
 )
-from kafka_msgs.broker.timers import Timers
+from kafka_msgs.broker.timers import TimerQueue
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
 from tests.broker.share.oracle import ShareOracle
 from tests.broker.share.scripts import Script
@@ -65,7 +65,7 @@ class _Ours:
     """Our share partition, with a persister and a clock."""
 
     def __init__(self) -> None:
-        self._timers = Timers()
+        self._timers = TimerQueue()
         self._config: GroupConfig = _DEFAULTS
         self._fails = False
         self._writes: list[dict[str, Any]] = []
@@ -80,7 +80,7 @@ class _Ours:
         answer: dict[str, Any] = {"error": "NONE"}
         try:
             answer |= _COMMANDS[command["do"]](self, command) or {}
-        except RefusedError as error:
+        except RequestRefusedError as error:
             answer["error"] = ErrorCode(error.error).name
         answer["writes"] = self._writes
         return _canonical(command, answer | self._state())
@@ -92,7 +92,10 @@ class _Ours:
         if self._share is not None:
             self._share.close()
             self._share = None
-        states = [StateBatch(first, last, RecordState(state), count) for first, last, state, count in command["states"]]
+        states = [
+            PersisterStateBatch(first, last, RecordState(state), count)
+            for first, last, state, count in command["states"]
+        ]
         self._share = SharePartition(
             command["start"], states, timers=self._timers, config=lambda: self._config, persist=self._persist
         )
@@ -107,10 +110,10 @@ class _Ours:
             share_renew_acknowledge_enable=command["renews"],
         )
 
-    def _persist(self, start: int, complete: int, states: list[StateBatch]) -> None:
+    def _persist(self, start: int, complete: int, states: list[PersisterStateBatch]) -> None:
         self._writes.append({"start": start, "complete": complete, "states": states})
         if self._fails:
-            raise RefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def persister(self, command: dict[str, Any]) -> None:
         """Let writes fail, or not any more."""
@@ -132,7 +135,9 @@ class _Ours:
 
     def acknowledge(self, command: dict[str, Any]) -> None:
         """Take over what a member says."""
-        self._opened.acknowledge(command["member"], [Acknowledgement(*each) for each in command["said"]], self._now)
+        self._opened.acknowledge(
+            command["member"], [AcknowledgementBatch(*each) for each in command["said"]], self._now
+        )
 
     def release(self, command: dict[str, Any]) -> None:
         """Take all records from a member."""
@@ -140,7 +145,7 @@ class _Ours:
 
     def log_starts(self, command: dict[str, Any]) -> None:
         """Move the start of the log."""
-        self._opened.log_starts_at(command["offset"])
+        self._opened.on_log_start_offset(command["offset"])
 
     def wait(self, command: dict[str, Any]) -> None:
         """Do nothing but let time pass."""

@@ -22,7 +22,7 @@ from kafka_msgs import (
     ReadShareGroupStateSummaryRequest,
 )
 from kafka_msgs.admin import Admin, ConfigChange, ConfigResource, NewTopic
-from kafka_msgs.broker.share import ShareKey
+from kafka_msgs.broker.share import SharePartitionKey
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.message import Request
 from kafka_msgs.messages import read_share_group_state_request as read
@@ -159,7 +159,7 @@ def side(servers: str) -> Iterator[Side]:
             return stack.enter_context(Conversation(ports[node], client_id="share"))
 
         first = connect(leader)
-        key = ShareKey(name, topic.topic_id, 0)
+        key = SharePartitionKey(name, topic.topic_id, 0)
         made = Side(
             name,
             name,
@@ -254,7 +254,9 @@ def stated(module: Any, verb: str, *, topic_id: UUID | None = None, group: str |
         asking = made.share_coordinator
         if group_id:
             # Each share partition, also one that cannot be, has a coordinator of its own.
-            asking = made.connect(coordinator(made.leader, 2, ShareKey(group_id, asked_id, partition.partition).text))
+            asking = made.connect(
+                coordinator(made.leader, 2, SharePartitionKey(group_id, asked_id, partition.partition).text)
+            )
         return ask_newest(asking, getattr(module, request)(group_id=group_id, topics=(asked,)))
 
     return ask

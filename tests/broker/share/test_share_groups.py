@@ -8,11 +8,11 @@ from uuid import UUID
 import pytest
 from attrs import define
 
-from kafka_msgs.broker.hosting.leading import find_log, read_state
+from kafka_msgs.broker.hosting.leading import find_log, iter_records
 from kafka_msgs.broker.hosting.share_state import share_coordinator
-from kafka_msgs.broker.share import ShareKey
+from kafka_msgs.broker.share import SharePartitionKey
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
 from kafka_msgs.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
@@ -35,7 +35,7 @@ from tests.support.share_requests import (
     share_acknowledge,
     share_fetch,
 )
-from tests.support.virtual_brokers import START, Asked, VirtualCluster, batch
+from tests.support.virtual_brokers import START, RecordedCall, VirtualCluster, batch
 
 GROUP = 32
 LOCK_MS = 15_000
@@ -78,7 +78,7 @@ class Group:
         """Append a batch."""
         self.cluster.produce("t", 0, batch(*values))
 
-    def ask(self, member: str, said: list[Said] | None = None, **fields: Any) -> Asked:
+    def ask(self, member: str, said: list[Said] | None = None, **fields: Any) -> RecordedCall:
         """Send the next fetch of a member."""
         epoch = self.epochs[member]
         self.epochs[member] += 1
@@ -89,7 +89,7 @@ class Group:
         asked = self.ask(member, said, **fields)
         response = self.cluster.decoded(asked, ShareFetchResponse)
         assert response.error_code == 0, response
-        assert self.cluster.cluster.problems == []
+        assert self.cluster.cluster.errors == []
         return acquired(response)
 
     def say(self, member: str, *said: Said, **fields: Any) -> ErrorCode:
@@ -331,7 +331,7 @@ def test_a_group_begins_where_its_setting_says() -> None:
 def test_records_of_aborted_transactions_are_for_those_who_read_uncommitted(isolation: str, expected: Records) -> None:
     group = Group.start("one", share_isolation_level=isolation)
     group.fetch("one")
-    log = group.cluster.cluster.partitions.get((group.topic_id, 0))
+    log = group.cluster.cluster.log_manager.get((group.topic_id, 0))
     assert log is not None
     builder = BatchBuilder(BatchHeader(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
     for value in (b"a", b"b"):
@@ -365,19 +365,19 @@ def test_an_unknown_topic_is_an_error_of_its_partitions() -> None:
 def test_the_state_of_a_deleted_topic_is_forgotten() -> None:
     group = Group.start("one")
     group.fetch("one")
-    coordinator = share_coordinator(group.cluster.cluster, ShareKey("g", group.topic_id, 0))
-    key = ShareKey("g", group.topic_id, 0)
+    coordinator = share_coordinator(group.cluster.cluster, SharePartitionKey("g", group.topic_id, 0))
+    key = SharePartitionKey("g", group.topic_id, 0)
     assert [state for _, state in coordinator.needed_from()] != []
     group.cluster.call(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1000), 6)
     assert [state for _, state in coordinator.needed_from()] == []
-    with pytest.raises(RefusedError):
+    with pytest.raises(RequestRefusedError):
         coordinator.summary(key)
 
 
 def test_a_deleted_group_has_no_state() -> None:
     group = Group.start("one")
     group.fetch("one")
-    key = ShareKey("g", group.topic_id, 0)
+    key = SharePartitionKey("g", group.topic_id, 0)
     coordinator = share_coordinator(group.cluster.cluster, key)
     assert coordinator.summary(key) is not None
     group.cluster.call(heartbeat("g", "one", -1), 1)
@@ -390,7 +390,7 @@ def test_old_records_of_the_state_are_deleted() -> None:
     settings = {"share.coordinator.snapshot.update.records.per.snapshot": "3"}
     group = Group.start("one", settings={"configs": settings})
     group.fetch("one")
-    key = ShareKey("g", group.topic_id, 0)
+    key = SharePartitionKey("g", group.topic_id, 0)
     cluster = group.cluster.cluster
     place = share_coordinator(cluster, key).partition_for(key)
     log = find_log(cluster, "__share_group_state", place)
@@ -399,7 +399,7 @@ def test_old_records_of_the_state_are_deleted() -> None:
         group.produce(b"x")
         group.fetch("one")
         assert group.say("one", (number, number, [ACCEPT])) is ErrorCode.NONE
-    kinds = [type(each.value).__name__ for each in read_state(log) if isinstance(each, TopicRecord)]
+    kinds = [type(each.value).__name__ for each in iter_records(log) if isinstance(each, TopicRecord)]
     assert kinds[:5] == ["ShareSnapshotValue", *["ShareUpdateValue"] * 3, "ShareSnapshotValue"]
     assert log.log_start_offset == 0
     group.cluster.advance(300_000)

@@ -10,17 +10,17 @@ import pytest
 from attrs import Factory, define
 
 from kafka_msgs.broker.share import (
-    Acknowledgement,
-    Acquired,
+    AcknowledgementBatch,
+    AcquiredRecords,
     AcquireMode,
+    PersisterStateBatch,
     RecordState,
     SharePartition,
-    StateBatch,
     acquire,
 )
-from kafka_msgs.broker.timers import Timers
+from kafka_msgs.broker.timers import TimerQueue
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.messages.share_snapshot_value import StateBatch as StoredBatch
 from kafka_msgs.topics.share_state import combine_batches
@@ -57,7 +57,7 @@ class History:
     random: random.Random
     log: list[Batch] = Factory(list)
     records: dict[int, Record] = Factory(dict)
-    timers: Timers = Factory(Timers)
+    timers: TimerQueue = Factory(TimerQueue)
     stored: tuple[StoredBatch, ...] = ()
     start: int = 0
     now: int = 0
@@ -66,15 +66,17 @@ class History:
     def open(self) -> SharePartition:
         """Open the share partition with the state that is stored."""
         states = [
-            StateBatch(each.first_offset, each.last_offset, RecordState(each.delivery_state), each.delivery_count)
+            PersisterStateBatch(
+                each.first_offset, each.last_offset, RecordState(each.delivery_state), each.delivery_count
+            )
             for each in self.stored
         ]
         return SharePartition(self.start, states, timers=self.timers, config=lambda: CONFIG, persist=self.persist)
 
-    def persist(self, start: int, complete: int, states: list[StateBatch]) -> None:
+    def persist(self, start: int, complete: int, states: list[PersisterStateBatch]) -> None:
         """Keep what changed, as the share coordinator does."""
         if self.fails:
-            raise RefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         assert start >= self.start
         assert complete >= 0
         more = [
@@ -90,7 +92,7 @@ class History:
         self.log.append(Batch(base, base + size - 1))
         self.records.update((offset, Record()) for offset in range(base, base + size))
 
-    def fetch(self, share: SharePartition, member: str) -> list[Acquired]:
+    def fetch(self, share: SharePartition, member: str) -> list[AcquiredRecords]:
         """Let a member acquire records, and check that it may have them."""
         offset = share.next_fetch_offset()
         found = acquire(
@@ -128,8 +130,8 @@ class History:
             types = types[:1]
         self.fails = self.random.random() < 0.1
         try:
-            share.acknowledge(member, [Acknowledgement(first, end, types)], self.now)
-        except RefusedError:
+            share.acknowledge(member, [AcknowledgementBatch(first, end, types)], self.now)
+        except RequestRefusedError:
             assert wrong or self.fails
         else:
             assert not self.fails
@@ -202,7 +204,7 @@ def drain(history: History, share: SharePartition) -> None:
     history.wait()
     while history.fetch(share, "one"):
         held = [number for number, record in history.records.items() if record.owner == "one"]
-        share.acknowledge("one", [Acknowledgement(number, number, [1]) for number in held], history.now)
+        share.acknowledge("one", [AcknowledgementBatch(number, number, [1]) for number in held], history.now)
         for number in held:
             history.settle(history.records[number], "done")
     assert {record.state for record in history.records.values()} <= {"done"}
@@ -213,14 +215,14 @@ def drain(history: History, share: SharePartition) -> None:
 
 def opened(*batches: Batch) -> SharePartition:
     """A share partition whose member has batches."""
-    share = SharePartition(0, [], timers=Timers(), config=lambda: CONFIG, persist=lambda *state: None)
+    share = SharePartition(0, [], timers=TimerQueue(), config=lambda: CONFIG, persist=lambda *state: None)
     acquire(
         share, "one", batches, fetch_offset=0, max_records=2**31, batch_size=1, mode=AcquireMode.BATCH_OPTIMIZED, now=0
     )
     return share
 
 
-def acknowledged(share: SharePartition, said: Iterable[Acknowledgement]) -> int:
+def acknowledged(share: SharePartition, said: Iterable[AcknowledgementBatch]) -> int:
     """How much work it is to acknowledge, to acquire what is free again, and to end all locks."""
 
     def work() -> None:
@@ -241,8 +243,8 @@ def test_work_follows_the_number_of_acknowledgements(one_batch: bool, one_piece:
         share = opened(Batch(0, count - 1)) if one_batch else opened(*(Batch(each, each) for each in range(count)))
         types = [2 - each % 2 for each in range(count)]
         if one_piece:
-            return acknowledged(share, [Acknowledgement(0, count - 1, types)])
-        return acknowledged(share, [Acknowledgement(each, each, [kind]) for each, kind in enumerate(types)])
+            return acknowledged(share, [AcknowledgementBatch(0, count - 1, types)])
+        return acknowledged(share, [AcknowledgementBatch(each, each, [kind]) for each, kind in enumerate(types)])
 
     small, large = work(200), work(800)
     assert large < 4.5 * small
@@ -250,5 +252,5 @@ def test_work_follows_the_number_of_acknowledgements(one_batch: bool, one_piece:
 
 def test_a_batch_with_many_offsets_costs_no_more_than_a_small_one() -> None:
     """A batch may claim offsets up to 2**31, whatever records it has."""
-    said = [Acknowledgement(5, 6, [2])]
+    said = [AcknowledgementBatch(5, 6, [2])]
     assert acknowledged(opened(Batch(0, 2**31 - 2)), said) < 1.5 * acknowledged(opened(Batch(0, 9)), said)

@@ -12,10 +12,10 @@ from typing import Any, Final, TypeAlias
 import pytest
 from attrs import Factory, define
 
-from kafka_msgs.broker.transactions import Producer, TopicPartition, TransactionCoordinator
+from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition, TransactionCoordinator
 from kafka_msgs.client import Client
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -76,17 +76,17 @@ class Model:
         """Write all markers."""
         while self.coordinator.endings:
             ending = self.coordinator.endings.popleft()
-            self.coordinator.marked(ending, ending.partitions, now=self.now)
+            self.coordinator.markers_written(ending, ending.partitions, now=self.now)
 
-    def init(self, expected: Producer | None) -> Answer:
+    def init(self, expected: ProducerIdAndEpoch | None) -> Answer:
         """InitProducerId."""
         try:
             given = self.coordinator.init_producer_id(self.transactional_id, TIMEOUT_MS, expected, now=self.now)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return error.error.name, -1, -1
         return "NONE", self.names.number(given.id), given.epoch
 
-    def add(self, producer: Producer, partitions: Sequence[int], verify: bool, version: int) -> Answer:
+    def add(self, producer: ProducerIdAndEpoch, partitions: Sequence[int], verify: bool, version: int) -> Answer:
         """AddPartitionsToTxn."""
         places = [TopicPartition(self.topic, partition) for partition in partitions]
         level = 2 if version > 3 else 0
@@ -95,18 +95,18 @@ class Model:
                 found = self.coordinator.verify_partitions(self.transactional_id, producer, places)
                 return tuple(sorted((place.partition, error.name) for place, error in found.items()))
             self.coordinator.add_partitions(self.transactional_id, producer, places, client_version=level, now=self.now)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return tuple((partition, error.error.name) for partition in sorted(partitions))
         return tuple((partition, "NONE") for partition in sorted(partitions))
 
-    def end(self, producer: Producer, committed: bool, version: int) -> Answer:
+    def end(self, producer: ProducerIdAndEpoch, committed: bool, version: int) -> Answer:
         """EndTxn."""
         level = 2 if version > 4 else 0
         try:
             given = self.coordinator.end(
                 self.transactional_id, producer, committed=committed, client_version=level, now=self.now
             )
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return error.error.name, -1, -1
         return "NONE", self.names.number(given.id), given.epoch
 
@@ -114,7 +114,7 @@ class Model:
         """DescribeTransactions."""
         try:
             found = self.coordinator.describe(self.transactional_id)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return (error.error.name,)
         places = tuple(sorted(each.partition for each in found.partitions))
         return "NONE", self.names.number(found.producer_id), found.producer_epoch, found.status.label, places
@@ -138,15 +138,15 @@ class Broker:
         return found.error_code == 0 and self.describe() == ("TRANSACTIONAL_ID_NOT_FOUND",)
 
     def _call(self, request: Any, version: int) -> Any:
-        return self.client.call(request, version=version, node=self.node, retry=False)
+        return self.client.call(request, version=version, broker_id=self.node, retry=False)
 
     def settle(self) -> None:
         """Wait until the markers are written."""
         until(lambda: not any("Prepare" in str(part) for part in self.describe()))
 
-    def init(self, expected: Producer | None) -> Answer:
+    def init(self, expected: ProducerIdAndEpoch | None) -> Answer:
         """InitProducerId."""
-        given = expected or Producer()
+        given = expected or ProducerIdAndEpoch()
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
             transaction_timeout_ms=TIMEOUT_MS,
@@ -161,7 +161,7 @@ class Broker:
             return ErrorCode(answer.error_code).name, -1, -1
         return "NONE", self.names.number(answer.producer_id), answer.producer_epoch
 
-    def add(self, producer: Producer, partitions: Sequence[int], verify: bool, version: int) -> Answer:
+    def add(self, producer: ProducerIdAndEpoch, partitions: Sequence[int], verify: bool, version: int) -> Answer:
         """AddPartitionsToTxn."""
         topics = (AddPartitionsToTxnTopic(name=self.topic, partitions=tuple(partitions)),)
         if version < 4:
@@ -185,7 +185,7 @@ class Broker:
         found = [each for result in results for each in result.results_by_partition]
         return tuple(sorted((each.partition_index, ErrorCode(each.partition_error_code).name) for each in found))
 
-    def end(self, producer: Producer, committed: bool, version: int) -> Answer:
+    def end(self, producer: ProducerIdAndEpoch, committed: bool, version: int) -> Answer:
         """EndTxn."""
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
@@ -248,12 +248,12 @@ def older(answer: Answer, version: int) -> Answer:
     )
 
 
-def named(names: Names, last: tuple[int, int], difference: tuple[int, int] | None) -> Producer | None:
+def named(names: Names, last: tuple[int, int], difference: tuple[int, int] | None) -> ProducerIdAndEpoch | None:
     """Return the producer that differs from the last one, with the ids of one side. None without a difference."""
     if difference is None:
         return None
     place = max(0, last[0] - difference[0])
-    return Producer(names.ids[place] if place < len(names.ids) else 7, max(0, last[1] + difference[1]))
+    return ProducerIdAndEpoch(names.ids[place] if place < len(names.ids) else 7, max(0, last[1] + difference[1]))
 
 
 @pytest.fixture

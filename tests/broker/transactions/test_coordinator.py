@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.broker.transactions import (
-    Producer,
+    ProducerIdAndEpoch,
     TopicPartition,
-    Transaction,
     TransactionConfig,
     TransactionCoordinator,
-    TransactionStatus,
+    TransactionMetadata,
+    TransactionState,
 )
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RefusedError
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
 
 NAME: Final = "payments"
@@ -58,7 +58,7 @@ class World:
 
     def append(self, partition: int, record: TopicRecord) -> None:
         if self.refuses:
-            raise RefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         self.log.append(record)
 
     def new_id(self) -> int:
@@ -71,7 +71,7 @@ def world() -> World:
     return World()
 
 
-def begun(world: World, coordinator: TransactionCoordinator, client_version: int = 2) -> Producer:
+def begun(world: World, coordinator: TransactionCoordinator, client_version: int = 2) -> ProducerIdAndEpoch:
     """A producer with an open transaction in one partition."""
     producer = coordinator.init_producer_id(NAME, TIMEOUT_MS, None, now=world.now)
     coordinator.add_partitions(NAME, producer, [PLACE], client_version=client_version, now=world.now)
@@ -82,10 +82,10 @@ def mark(world: World, coordinator: TransactionCoordinator) -> None:
     """Write the markers of everything that ends."""
     while coordinator.endings:
         ending = coordinator.endings.popleft()
-        coordinator.marked(ending, ending.partitions, now=world.now)
+        coordinator.markers_written(ending, ending.partitions, now=world.now)
 
 
-def refusal(error: pytest.ExceptionInfo[RefusedError]) -> str:
+def refusal(error: pytest.ExceptionInfo[RequestRefusedError]) -> str:
     return error.value.error.name
 
 
@@ -96,15 +96,15 @@ def test_a_transaction_that_lasts_too_long_is_aborted_and_its_producer_fenced(ve
     coordinator = world.coordinator()
     producer = begun(world, coordinator, version)
     coordinator.tick(world.now + TIMEOUT_MS)
-    assert coordinator.describe(NAME).status is TransactionStatus.ONGOING
+    assert coordinator.describe(NAME).status is TransactionState.ONGOING
     world.now += TIMEOUT_MS + config.transaction_abort_timed_out_transaction_cleanup_interval_ms + 1
     coordinator.tick(world.now)
     (ending,) = coordinator.endings
     assert not ending.committed
-    assert ending.producer == Producer(producer.id, producer.epoch + 1)
+    assert ending.producer == ProducerIdAndEpoch(producer.id, producer.epoch + 1)
     mark(world, coordinator)
-    assert coordinator.describe(NAME).status is TransactionStatus.COMPLETE_ABORT
-    with pytest.raises(RefusedError) as error:
+    assert coordinator.describe(NAME).status is TransactionState.COMPLETE_ABORT
+    with pytest.raises(RequestRefusedError) as error:
         coordinator.add_partitions(NAME, producer, [PLACE], client_version=version, now=world.now)
     assert refusal(error) == "PRODUCER_FENCED"
 
@@ -117,7 +117,7 @@ def test_a_transactional_id_that_nobody_uses_expires_with_a_tombstone(world: Wor
     world.now += world.config.transactional_id_expiration_ms
     coordinator.tick(world.now)
     assert world.log[-1].value is None
-    with pytest.raises(RefusedError) as error:
+    with pytest.raises(RequestRefusedError) as error:
         coordinator.describe(NAME)
     assert refusal(error) == "TRANSACTIONAL_ID_NOT_FOUND"
     assert list(world.coordinator().transactions()) == []
@@ -145,10 +145,10 @@ def test_the_next_leader_writes_the_markers_that_are_missing(world: World) -> No
     after = world.coordinator(epoch=2)
     (ending,) = after.endings
     assert (ending.producer, ending.committed, ending.partitions) == (lost.producer, True, lost.partitions)
-    after.marked(lost, lost.partitions, now=world.now)
-    assert after.describe(NAME).status is TransactionStatus.PREPARE_COMMIT, "a marker of an earlier leadership"
+    after.markers_written(lost, lost.partitions, now=world.now)
+    assert after.describe(NAME).status is TransactionState.PREPARE_COMMIT, "a marker of an earlier leadership"
     mark(world, after)
-    assert after.describe(NAME).status is TransactionStatus.COMPLETE_COMMIT
+    assert after.describe(NAME).status is TransactionState.COMPLETE_COMMIT
 
 
 def test_a_transaction_is_complete_after_the_last_marker(world: World) -> None:
@@ -157,10 +157,10 @@ def test_a_transaction_is_complete_after_the_last_marker(world: World) -> None:
     coordinator.add_partitions(NAME, producer, [OTHER], client_version=2, now=world.now)
     coordinator.end(NAME, producer, committed=True, client_version=2, now=world.now)
     ending = coordinator.endings.popleft()
-    coordinator.marked(ending, [PLACE], now=world.now)
-    assert coordinator.describe(NAME).status is TransactionStatus.PREPARE_COMMIT
-    coordinator.marked(ending, [OTHER], now=world.now)
-    assert coordinator.describe(NAME).status is TransactionStatus.COMPLETE_COMMIT
+    coordinator.markers_written(ending, [PLACE], now=world.now)
+    assert coordinator.describe(NAME).status is TransactionState.PREPARE_COMMIT
+    coordinator.markers_written(ending, [OTHER], now=world.now)
+    assert coordinator.describe(NAME).status is TransactionState.COMPLETE_COMMIT
 
 
 def test_a_last_record_that_cannot_be_written_is_written_later(world: World) -> None:
@@ -169,46 +169,50 @@ def test_a_last_record_that_cannot_be_written_is_written_later(world: World) -> 
     coordinator.end(NAME, producer, committed=True, client_version=2, now=world.now)
     world.refuses = True
     mark(world, coordinator)
-    assert coordinator.describe(NAME).status is TransactionStatus.PREPARE_COMMIT
+    assert coordinator.describe(NAME).status is TransactionState.PREPARE_COMMIT
     world.refuses = False
     moment = coordinator.next_timer
     assert moment is not None
     coordinator.tick(moment)
-    assert coordinator.describe(NAME).status is TransactionStatus.COMPLETE_COMMIT
+    assert coordinator.describe(NAME).status is TransactionState.COMPLETE_COMMIT
 
 
 def test_requests_while_loading_and_after_resigning(world: World) -> None:
     coordinator = TransactionCoordinator(world.append, world.new_id, config=world.config)
-    with pytest.raises(RefusedError) as error:
+    with pytest.raises(RequestRefusedError) as error:
         coordinator.init_producer_id(NAME, TIMEOUT_MS, None, now=world.now)
     assert refusal(error) == "NOT_COORDINATOR"
     coordinator.elect(0, 5, now=world.now)
-    with pytest.raises(RefusedError) as error:
+    with pytest.raises(RequestRefusedError) as error:
         list(coordinator.transactions())
     assert refusal(error) == "COORDINATOR_LOAD_IN_PROGRESS"
     coordinator.loaded(0, now=world.now)
     coordinator.resign(0, 5)
-    assert coordinator.init_producer_id(NAME, TIMEOUT_MS, None, now=world.now) == Producer(1, 0), "an old resignation"
+    assert coordinator.init_producer_id(NAME, TIMEOUT_MS, None, now=world.now) == ProducerIdAndEpoch(1, 0), (
+        "an old resignation"
+    )
     coordinator.resign(0, 6)
-    with pytest.raises(RefusedError) as error:
+    with pytest.raises(RequestRefusedError) as error:
         coordinator.describe(NAME)
     assert refusal(error) == "NOT_COORDINATOR"
 
 
-def used_up(world: World, epoch: int = LAST_EPOCH) -> tuple[TransactionCoordinator, Producer]:
+def used_up(world: World, epoch: int = LAST_EPOCH) -> tuple[TransactionCoordinator, ProducerIdAndEpoch]:
     """A producer with the last epoch, and an open transaction."""
     producer = begun(world, world.coordinator())
     (state,) = world.coordinator().transactions()
     record = evolve(state, producer_epoch=epoch).record(1)
-    return world.coordinator([record]), Producer(producer.id, epoch)
+    return world.coordinator([record]), ProducerIdAndEpoch(producer.id, epoch)
 
 
 def test_the_producer_id_changes_when_the_epochs_are_used_up(world: World) -> None:
     coordinator, producer = used_up(world)
     following = coordinator.end(NAME, producer, committed=True, client_version=2, now=world.now)
-    assert following == Producer(producer.id + 1, 0)
+    assert following == ProducerIdAndEpoch(producer.id + 1, 0)
     (ending,) = coordinator.endings
-    assert ending.producer == Producer(producer.id, LAST_EPOCH + 1), "the markers are of the producer id that ends"
+    assert ending.producer == ProducerIdAndEpoch(producer.id, LAST_EPOCH + 1), (
+        "the markers are of the producer id that ends"
+    )
     mark(world, coordinator)
     again = coordinator.end(NAME, producer, committed=True, client_version=2, now=world.now)
     assert again == following, "a client that got no answer asks again"
@@ -220,9 +224,9 @@ def test_init_producer_id_gives_a_new_id_when_the_epochs_are_used_up(world: Worl
     coordinator, producer = used_up(world, LAST_EPOCH - 1)
     coordinator.end(NAME, producer, committed=False, client_version=2, now=world.now)
     mark(world, coordinator)
-    last = Producer(producer.id, LAST_EPOCH)
+    last = ProducerIdAndEpoch(producer.id, LAST_EPOCH)
     assert coordinator.describe(NAME).producer == last
-    assert coordinator.init_producer_id(NAME, TIMEOUT_MS, last, now=world.now) == Producer(producer.id + 1, 0)
+    assert coordinator.init_producer_id(NAME, TIMEOUT_MS, last, now=world.now) == ProducerIdAndEpoch(producer.id + 1, 0)
 
 
 Command = tuple[str, int, bool]
@@ -242,13 +246,13 @@ class Player:
     def __init__(self, world: World) -> None:
         self.world = world
         self.coordinator = world.coordinator()
-        self.producer = Producer(1, 0)
+        self.producer = ProducerIdAndEpoch(1, 0)
 
     def play(self, command: str, difference: int, flag: bool) -> None:
         """Play a command. ``difference`` is added to the epoch of the producer that asks."""
         now = self.world.now
         coordinator = self.coordinator
-        asked = Producer(self.producer.id, self.producer.epoch + difference)
+        asked = ProducerIdAndEpoch(self.producer.id, self.producer.epoch + difference)
         match command:
             case "init":
                 expected = asked if flag else None
@@ -275,11 +279,11 @@ def test_the_state_is_what_the_records_say(commands: list[Command]) -> None:
     player = Player(world)
     for command in commands:
         world.now += 1
-        with suppress(RefusedError):
+        with suppress(RequestRefusedError):
             player.play(*command)
         assert recorded(player.coordinator) == recorded(world.coordinator())
 
 
-def recorded(coordinator: TransactionCoordinator) -> list[Transaction]:
+def recorded(coordinator: TransactionCoordinator) -> list[TransactionMetadata]:
     """The states of a coordinator, without what a record does not have."""
     return [evolve(each, last_producer_epoch=-1) for each in coordinator.transactions()]

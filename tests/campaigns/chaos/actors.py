@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.client.consumer import ConsumerConfig
 from kafka_msgs.client.consumer.core import ConsumerCore
-from kafka_msgs.client.consumer.offsets import CommittedOffset
+from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.producer import ProducerConfig
 from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.core import ProducerCore
-from kafka_msgs.client.producer.offsets import ConsumedOffset, GroupMember
-from kafka_msgs.client.waiting import Steps, sleep_until
+from kafka_msgs.client.producer.offsets import ConsumerGroupMetadata
+from kafka_msgs.client.producer.offsets import OffsetAndMetadata as ConsumedOffset
+from kafka_msgs.client.waiting import Flow, sleep_until
 from kafka_msgs.errors import ClientError, InternalError, KafkaMsgsError
 from tests.campaigns.chaos.ledger import Ledger, Outcome, Promises, Sender
 from tests.campaigns.chaos.settings import GROUPS
@@ -50,7 +51,7 @@ class Actor(ABC):
         self.client: ClientCore
         self._task: Task[None] | None = None
 
-    def run(self) -> Steps[None]:
+    def run(self) -> Flow[None]:
         """Live until the end of the run."""
         while not self.ending:
             self.lives += 1
@@ -72,14 +73,14 @@ class Actor(ABC):
             self.client.close()
 
     @abstractmethod
-    def live(self) -> Steps[None]:
+    def live(self) -> Flow[None]:
         """Work until something fails, or until the end."""
 
     def deadline(self) -> float:
         """Return until when an operation may take."""
         return self.network.now() + _PATIENCE
 
-    def pause(self, longest: float) -> Steps[None]:
+    def pause(self, longest: float) -> Flow[None]:
         """Wait a little."""
         yield from sleep_until(self.network.now() + self.dice.uniform(0, longest))
 
@@ -95,7 +96,7 @@ class Writer(Actor):
         self.partitions = partitions
         self.once = once
 
-    def live(self) -> Steps[None]:
+    def live(self) -> Flow[None]:
         """Send until the end."""
         promises = Promises.ONCE if self.once else Promises.ORDERED
         sender = self.ledger.sender(f"{self.name}.{self.lives}", self.topic, promises)
@@ -109,7 +110,7 @@ class Writer(Actor):
         finally:
             producer.stop()
 
-    def send(self, producer: ProducerCore, sender: Sender, count: int) -> Steps[None]:
+    def send(self, producer: ProducerCore, sender: Sender, count: int) -> Flow[None]:
         """Send records, and note those that are acknowledged."""
         sent = []
         for _ in range(count):
@@ -118,7 +119,7 @@ class Writer(Actor):
             sent.append((value, partition, batch, index))
         yield from producer.flush(self.deadline())
         for value, partition, batch, index in sent:
-            final, place = batch.place_of(index)
+            final, place = batch.delivery_of(index)
             if final.done and final.error is None:
                 offset = final.base_offset
                 sender.acked[value] = (partition, offset + place if offset >= 0 else -1)
@@ -134,7 +135,7 @@ class TransactionalWriter(Actor):
         self.topic = topic
         self.partitions = partitions
 
-    def live(self) -> Steps[None]:
+    def live(self) -> Flow[None]:
         """Have transactions until the end."""
         sender = self.ledger.sender(f"{self.name}.{self.lives}", self.topic, Promises.ONCE)
         producer = ProducerCore(self.client, ProducerConfig(transactional_id=self.name, **_PRODUCER), random=self.dice)
@@ -146,7 +147,7 @@ class TransactionalWriter(Actor):
         finally:
             producer.stop()
 
-    def transact(self, producer: ProducerCore, sender: Sender) -> Steps[None]:
+    def transact(self, producer: ProducerCore, sender: Sender) -> Flow[None]:
         """Have one transaction."""
         transaction = sender.begin()
         producer.begin_transaction()
@@ -188,7 +189,7 @@ class Reader(Actor):
         consumer.subscribe([group.reads])
         return consumer
 
-    def live(self) -> Steps[None]:
+    def live(self) -> Flow[None]:
         """Read and commit until the end."""
         consumer = self.consumer()
         try:
@@ -203,7 +204,7 @@ class Reader(Actor):
             for task in consumer.tasks:
                 task.cancel()
 
-    def commit(self, consumer: ConsumerCore) -> Steps[None]:
+    def commit(self, consumer: ConsumerCore) -> Flow[None]:
         """Commit the positions. A member that lost its place goes on: others read the records again."""
         offsets = positions(consumer)
         try:
@@ -221,7 +222,7 @@ class Copier(Reader):
         """The topic that it writes."""
         return str(GROUPS[self.group].writes)
 
-    def live(self) -> Steps[None]:
+    def live(self) -> Flow[None]:
         """Copy until the end."""
         sender = self.ledger.sender(f"{self.name}.{self.lives}", self.into, Promises.ONCE)
         producer = ProducerCore(
@@ -246,7 +247,7 @@ class Copier(Reader):
 
     def copy(
         self, producer: ProducerCore, consumer: ConsumerCore, sender: Sender, places: list[tuple[int, int]]
-    ) -> Steps[None]:
+    ) -> Flow[None]:
         """Copy records in a transaction. If it fails, this life ends: the next one begins at the committed offsets."""
         offsets = positions(consumer)
         member = consumer.positions.member()
@@ -258,7 +259,7 @@ class Copier(Reader):
         yield from self.pause(_TOO_LONG if self.dice.random() < 0.1 else 0.05)
         yield from producer.send_offsets(
             {name: ConsumedOffset(offset) for name, offset in offsets.items()},
-            GroupMember(self.group, member.generation, member.member_id),
+            ConsumerGroupMetadata(self.group, member.generation, member.member_id),
         )
         yield from producer.commit(self.deadline())
         transaction.outcome = Outcome.COMMITTED
@@ -270,16 +271,16 @@ def _is_expected(error: Exception) -> bool:
     return isinstance(error, KafkaMsgsError) and not isinstance(error, InternalError)
 
 
-def add(producer: ProducerCore, topic: str, value: bytes, partition: int) -> Steps[tuple[ProducerBatch, int]]:
+def add(producer: ProducerCore, topic: str, value: bytes, partition: int) -> Flow[tuple[ProducerBatch, int]]:
     """Give a record to a producer; return its batch and its place there."""
     now = START + int(producer._core.network.now() * 1000)
     batch = producer.add(topic, value, None, partition, now, ())
     if batch is not None:
         return batch
-    return (yield from producer.add_slowly(topic, value, None, partition, now, ()))
+    return (yield from producer.add_when_possible(topic, value, None, partition, now, ()))
 
 
 def positions(consumer: ConsumerCore) -> dict[Any, int]:
     """Return the positions of a consumer."""
     current = consumer.positions.current()
-    return {name: each.offset if isinstance(each, CommittedOffset) else each for name, each in current.items()}
+    return {name: each.offset if isinstance(each, OffsetAndMetadata) else each for name, each in current.items()}

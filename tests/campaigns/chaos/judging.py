@@ -38,7 +38,7 @@ def undecided(broker: EmbeddedBroker) -> list[str]:
     """Return in words which partitions have open transactions: what is behind them cannot be seen yet."""
 
     def find(cluster: Cluster) -> list[str]:
-        logs = [log for log in cluster.partitions if log.topic in TOPICS]
+        logs = [log for log in cluster.log_manager if log.topic in TOPICS]
         return [f"{log.topic}-{log.partition} is open" for log in logs if log.last_stable_offset < log.log_end_offset]
 
     return broker.run(find)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from kafka_msgs.broker.call import Call
+from kafka_msgs.broker.call import ServerCall
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
-from kafka_msgs.broker.hosting.groups import GroupHost
+from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
 from kafka_msgs.broker.hosting.leading import leader_of
-from kafka_msgs.broker.state_partition import state_partition
+from kafka_msgs.broker.state_partition import partition_for_key
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
@@ -35,9 +35,9 @@ class Owners:
         self._given: defaultdict[str, dict[str, frozenset[object]]] = defaultdict(dict)
         self._owned: defaultdict[str, dict[str, frozenset[object]]] = defaultdict(dict)
         self._committed: dict[tuple[str, str, int], int] = {}
-        cluster.observers.append(self._see)
+        cluster.response_observers.append(self._see)
 
-    def _see(self, call: Call[Any], response: Any) -> None:
+    def _see(self, call: ServerCall[Any], response: Any) -> None:
         self.answers += 1
         request = call.request
         if isinstance(request, SyncGroupRequest) and not response.error_code and response.assignment:
@@ -88,10 +88,10 @@ class Owners:
     def _members(self, group_id: str) -> Any:
         """Return the members of a group, as the coordinator has them now."""
         topic = self._cluster.image.topics[CONSUMER_OFFSETS]
-        partition = state_partition(group_id, len(topic.partitions))
+        partition = partition_for_key(group_id, len(topic.partitions))
         leader = leader_of(self._cluster, CONSUMER_OFFSETS, partition)
         assert leader is not None
-        state = GroupHost.on(self._cluster, leader).coordinator.shards[partition].state
+        state = GroupCoordinatorService.of_broker(self._cluster, leader).coordinator.shards[partition].state
         return getattr(state.groups.get(group_id), "members", ())
 
     def _see_commit(self, request: OffsetCommitRequest, response: Any) -> None:

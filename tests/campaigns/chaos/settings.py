@@ -8,17 +8,17 @@ from attrs import frozen
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.broker.faults import (
-    Cut,
     Delay,
     Disconnect,
-    Drip,
+    DropResponse,
     Effect,
     Fail,
-    Ignore,
-    Lose,
-    Renumber,
-    Resize,
-    Swap,
+    NeverRespond,
+    SwapResponses,
+    TrickleResponse,
+    TruncateResponse,
+    WrongCorrelationId,
+    WrongFrameSize,
 )
 from kafka_msgs.error_codes import ErrorCode
 
@@ -72,15 +72,15 @@ EFFECTS: Final[tuple[Effect, ...]] = (
     Delay(700),
     Disconnect(),
     Disconnect(reset=False),
-    Lose(),
-    Lose(reset=True),
-    Cut(3),
-    Cut(17),
-    Drip(11, 5),
-    Renumber(),
-    Resize(-3),
-    Swap(),
-    Ignore(),
+    DropResponse(),
+    DropResponse(reset=True),
+    TruncateResponse(3),
+    TruncateResponse(17),
+    TrickleResponse(11, 5),
+    WrongCorrelationId(),
+    WrongFrameSize(-3),
+    SwapResponses(),
+    NeverRespond(),
 )
 """What may happen to requests. Each is something that a client must be able to live with."""
 

@@ -12,7 +12,7 @@ from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.faults import At, Chaos
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Steps, sleep_until, wait_for
+from kafka_msgs.client.waiting import Flow, sleep_until, wait_for
 from kafka_msgs.errors import ClientError
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
@@ -71,7 +71,7 @@ class _Shown:
 
     @property
     def problems(self) -> list[Exception]:
-        return self.cluster.problems
+        return self.cluster.errors
 
 
 def script_of(seed: int, seconds: float) -> tuple[At, ...]:
@@ -137,7 +137,7 @@ class _Simulation:
             seconds=self.network.now(),
         )
 
-    def _run(self, seconds: float, script: tuple[At, ...]) -> Steps[None]:
+    def _run(self, seconds: float, script: tuple[At, ...]) -> Flow[None]:
         tasks = [self.network.spawn(actor.run()) for actor in self.actors]
         self.cluster.faults.play(script)
         self.cluster.settle()
@@ -153,7 +153,7 @@ class _Simulation:
         for task in tasks:
             yield from wait_for(task, None)
 
-    def _settle(self) -> Steps[None]:
+    def _settle(self) -> Flow[None]:
         """Wait until everything is read and committed, and all groups are stable."""
         limit = self.network.now() + _SETTLING
         behind: list[str] = ["not looked yet"]
@@ -162,7 +162,7 @@ class _Simulation:
             behind = yield from self._behind()
         self.ledger.broken += [f"after {_SETTLING:.0f} s: {each}" for each in behind]
 
-    def _behind(self) -> Steps[list[str]]:
+    def _behind(self) -> Flow[list[str]]:
         """Return what is not as it will be when everybody has come to rest."""
         found = [f"{actor.name} still works" for actor in self.actors if actor.ending and not actor.over]
         found += unread(self.shown, _GROUPS) + undecided(self.shown)
@@ -178,7 +178,7 @@ class _Simulation:
             client.close()
         return found
 
-    def _state(self, client: ClientCore, group: str) -> Steps[str]:
+    def _state(self, client: ClientCore, group: str) -> Flow[str]:
         deadline = client.deadline(None)
         if GROUPS[group].protocol == "classic":
             classic = yield from client.call(DescribeGroupsRequest(groups=(group,)), deadline=deadline)
@@ -198,7 +198,7 @@ class _Simulation:
         left = {
             "connections": len(self.network.connections) + len(self.network.wires),
             "sessions": sum(len(broker.sessions) for broker in self.cluster.brokers.values()),
-            "watches": len(self.cluster.partitions.watches),
-            "pieces of logic": self.network.running,
+            "watches": len(self.cluster.log_manager.watches),
+            "pieces of logic": self.network.task_count,
         }
         self.ledger.broken += [f"{count} {what} are left" for what, count in left.items() if count]

@@ -18,7 +18,7 @@ from attrs import evolve
 
 from kafka_msgs.admin import Admin, GroupDescription
 from kafka_msgs.broker import EmbeddedBroker, ListenerConfig
-from kafka_msgs.broker.faults import Disconnect, Lose
+from kafka_msgs.broker.faults import Disconnect, DropResponse
 from kafka_msgs.testing import new_topic, topic_records
 from tests.campaigns.chaos.clients import CLIENTS, TRANSACTIONAL_IDS, live
 from tests.campaigns.chaos.judging import judge, undecided, unread
@@ -34,7 +34,7 @@ _PATIENCE: Final = 120.0
 
 def run_with_faults(seed: int, seconds: float) -> Report:
     """Run all clients under the script of a seed, without damaged bytes and jumps of the clock, and judge."""
-    effects = Lose(), Disconnect(), Lose(reset=True)
+    effects = DropResponse(), Disconnect(), DropResponse(reset=True)
     chaos = evolve(chaos_of(seconds, TRANSACTIONAL_IDS), effects=effects, jump_ms=0, full_disk=False)
     first = _free_ports(seed, BROKERS)
     begun = time.monotonic()
@@ -44,7 +44,7 @@ def run_with_faults(seed: int, seconds: float) -> Report:
         run = Run(broker.bootstrap_servers)
         owners = broker.run(lambda cluster: Owners(cluster, run.ledger.broken))
         with _clients(run) as threads:
-            broker.play(chaos.script(seed))
+            broker.run_fault_script(chaos.script(seed))
             time.sleep(seconds)
             _come_to_rest(broker, run, threads)
         return _report(broker, run, begun, owners.answers)

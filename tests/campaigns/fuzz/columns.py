@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.columns import encode_column, native, python
 from kafka_msgs.columns.types import arrow_type
-from kafka_msgs.columns.values import structs
+from kafka_msgs.columns.values import to_objects
 from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.testing.random_values import random_message
 from tests.campaigns.fuzz.messages import PAIRS
@@ -59,7 +59,7 @@ def check(data: bytes) -> None:
     (found,) = native.decoder(cls, version, type_, DEFAULT_OPTIONS)(array)
     (expected,) = python.decoder(cls, version, type_, DEFAULT_OPTIONS)(array)
     found.values.validate(full=True)
-    assert found.bad == expected.bad, f"{found.bad}, not {expected.bad}"
+    assert found.bad_rows == expected.bad_rows, f"{found.bad_rows}, not {expected.bad_rows}"
     # By their text, in which NaN is NaN.
     assert repr(found.values.to_pylist()) == repr(expected.values.to_pylist())
     versions = cls.INFO.versions
@@ -70,7 +70,9 @@ def _check_encoding(cls: Any, version: int, values: pa.StructArray) -> None:
     """Columns are encoded as the rows are that they hold, or refused alike, also at versions that are not theirs."""
     found = encode_column(values, cls, version)
     found.values.validate(full=True)
-    expected = [row if row is None else outcome(lambda each: each.encode(version), row) for row in structs(values, cls)]
+    expected = [
+        row if row is None else outcome(lambda each: each.encode(version), row) for row in to_objects(values, cls)
+    ]
     bad = [number for number, each in enumerate(expected) if each is not None and each[0] != "value"]
     assert [number for number, error in enumerate(found.errors.to_pylist()) if error is not None] == bad
     rows = [each[1] if each is not None and each[0] == "value" else None for each in expected]

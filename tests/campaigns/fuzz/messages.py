@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
-from kafka_msgs import DescribeGroupsRequest, message_classes
+from kafka_msgs import DescribeGroupsRequest, iter_message_classes
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions, DecodeBudget
 from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.testing.random_values import random_message
@@ -21,7 +21,9 @@ from tests.vectors.files import Invalid, Valid, read_all
 __all__ = ["MAX_SIZE", "check", "seeds"]
 
 PAIRS: Final[list[tuple[Any, int]]] = [
-    (cls, version) for cls in sorted(message_classes(), key=lambda cls: cls.INFO.name) for version in cls.INFO.versions
+    (cls, version)
+    for cls in sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
+    for version in cls.INFO.versions
 ]
 """Every message at every version, in the order of their numbers."""
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions, DecodeBudget
 from kafka_msgs.codec.executors import part_functions
 from kafka_msgs.codec.plan import compile_plan
-from kafka_msgs.codec.selection import select
+from kafka_msgs.codec.selection import select_fields
 from kafka_msgs.testing.random_values import random_message
 from tests.campaigns.fuzz.messages import HEAD, PAIRS
 from tests.support.damage import outcome, same
@@ -58,7 +58,7 @@ def check(data: bytes) -> None:
     paths = chosen(cls, version, rng)
     if not paths:
         return
-    plan = select(compile_plan(cls, version), paths)
+    plan = select_fields(compile_plan(cls, version), paths)
     edits = tuple(rng.choice(_EDITS) for _ in range(3))
     (read, patch), (slow_read, slow_patch) = (part_functions(plan, options, each) for each in ("c", "reference"))
     rest = data[HEAD:]

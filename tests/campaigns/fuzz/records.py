@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka_msgs.layouts import SIZE_AND_OFFSET, RecordPart
+from kafka_msgs.layouts import LENGTH_AND_OFFSET_STRUCT, RecordField
 from kafka_msgs.records import Record, native, python
 from tests.support.damaged_batches import outcome, samples
 
@@ -19,7 +19,7 @@ MAX_SIZE: Final = 2048
 """The longest input, in bytes: enough for a buffer that grows, and for sizes of three bytes."""
 
 _HEAD: Final = 2
-_PARTS: Final = tuple(RecordPart)
+_PARTS: Final = tuple(RecordField)
 _BATCH_HEAD: Final = 61
 _BASES: Final = (0, 2**40, 2**63 - 1, -(2**63))
 
@@ -44,7 +44,7 @@ def check(data: bytes) -> None:
     expected = outcome(lambda: python.read(*place))
     found = outcome(lambda: native.read(*place))
     assert found == expected, f"c: {found}; python: {expected}"
-    if expected[0] == "value" and _PARTS[part] is RecordPart.RECORDS:
+    if expected[0] == "value" and _PARTS[part] is RecordField.RECORDS:
         records: Any = expected[1]
         ways = [outcome(lambda: _written(module, records)) for module in (native, python)]  # noqa: B023
         assert ways[0] == ways[1], ways
@@ -52,7 +52,7 @@ def check(data: bytes) -> None:
 
 def _written(module: Any, records: list[Record]) -> object:
     """Write records that were read, each with an offset and a time that may not fit; say what came of each."""
-    collector = module.Collector(0, 2**31 - 1, None, 1500)
+    collector = module.RecordAppender(0, 2**31 - 1, None, 1500)
     outcomes = []
     for each in records:
         given = {"timestamp": each.timestamp, "headers": each.headers, "offset": each.offset}
@@ -61,5 +61,5 @@ def _written(module: Any, records: list[Record]) -> object:
         except ValueError as refused:
             outcomes.append(str(refused))
     head = bytearray(_BATCH_HEAD)
-    head[8:12] = (_BATCH_HEAD - SIZE_AND_OFFSET + collector.size).to_bytes(4, "big")
+    head[8:12] = (_BATCH_HEAD - LENGTH_AND_OFFSET_STRUCT + collector.size).to_bytes(4, "big")
     return outcomes, collector.sealed(bytes(head))

@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from kafka_msgs.pipeline.job import run_job
-from kafka_msgs.pipeline.topic_profile import profile_run
+from kafka_msgs.pipeline.topic_profile import topic_profile_run
 from kafka_msgs.spark import register
-from kafka_msgs.spark.jobs.engine import StoredInputs, in_tasks
+from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
 from tests.campaigns.spark_cluster.cluster import SETTINGS, executors_of, kill_one
 from tests.support.digests import COLUMNS, Digests, by_spark, digests_of
 
@@ -100,10 +100,10 @@ def _stored(spark: SparkSession, out: str) -> Digests:
 
 def job(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
     """The tables of a job, in a run that is left alone and in one in which an executor is killed."""
-    asked = profile_run(StoredInputs([directory]))
-    run_job(asked, str(home / "quiet"), in_tasks(spark))
+    asked = topic_profile_run(RemoteInputs([directory]))
+    run_job(asked, str(home / "quiet"), spark_engine(spark))
     with killing(workers, busy(workers, 2)) as killed:
-        run_job(asked, str(home / "killed"), in_tasks(spark))
+        run_job(asked, str(home / "killed"), spark_engine(spark))
     tables = {out: [_sums(spark.read.parquet(str(home / out / name))) for name in asked.job.tables] for out in _RUNS}
     return {"killed": killed, "tables": tables}
 

@@ -16,4 +16,4 @@ def cluster() -> Iterator[GroupCluster]:
     for number in range(6):
         made.produce("t", number, [b"%d-%d" % (number, each) for each in range(10)])
     yield made
-    assert made.network.running == 0, "a piece of logic is left behind"
+    assert made.network.task_count == 0, "a piece of logic is left behind"

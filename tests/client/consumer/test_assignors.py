@@ -14,21 +14,21 @@ from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS, assign_round_robin
 from kafka_msgs.client.consumer.protocol import (
     Assigned,
-    GroupMember,
+    AssignorMember,
     UserData,
-    assignment_bytes,
-    read_assignment,
-    read_member,
-    subscription_bytes,
-    user_data_bytes,
+    decode_assignment,
+    decode_member,
+    encode_assignment,
+    encode_subscription,
+    encode_user_data,
 )
 from kafka_msgs.client.consumer.ranges import assign_range
 from kafka_msgs.client.consumer.sticky import assign_cooperatively, assign_sticky
 
 
-def member(name: str, *topics: str, owned: Sequence[tuple[str, int]] = (), generation: int = -1) -> GroupMember:
+def member(name: str, *topics: str, owned: Sequence[tuple[str, int]] = (), generation: int = -1) -> AssignorMember:
     """Return a member."""
-    return GroupMember(name, frozenset(topics), tuple(TopicPartition(*each) for each in owned), generation)
+    return AssignorMember(name, frozenset(topics), tuple(TopicPartition(*each) for each in owned), generation)
 
 
 def numbers(assigned: Assigned) -> dict[str, str]:
@@ -48,15 +48,15 @@ def test_round_robin_deals_in_turn_and_passes_over_members_without_the_topic() -
 
 def test_static_members_come_first_by_their_instance_ids() -> None:
     members = [
-        GroupMember("a", frozenset("t")),
-        GroupMember("z", frozenset("t"), instance_id="1"),
-        GroupMember("y", frozenset("t"), instance_id="2"),
+        AssignorMember("a", frozenset("t")),
+        AssignorMember("z", frozenset("t"), instance_id="1"),
+        AssignorMember("y", frozenset("t"), instance_id="2"),
     ]
     assert numbers(assign_range({"t": 3}, members)) == {"z": "t0", "y": "t1", "a": "t2"}
 
 
 RACKS = {TopicPartition("t", number): frozenset({"ab"[number % 2]}) for number in range(6)}
-IN_RACKS = [GroupMember("m1", frozenset("t"), rack="a"), GroupMember("m2", frozenset("t"), rack="b")]
+IN_RACKS = [AssignorMember("m1", frozenset("t"), rack="a"), AssignorMember("m2", frozenset("t"), rack="b")]
 
 
 def test_members_get_what_has_a_replica_in_their_rack() -> None:
@@ -68,16 +68,16 @@ def test_members_get_what_has_a_replica_in_their_rack() -> None:
 
 def test_an_eager_member_says_in_its_user_data_what_it_had() -> None:
     had = [TopicPartition("t", 1), TopicPartition("u", 0)]
-    data = user_data_bytes(UserData.PARTITIONS, had, 7)
+    data = encode_user_data(UserData.PARTITIONS, had, 7)
     assert data == bytes.fromhex("00000002 000174 00000001 00000001 000175 00000001 00000000 00000007")
-    assert user_data_bytes(UserData.PARTITIONS, had, -1) is None
-    subscription = subscription_bytes({"t"}, user_data=data)
-    found = read_member("m", None, subscription, UserData.PARTITIONS)
+    assert encode_user_data(UserData.PARTITIONS, had, -1) is None
+    subscription = encode_subscription({"t"}, user_data=data)
+    found = decode_member("m", None, subscription, UserData.PARTITIONS)
     assert (found.owned, found.generation) == (tuple(had), 7)
-    older = read_member("m", None, subscription_bytes({"t"}, user_data=data[:-4]), UserData.PARTITIONS)
+    older = decode_member("m", None, encode_subscription({"t"}, user_data=data[:-4]), UserData.PARTITIONS)
     assert (older.owned, older.generation) == (tuple(had), -1)
     for nothing in (None, b"", b"\0\0\0\x05"):
-        found = read_member("m", None, subscription_bytes({"t"}, user_data=nothing), UserData.PARTITIONS)
+        found = decode_member("m", None, encode_subscription({"t"}, user_data=nothing), UserData.PARTITIONS)
         assert (found.owned, found.generation) == ((), -1)
 
 
@@ -109,7 +109,7 @@ TOPICS = ("t", "u", "v")
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> tuple[dict[str, int], list[GroupMember]]:
+def groups(draw: st.DrawFn) -> tuple[dict[str, int], list[AssignorMember]]:
     """Draw partition counts, and members that own what an earlier rebalance may have left them."""
     counts = draw(st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), max_size=3))
     everything = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
@@ -119,11 +119,11 @@ def groups(draw: st.DrawFn) -> tuple[dict[str, int], list[GroupMember]]:
     for name in draw(st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1)):
         wanted = topics if same else draw(st.frozensets(st.sampled_from(TOPICS), min_size=1))
         owned = draw(st.lists(st.sampled_from(everything), unique=True)) if everything else []
-        found.append(GroupMember(name, wanted, tuple(owned), draw(st.integers(-1, 3))))
+        found.append(AssignorMember(name, wanted, tuple(owned), draw(st.integers(-1, 3))))
     return counts, found
 
 
-def check_complete(counts: Mapping[str, int], members: Sequence[GroupMember], assigned: Assigned) -> None:
+def check_complete(counts: Mapping[str, int], members: Sequence[AssignorMember], assigned: Assigned) -> None:
     """Each partition that somebody wants is given to one member, and that member wants it."""
     wanted = frozenset[str]().union(*(each.topics for each in members))
     given_out = Counter(each for found in assigned.values() for each in found)
@@ -134,14 +134,14 @@ def check_complete(counts: Mapping[str, int], members: Sequence[GroupMember], as
 
 @given(groups())
 def test_every_assignor_gives_each_partition_to_one_member_that_wants_it(
-    case: tuple[dict[str, int], list[GroupMember]],
+    case: tuple[dict[str, int], list[AssignorMember]],
 ) -> None:
     for assign in (assign_range, assign_round_robin, assign_sticky):
         check_complete(*case, assign(*case))
 
 
 @given(groups())
-def test_sticky_is_balanced(case: tuple[dict[str, int], list[GroupMember]]) -> None:
+def test_sticky_is_balanced(case: tuple[dict[str, int], list[AssignorMember]]) -> None:
     counts, members = case
     assigned = assign_sticky(counts, members)
     for one, other in product(members, members):
@@ -152,7 +152,7 @@ def test_sticky_is_balanced(case: tuple[dict[str, int], list[GroupMember]]) -> N
 
 @given(groups())
 def test_cooperation_gives_nobody_what_another_member_still_owns(
-    case: tuple[dict[str, int], list[GroupMember]],
+    case: tuple[dict[str, int], list[AssignorMember]],
 ) -> None:
     counts, members = case
     assigned = assign_cooperatively(counts, members)
@@ -164,40 +164,40 @@ def test_cooperation_gives_nobody_what_another_member_still_owns(
 
 @given(groups())
 def test_a_second_rebalance_of_an_unchanged_group_moves_nothing(
-    case: tuple[dict[str, int], list[GroupMember]],
+    case: tuple[dict[str, int], list[AssignorMember]],
 ) -> None:
     counts, members = case
     first = assign_sticky(counts, members)
-    again = [GroupMember(m.member_id, m.topics, tuple(first[m.member_id]), 9) for m in members]
+    again = [AssignorMember(m.member_id, m.topics, tuple(first[m.member_id]), 9) for m in members]
     second = assign_cooperatively(counts, again)
     assert {name: set(found) for name, found in second.items()} == {name: set(found) for name, found in first.items()}
 
 
 def test_subscriptions_are_those_of_kafka_to_the_byte() -> None:
     owned = [TopicPartition("u", 1), TopicPartition("t", 5), TopicPartition("t", 2)]
-    data = subscription_bytes({"u", "t"}, owned, generation=7, rack="r", user_data=b"\0\0\0\7")
+    data = encode_subscription({"u", "t"}, owned, generation=7, rack="r", user_data=b"\0\0\0\7")
     assert data == bytes.fromhex(
         "0003" "00000002" "000174" "000175" "00000004" "00000007"
         "00000002" "000174" "00000002" "00000002" "00000005" "000175" "00000001" "00000001"
         "00000007" "000172"
     )  # fmt: skip
-    found = read_member("m", "i", data)
-    assert found == GroupMember("m", frozenset("tu"), tuple(sorted(owned)), 7, "i", "r")
+    found = decode_member("m", "i", data)
+    assert found == AssignorMember("m", frozenset("tu"), tuple(sorted(owned)), 7, "i", "r")
 
 
 def test_the_generation_of_an_older_client_is_in_its_user_data() -> None:
     data = bytes.fromhex("0001000000010001740000000400000009000000010001740000000100000000")
-    assert read_member("m", None, data).generation == 9
+    assert decode_member("m", None, data).generation == 9
 
 
 def test_assignments_are_those_of_kafka_to_the_byte() -> None:
     partitions = [TopicPartition("u", 1), TopicPartition("t", 2), TopicPartition("u", 0)]
-    data = assignment_bytes(partitions)
+    data = encode_assignment(partitions)
     assert data == bytes.fromhex(
         "0003" "00000002" "000175" "00000002" "00000001" "00000000" "000174" "00000001" "00000002" "ffffffff"
     )  # fmt: skip
-    assert sorted(read_assignment(data)) == sorted(partitions)
-    assert read_assignment(b"") == []
+    assert sorted(decode_assignment(data)) == sorted(partitions)
+    assert decode_assignment(b"") == []
 
 
 @pytest.mark.parametrize("count", [1_000, 4_000])

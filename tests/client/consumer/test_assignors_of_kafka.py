@@ -14,12 +14,12 @@ from attrs import evolve, field, frozen
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS
 from kafka_msgs.client.consumer.protocol import (
-    GroupMember,
+    AssignorMember,
     UserData,
-    assignment_bytes,
-    read_member,
-    subscription_bytes,
-    user_data_bytes,
+    decode_member,
+    encode_assignment,
+    encode_subscription,
+    encode_user_data,
 )
 from tests.recorders.broker import Jars, java_command
 
@@ -37,7 +37,7 @@ class Case:
 
     assignor: str
     counts: dict[str, int]
-    members: list[GroupMember]
+    members: list[AssignorMember]
     racks: dict[TopicPartition, frozenset[str]] = field(factory=dict)
 
     def line(self) -> str:
@@ -98,7 +98,7 @@ def ask_kafka(cases: Iterable[Case]) -> list[Answer]:
     return [Answer.parse(line) for line in done.stdout.decode().splitlines()]
 
 
-def fresh(random: Random, *, same_topics: bool) -> tuple[dict[str, int], list[GroupMember]]:
+def fresh(random: Random, *, same_topics: bool) -> tuple[dict[str, int], list[AssignorMember]]:
     """Return a group whose members own nothing yet; some are static."""
     counts = {topic: random.randint(1, 12) for topic in TOPICS if random.random() < 0.8}
     together = frozenset(random.sample(TOPICS, random.randint(1, 4)))
@@ -106,7 +106,7 @@ def fresh(random: Random, *, same_topics: bool) -> tuple[dict[str, int], list[Gr
     for number in random.sample(range(100), random.randint(1, 9)):
         topics = together if same_topics else frozenset(random.sample(TOPICS, random.randint(1, 4)))
         static = f"i{random.randint(0, 9)}-{number}" if random.random() < 0.3 else None
-        members.append(GroupMember(f"m{number}", topics, instance_id=static))
+        members.append(AssignorMember(f"m{number}", topics, instance_id=static))
     return counts, members
 
 
@@ -168,11 +168,11 @@ def test_sticky_gives_the_same_where_members_have_racks(assignor: str, random: R
 def changed(case: Case, owned: dict[str, set[TopicPartition]], random: Random) -> Case:
     """Return the group of a case after a member came, or one left."""
     members = [
-        GroupMember(each.member_id, each.topics, tuple(sorted(owned[each.member_id])), 5, each.instance_id)
+        AssignorMember(each.member_id, each.topics, tuple(sorted(owned[each.member_id])), 5, each.instance_id)
         for each in case.members
     ]
     if random.random() < 0.5 or len(members) == 1:
-        members.append(GroupMember("new", members[0].topics))
+        members.append(AssignorMember("new", members[0].topics))
     else:
         members.remove(random.choice(members))
     return evolve(case, members=members)
@@ -231,13 +231,13 @@ def _same_bytes(cases: list[Case]) -> Iterator[bool]:
         for each in case.members:
             theirs = answer.subscriptions[each.member_id]
             if case.assignor == "sticky":
-                data = user_data_bytes(UserData.PARTITIONS, each.owned, each.generation)
-                made = subscription_bytes(each.topics, generation=each.generation, rack=each.rack, user_data=data)
+                data = encode_user_data(UserData.PARTITIONS, each.owned, each.generation)
+                made = encode_subscription(each.topics, generation=each.generation, rack=each.rack, user_data=data)
                 assert len(made) == len(theirs), "the order of topics is that of a hash table"
-                found = read_member(each.member_id, each.instance_id, theirs, UserData.PARTITIONS)
+                found = decode_member(each.member_id, each.instance_id, theirs, UserData.PARTITIONS)
                 assert evolve(found, owned=tuple(sorted(found.owned))) == evolve(each, owned=tuple(sorted(each.owned)))
             else:
-                made = subscription_bytes(each.topics, each.owned, generation=each.generation, rack=each.rack)
+                made = encode_subscription(each.topics, each.owned, generation=each.generation, rack=each.rack)
             assert made == theirs or len({name.topic for name in each.owned}) > 1
-            assert assignment_bytes(answer.partitions[each.member_id]) == answer.assignments[each.member_id]
+            assert encode_assignment(answer.partitions[each.member_id]) == answer.assignments[each.member_id]
             yield True

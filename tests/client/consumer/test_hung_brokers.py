@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.controller.topics import NewTopic, create_topic
-from kafka_msgs.broker.faults import Fault, Ignore
+from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
+from kafka_msgs.broker.faults import Fault, NeverRespond
 from kafka_msgs.client.consumer import ConsumerConfig
 from kafka_msgs.client.consumer.core import ConsumerCore
 from tests.support.broker_network import BrokerNetwork
@@ -31,8 +31,8 @@ HUNG = [
 def test_a_member_outlives_requests_that_hang(api: ApiKey, protocol: Any) -> None:
     network = BrokerNetwork(1, configs=CONFIGS)
     cluster = network.cluster
-    cluster.commit(create_topic(cluster, NewTopic(name="t", num_partitions=1, replication_factor=1)))
-    log = cluster.partitions.get((cluster.image.topics["t"].id, 0))
+    cluster.commit(create_topic(cluster, TopicToCreate(name="t", num_partitions=1, replication_factor=1)))
+    log = cluster.log_manager.get((cluster.image.topics["t"].id, 0))
     assert log is not None
     client = network.core(request_timeout=2.0, timeout=8.0)
     settings = ConsumerConfig(
@@ -41,7 +41,7 @@ def test_a_member_outlives_requests_that_hang(api: ApiKey, protocol: Any) -> Non
     consumer = ConsumerCore(client, settings, background=True)
     consumer.subscribe(["t"])
     for number in range(2):
-        fault = cluster.faults.add(Fault(Ignore(), api=api, times=2))
+        fault = cluster.faults.add(Fault(NeverRespond(), api=api, times=2))
         log.append(batch(b"%d" % number), leader_epoch=0, now=cluster.now)
         cluster.settle()
         records = network.run(consumer.poll(network.time + 60, 10))
@@ -50,7 +50,7 @@ def test_a_member_outlives_requests_that_hang(api: ApiKey, protocol: Any) -> Non
             network.run(consumer.poll(network.time + 2, 10))
         cluster.faults.remove(fault)
         network.run(consumer.positions.commit(None, network.time + 30))
-    assert cluster.problems == []
+    assert cluster.errors == []
     network.run(consumer.close(network.time + 10))
     client.close()
-    assert network.running == 0
+    assert network.task_count == 0

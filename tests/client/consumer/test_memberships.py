@@ -101,7 +101,7 @@ def test_members_read_from_their_racks(cluster: GroupCluster, assignor: str) -> 
     assert [{each.partition % 2 for each in mine} for mine in shares(users)] == [{0}, {1}]
     cluster.replicas = {("t", number): (2,) if number < 3 else (3,) for number in range(6)}
     for user in users:
-        user.poll(user.core.client.config.metadata_age + 20)
+        user.poll(user.core.client.config.metadata_max_age + 20)
     turn(users, rounds=60)
     assert [sorted(each.partition for each in mine) for mine in shares(users)] == [[0, 1, 2], [3, 4, 5]]
     for user in users:
@@ -183,7 +183,7 @@ def test_a_pattern_takes_topics_that_are_made_later(cluster: GroupCluster) -> No
     user.values(60)
     assert {name.topic for name in user.core.partitions.names} == {"t"}
     cluster.counts["new-1"] = 1
-    user.poll(user.core.client.config.metadata_age + 20)
+    user.poll(user.core.client.config.metadata_max_age + 20)
     assert {name.topic for name in user.core.partitions.names} == {"t", "new-1"}
     user.close()
 

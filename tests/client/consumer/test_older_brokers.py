@@ -8,7 +8,7 @@ import pytest
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client import Consumer, Producer, TopicPartition
-from kafka_msgs.client.link import Link
+from kafka_msgs.client.link import BrokerConnection
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
 from kafka_msgs.versions import VersionRange
 from tests.support.cluster_topics import new_name, new_topic
@@ -49,7 +49,7 @@ def test_a_consumer_reads_commits_and_goes_on_at_a_broker_of_kafka_2_3(isolation
     asked: list[Any] = [each for each in cluster.requests if each.INFO.name == "OffsetFetchRequest"]
     assert asked
     assert all(each.group_id == "g" and not each.groups and not each.require_stable for each in asked)
-    assert cluster.network.running == 0
+    assert cluster.network.task_count == 0
 
 
 @pytest.mark.parametrize("highest", [1, 5, 7, 8, 9])
@@ -57,13 +57,13 @@ def test_a_real_broker_answers_the_older_forms(
     kafka_cluster: ClusterAddresses, monkeypatch: pytest.MonkeyPatch, highest: int
 ) -> None:
     """The broker offers more; the client is made to believe that it does not."""
-    learn = Link.learn_versions
+    learn = BrokerConnection.learn_versions
 
-    def learn_less(link: Link, response: ApiVersionsResponse) -> None:
+    def learn_less(link: BrokerConnection, response: ApiVersionsResponse) -> None:
         learn(link, response)
         link._offered[ApiKey.OFFSET_FETCH] = VersionRange(1, highest)
 
-    monkeypatch.setattr(Link, "learn_versions", learn_less)
+    monkeypatch.setattr(BrokerConnection, "learn_versions", learn_less)
     topic, group = new_topic(kafka_cluster, 2), new_name("older")
     servers = kafka_cluster.bootstrap_servers
     with Producer(servers) as producer:

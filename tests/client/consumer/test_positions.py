@@ -8,7 +8,7 @@ import pytest
 
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import BrokerError, ClientClosedError, OptionError, PositionError
+from kafka_msgs.errors import BrokerError, ClientClosedError, OffsetPositionError, OptionError
 from kafka_msgs.messages import fetch_response, offset_commit_response
 from tests.support.network import Reply, apis
 from tests.support.simulated_groups import GroupCluster, User
@@ -55,10 +55,10 @@ def test_an_offset_out_of_range_follows_the_policy(cluster: GroupCluster) -> Non
         user.close()
     user = User(cluster, group_id=None, auto_offset_reset="none")
     user.core.set_partitions([NAMES[0]])
-    with pytest.raises(PositionError, match="auto_offset_reset is none"):
+    with pytest.raises(OffsetPositionError, match="auto_offset_reset is none"):
         user.poll(3.0)
     user.core.seek({NAMES[0]: 500})
-    with pytest.raises(PositionError, match="t-0: the offset 500 is out of range"):
+    with pytest.raises(OffsetPositionError, match="t-0: the offset 500 is out of range"):
         user.poll(3.0)
     user.core.seek({NAMES[0]: 8})
     assert len(user.poll(3.0)) == 2
@@ -77,18 +77,18 @@ def test_a_log_that_was_truncated_is_noticed(cluster: GroupCluster) -> None:
         topic = fetch_response.FetchableTopicResponse(topic_id=request.topics[0].topic_id, partitions=(data,))
         return fetch_response.FetchResponse(responses=(topic,))
 
-    from kafka_msgs.client.consumer import CommittedOffset
+    from kafka_msgs.client.consumer import OffsetAndMetadata
 
     cluster.override = diverge
     user = User(cluster, group_id=None)
     user.core.set_partitions([NAMES[0]])
-    user.core.seek({NAMES[0]: CommittedOffset(9, leader_epoch=4)})
+    user.core.seek({NAMES[0]: OffsetAndMetadata(9, leader_epoch=4)})
     assert [record.offset for record in user.poll(3.0)] == [6, 7, 8, 9]
     user.close()
     user = User(cluster, group_id=None, auto_offset_reset="none")
     user.core.set_partitions([NAMES[0]])
-    user.core.seek({NAMES[0]: CommittedOffset(9, leader_epoch=4)})
-    with pytest.raises(PositionError, match="agrees with what was read only up to the offset 6"):
+    user.core.seek({NAMES[0]: OffsetAndMetadata(9, leader_epoch=4)})
+    with pytest.raises(OffsetPositionError, match="agrees with what was read only up to the offset 6"):
         user.poll(3.0)
     user.close()
 
@@ -133,9 +133,9 @@ def test_seeks_pauses_and_times(cluster: GroupCluster) -> None:
     user.core.pause([NAMES[0]], paused=False)
     assert len(user.poll(3.0, room=4)) == 4
     assert user.position(NAMES[0]) == 4
-    with pytest.raises(PositionError, match="the consumer does not have it"):
+    with pytest.raises(OffsetPositionError, match="the consumer does not have it"):
         user.core.seek({NAMES[5]: 1})
-    with pytest.raises(PositionError, match="-3 is not an offset"):
+    with pytest.raises(OffsetPositionError, match="-3 is not an offset"):
         user.core.seek({NAMES[0]: -3})
     user.close()
 
@@ -203,7 +203,7 @@ def test_a_refused_commit_is_raised_with_its_partition(cluster: GroupCluster) ->
     with pytest.raises(BrokerError, match="OffsetCommit: OFFSET_METADATA_TOO_LARGE") as caught:
         user.commit({NAMES[2]: 5})
     assert caught.value.subject == NAMES[2]
-    later = user.core.positions.commit_later({NAMES[2]: 5})
+    later = user.core.positions.commit_nowait({NAMES[2]: 5})
     cluster.network.pass_time(1.0)
     with pytest.raises(BrokerError):
         later.result()

@@ -6,9 +6,14 @@ import pytest
 
 from kafka_msgs import EndTxnMarker
 from kafka_msgs.client import TopicPartition
-from kafka_msgs.client.consumer.partitions import Fetched, Partition, Partitions, end_of_batches
-from kafka_msgs.client.consumer.reading import take_records
-from kafka_msgs.errors import CrcMismatchError, PositionError
+from kafka_msgs.client.consumer.partitions import (
+    AssignedPartition,
+    AssignedPartitions,
+    FetchedRecords,
+    end_offset_of_batches,
+)
+from kafka_msgs.client.consumer.reading import collect_records
+from kafka_msgs.errors import CrcMismatchError, OffsetPositionError
 from kafka_msgs.messages.fetch_response import AbortedTransaction
 from kafka_msgs.records import (
     DEFAULT_READ_OPTIONS,
@@ -43,30 +48,30 @@ def marker(offset: int, producer: int, kind: ControlType) -> bytes:
     return builder.build()
 
 
-def partition(data: bytes, at: int = 0, aborted: tuple[AbortedTransaction, ...] | None = None) -> Partition:
+def partition(data: bytes, at: int = 0, aborted: tuple[AbortedTransaction, ...] | None = None) -> AssignedPartition:
     """Return a partition with buffered bytes."""
-    found = Partition(NAME)
+    found = AssignedPartition(NAME)
     found.seek(at)
-    found.add(Fetched(data, at, aborted))
+    found.add(FetchedRecords(data, at, aborted))
     return found
 
 
-def values(found: Partition, room: int = 1_000) -> list[int]:
+def values(found: AssignedPartition, room: int = 1_000) -> list[int]:
     """Return the values that a poll with some room gets."""
     records: list[ConsumerRecord] = []
-    take_records(found, room, DEFAULT_READ_OPTIONS, records)
+    collect_records(found, room, DEFAULT_READ_OPTIONS, records)
     assert all((record.topic, record.partition) == NAME for record in records)
     return [int(bytes(record.value or b"")) for record in records]
 
 
 def test_the_next_fetch_begins_behind_the_last_complete_batch() -> None:
     whole = batch(10, 3) + batch(20, 2, epoch=6)
-    assert end_of_batches(whole) == (22, 6)
-    assert end_of_batches(whole[:-1]) == (13, 4)
-    assert end_of_batches(b"") == (-1, -1)
+    assert end_offset_of_batches(whole) == (22, 6)
+    assert end_offset_of_batches(whole[:-1]) == (13, 4)
+    assert end_offset_of_batches(b"") == (-1, -1)
     builder = MessageSetBuilder(magic=1)
     builder.append(b"k", b"v", timestamp=1, offset=30)
-    assert end_of_batches(builder.build()) == (31, -1)
+    assert end_offset_of_batches(builder.build()) == (31, -1)
 
 
 def test_the_position_moves_with_the_records_that_are_returned_not_with_those_that_are_fetched() -> None:
@@ -125,13 +130,13 @@ def test_damage_is_raised_when_it_is_reached_and_the_position_stays_before_it() 
     found = partition(batch(0, 3) + bytes(damaged))
     records: list[ConsumerRecord] = []
     with pytest.raises(CrcMismatchError):
-        take_records(found, 100, DEFAULT_READ_OPTIONS, records)
+        collect_records(found, 100, DEFAULT_READ_OPTIONS, records)
     assert [record.offset for record in records] == [0, 1, 2]
     assert found.position == 3
 
 
 def test_partitions_take_turns_and_an_unknown_one_is_an_error() -> None:
-    partitions = Partitions()
+    partitions = AssignedPartitions()
     names = [TopicPartition("t", number) for number in range(3)]
     partitions.add(names)
     firsts = [partitions.in_turn()[0].name for _ in range(4)]
@@ -139,5 +144,5 @@ def test_partitions_take_turns_and_an_unknown_one_is_an_error() -> None:
     partitions.remove([names[1]])
     assert partitions.names == {names[0], names[2]}
     assert {each.name for each in partitions.in_turn()} == {names[0], names[2]}
-    with pytest.raises(PositionError, match="t-1: the consumer does not have it"):
+    with pytest.raises(OffsetPositionError, match="t-1: the consumer does not have it"):
         _ = partitions[names[1]]

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_msgs.errors import DeadlineError, ProducerClosedError, RecordWriteError
 from kafka_msgs.messages.produce_request import ProduceRequest
-from kafka_msgs.records import Compression, read_batches
+from kafka_msgs.records import CompressionType, read_batches
 from tests.support.produce_cluster import SMALL, ProduceCluster, error_of, offsets
 
 VALUES = [b"%04d" % number for number in range(300)]
@@ -34,8 +34,8 @@ def test_records_with_a_key_stay_together() -> None:
         assert [[each for each in log.values if each in wanted] for log in cluster.logs.values()].count(wanted) == 1
 
 
-@pytest.mark.parametrize("codec", Compression)
-def test_batches_have_the_codec_that_was_asked_for(codec: Compression) -> None:
+@pytest.mark.parametrize("codec", CompressionType)
+def test_batches_have_the_codec_that_was_asked_for(codec: CompressionType) -> None:
     cluster = ProduceCluster()
     producer = cluster.producer(linger=0.01, compression=codec.name.lower())
     cluster.add(producer, VALUES, partition=1)
@@ -89,7 +89,7 @@ def test_a_topic_that_is_not_there_is_an_error_in_time() -> None:
     cluster = ProduceCluster()
     producer = cluster.producer(max_block=3.0)
     with pytest.raises(DeadlineError, match="partitions of the topic 'unknown'"):
-        cluster.network.run(producer.add_slowly("unknown", b"v", None, None, 0, ()))
+        cluster.network.run(producer.add_when_possible("unknown", b"v", None, None, 0, ()))
     assert cluster.network.now() < 1010
 
 
@@ -126,7 +126,7 @@ def test_a_closed_producer_delivered_what_it_had_and_takes_nothing() -> None:
     assert offsets(records) == list(range(10))
     with pytest.raises(ProducerClosedError):
         cluster.add_one(producer, b"late")
-    assert cluster.network.running == 0
+    assert cluster.network.task_count == 0
 
 
 def test_what_cannot_be_delivered_in_time_is_given_up_by_close() -> None:
@@ -137,7 +137,7 @@ def test_what_cannot_be_delivered_in_time_is_given_up_by_close() -> None:
     with pytest.raises(DeadlineError):
         cluster.network.run(producer.close(cluster.network.now() + 2))
     assert all(isinstance(error_of(record), ProducerClosedError) for record in records)
-    assert cluster.network.running == 0
+    assert cluster.network.task_count == 0
 
 
 def test_new_partitions_are_used_when_they_are_known() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from kafka_msgs.client import Consumer
 from kafka_msgs.client.producer import Producer, ProducerConfig
-from kafka_msgs.client.producer.config import producer_settings
+from kafka_msgs.client.producer.config import parse_producer_properties
 from kafka_msgs.errors import OptionError, RecordWriteError
-from kafka_msgs.records import Compression
+from kafka_msgs.records import CompressionType
 
 WRONG: list[dict[str, Any]] = [
     {"acks": 2},
@@ -43,9 +43,9 @@ def test_a_wrong_setting_is_named(options: dict[str, Any]) -> None:
 
 def test_acks_and_codecs_have_names_and_numbers() -> None:
     assert [ProducerConfig(acks=each).acks for each in ("all", -1, 0, 1)] == [-1, -1, 0, 1]
-    assert ProducerConfig(compression="zstd").compression is Compression.ZSTD
-    assert ProducerConfig(compression=Compression.LZ4).compression is Compression.LZ4
-    assert ProducerConfig().compression is Compression.NONE
+    assert ProducerConfig(compression="zstd").compression is CompressionType.ZSTD
+    assert ProducerConfig(compression=CompressionType.LZ4).compression is CompressionType.LZ4
+    assert ProducerConfig().compression is CompressionType.NONE
 
 
 def test_a_level_must_be_one_of_the_codec() -> None:
@@ -89,7 +89,7 @@ PROPERTIES = {
 
 
 def test_kafkas_property_names_give_the_same_settings() -> None:
-    assert ProducerConfig(**producer_settings(PROPERTIES)) == ProducerConfig(
+    assert ProducerConfig(**parse_producer_properties(PROPERTIES)) == ProducerConfig(
         acks=-1, compression="zstd", compression_level=7, batch_size=1000, linger=0.25, buffer_memory=1_000_000,
         max_request_size=2000, max_in_flight=3, idempotence=True, transactional_id="t", transaction_timeout=9.0,
         delivery_timeout=8.0, request_timeout=7.0, retry_backoff=0.06, retry_backoff_max=0.6, max_block=5.0,
@@ -101,7 +101,7 @@ def test_a_producer_and_a_consumer_take_kafkas_file_of_properties(tmp_path: Path
     lines = [f"{name} = {value}" for name, value in {**PROPERTIES, "group.id": "g"}.items()]
     path.write_text("# of Kafka\n" + "\n".join(lines), encoding="utf-8")
     with Producer(path, linger=0.5) as producer, Consumer(path) as consumer:
-        assert producer.config == ProducerConfig(**{**producer_settings(PROPERTIES), "linger": 0.5})
+        assert producer.config == ProducerConfig(**{**parse_producer_properties(PROPERTIES), "linger": 0.5})
         assert str(producer.client.core.config.bootstrap_servers[0]) == "localhost:9092"
         assert consumer.config.group_id == "g"
     with pytest.raises(OptionError, match="No such file"):
@@ -111,5 +111,5 @@ def test_a_producer_and_a_consumer_take_kafkas_file_of_properties(tmp_path: Path
 @pytest.mark.parametrize(("name", "value"), [("linger.ms", "5s"), ("acks", "some"), ("enable.idempotence", "yes")])
 def test_a_property_that_cannot_be_read_is_named(name: str, value: str) -> None:
     with pytest.raises(OptionError) as caught:
-        producer_settings({name: value})
+        parse_producer_properties({name: value})
     assert (caught.value.option, caught.value.value) == (name, value)

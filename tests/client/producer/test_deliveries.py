@@ -10,12 +10,12 @@ import pytest
 from kafka_msgs._backend import backend
 from kafka_msgs.client.producer import AsyncDelivery, Delivery
 from kafka_msgs.client.producer.batch import ProducerBatch
-from kafka_msgs.records import Compression
+from kafka_msgs.records import CompressionType
 
 
 def a_batch() -> ProducerBatch:
     """Return a batch of three records."""
-    batch = ProducerBatch("t", 4, 0.0, codec=Compression.NONE, level=None, size_limit=1000)
+    batch = ProducerBatch("t", 4, 0.0, codec=CompressionType.NONE, level=None, size_limit=1000)
     for number in range(3):
         batch.append(None, b"%d" % number, timestamp=number)
     return batch
@@ -85,7 +85,7 @@ def test_a_delivery_in_c_keeps_its_batch_alive_and_lets_it_go() -> None:
     class Watched(ProducerBatch):
         pass
 
-    batch = Watched("t", 0, 0.0, codec=Compression.NONE, level=None, size_limit=10)
+    batch = Watched("t", 0, 0.0, codec=CompressionType.NONE, level=None, size_limit=10)
     seen = weakref.ref(batch)
     delivery = Delivery(batch, 0, 0)
     del batch

@@ -313,7 +313,7 @@ def test_a_session_that_ends_soon_is_renewed_before_the_next_request(monkeypatch
     def link(node: int, **options: Any) -> Any:
         asked.append(node)
         for each in core.directory._links.values():
-            each.renew_at = None
+            each.reauthenticate_at = None
         return link_of(node, **options)
 
     monkeypatch.setattr(core, "link", link)
@@ -321,7 +321,7 @@ def test_a_session_that_ends_soon_is_renewed_before_the_next_request(monkeypatch
     cluster.flush(producer)
     assert asked == []
     for each in core.directory._links.values():
-        each.renew_at = cluster.network.now()
+        each.reauthenticate_at = cluster.network.now()
     records = cluster.add(producer, VALUES[2:3], partition=1)
     cluster.flush(producer)
     assert asked == [2]

@@ -10,11 +10,11 @@ import pytest
 from kafka_msgs.admin import Admin
 from kafka_msgs.client import AsyncProducer, Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
-from kafka_msgs.client.consumer.config import Isolation
+from kafka_msgs.client.consumer.config import IsolationLevel
 from kafka_msgs.client.producer import Delivery, partition_of_key
 from kafka_msgs.client.producer.config import Acks
 from kafka_msgs.errors import ProducerFencedError, RecordWriteError, UndeliveredError
-from kafka_msgs.records import Compression
+from kafka_msgs.records import CompressionType
 from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.shared_cluster import BreakableCluster
@@ -24,7 +24,7 @@ VALUES = [b"value %05d" % number for number in range(5000)]
 
 def read_all(cluster: ClusterAddresses, topic: str, count: int, *, committed: bool = False) -> list[bytes | None]:
     """Read the values of a topic, and what comes in a second after the wanted number of them."""
-    level: Isolation = "read_committed" if committed else "read_uncommitted"
+    level: IsolationLevel = "read_committed" if committed else "read_uncommitted"
     with Consumer(cluster.bootstrap_servers, isolation_level=level, auto_offset_reset="earliest") as consumer:
         with Admin(cluster.bootstrap_servers) as admin:
             partitions = range(len(admin.describe_topics([topic])[topic].partitions))
@@ -46,8 +46,8 @@ def console(cluster: ClusterAddresses, topic: str, count: int, *arguments: str) 
     return printed.splitlines()
 
 
-@pytest.mark.parametrize("codec", Compression)
-def test_kafkas_console_consumer_reads_what_is_written(kafka_cluster: ClusterAddresses, codec: Compression) -> None:
+@pytest.mark.parametrize("codec", CompressionType)
+def test_kafkas_console_consumer_reads_what_is_written(kafka_cluster: ClusterAddresses, codec: CompressionType) -> None:
     topic = new_topic(kafka_cluster, partitions=1)
     with Producer(kafka_cluster.bootstrap_servers, compression=codec) as producer:
         deliveries = [producer.send(topic, value) for value in VALUES]

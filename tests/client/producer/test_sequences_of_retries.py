@@ -101,6 +101,6 @@ def test_callbacks_follow_their_records_into_the_parts() -> None:
         record = value + bytes(20)
         arguments = ("t", record, None, 1, 1000, (), lambda metadata, error: seen.append(metadata.offset))
         if producer.add(*arguments) is None:
-            cluster.network.run(producer.add_slowly(*arguments))
+            cluster.network.run(producer.add_when_possible(*arguments))
     cluster.flush(producer)
     assert seen == list(range(20))

@@ -7,7 +7,7 @@ from collections import deque
 import pytest
 
 from kafka_msgs.client import TopicPartition
-from kafka_msgs.client.producer import ConsumedOffset, GroupMember
+from kafka_msgs.client.producer import ConsumerGroupMetadata, OffsetAndMetadata
 from kafka_msgs.client.producer.core import ProducerCore
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, OptionError, ProducerFencedError, TransactionStateError
@@ -63,8 +63,8 @@ def test_the_versions_of_requests_are_those_of_the_version_of_transactions(versi
     producer = begun(cluster)
     producer.begin_transaction()
     cluster.add(producer, VALUES, partition=1)
-    offsets = {TopicPartition("t", 0): ConsumedOffset(17)}
-    cluster.network.run(producer.send_offsets(offsets, GroupMember("readers")))
+    offsets = {TopicPartition("t", 0): OffsetAndMetadata(17)}
+    cluster.network.run(producer.send_offsets(offsets, ConsumerGroupMetadata("readers")))
     commit(cluster, producer)
     assert cluster.versions(ProduceRequest) == ({11} if version == 1 else {13})
     assert cluster.versions(EndTxnRequest) == ({4} if version == 1 else {5})
@@ -169,9 +169,9 @@ def test_offsets_that_are_refused_leave_only_the_abort() -> None:
         )
     )
     cluster.answers["TxnOffsetCommitRequest"] = deque([refusal])
-    offsets = {TopicPartition("t", 0): ConsumedOffset(17)}
+    offsets = {TopicPartition("t", 0): OffsetAndMetadata(17)}
     with pytest.raises(BrokerError, match="ILLEGAL_GENERATION"):
-        cluster.network.run(producer.send_offsets(offsets, GroupMember("readers", 3, "member")))
+        cluster.network.run(producer.send_offsets(offsets, ConsumerGroupMetadata("readers", 3, "member")))
     with pytest.raises(BrokerError, match="ILLEGAL_GENERATION"):
         commit(cluster, producer)
     abort(cluster, producer)

@@ -16,12 +16,12 @@ from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors import CONSUMER_ASSIGNORS, SHARE_ASSIGNORS, TASK_ASSIGNORS
 from kafka_msgs.groups.assignors.java_order import hash_map_order
 from kafka_msgs.groups.assignors.spec import (
+    AssignmentMemberSpec,
     GroupSpec,
-    Member,
-    StreamsMember,
+    MemberSpec,
     StreamsSpec,
-    Subscription,
-    Subtopology,
+    SubtopologySpec,
+    TopicSubscription,
 )
 
 Command = dict[str, Any]
@@ -87,8 +87,8 @@ def group_spec(command: Command) -> GroupSpec:
     assignable = command.get("assignable")
     return GroupSpec(
         members={
-            each["id"]: Member(
-                subscription=Subscription(tuple(hash_map_order(map(topic_id, each["topics"])))),
+            each["id"]: MemberSpec(
+                subscription=TopicSubscription(tuple(hash_map_order(map(topic_id, each["topics"])))),
                 assigned={topic_id(topic): tuple(numbers) for topic, numbers in each.get("partitions", {}).items()},
                 instance_id=each.get("instance"),
             )
@@ -104,7 +104,7 @@ def streams_spec(command: Command) -> StreamsSpec:
     """Return the group of a command for a streams assignor."""
     return StreamsSpec(
         members={
-            each["id"]: StreamsMember(
+            each["id"]: AssignmentMemberSpec(
                 process_id=each["process"],
                 active=each.get("active", {}),
                 standby=each.get("standby", {}),
@@ -116,7 +116,7 @@ def streams_spec(command: Command) -> StreamsSpec:
             for each in command["members"]
         },
         subtopologies=[
-            Subtopology(each["id"], each["partitions"], each["stateful"]) for each in command["subtopologies"]
+            SubtopologySpec(each["id"], each["partitions"], each["stateful"]) for each in command["subtopologies"]
         ],
         standby_replicas=int(command.get("configs", {}).get("num.standby.replicas", 0)),
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.groups.assignors.highly_available import assign_highly_available
-from kafka_msgs.groups.assignors.spec import StreamsMember, StreamsSpec, Subtopology, TaskAssignment
+from kafka_msgs.groups.assignors.spec import AssignmentMemberSpec, StreamsSpec, SubtopologySpec, TaskAssignment
 
 LAG = 10_000
 
@@ -18,20 +18,24 @@ def _tasks(*partitions: int) -> dict[str, tuple[int, ...]]:
     return {"0": partitions} if partitions else {}
 
 
-def _member(process: str, active: tuple[int, ...] = (), standby: tuple[int, ...] = (), **offsets: int) -> StreamsMember:
+def _member(
+    process: str, active: tuple[int, ...] = (), standby: tuple[int, ...] = (), **offsets: int
+) -> AssignmentMemberSpec:
     """Return a member; ``t2=5`` is the offset sum 5 of task 2."""
     sums = {"0": {int(task[1:]): offset for task, offset in offsets.items()}}
-    return StreamsMember(process_id=process, active=_tasks(*active), standby=_tasks(*standby), offsets=sums)
+    return AssignmentMemberSpec(process_id=process, active=_tasks(*active), standby=_tasks(*standby), offsets=sums)
 
 
-def _spec(members: dict[str, StreamsMember], tasks: int, *, end: int | None = None, **options: int) -> StreamsSpec:
+def _spec(
+    members: dict[str, AssignmentMemberSpec], tasks: int, *, end: int | None = None, **options: int
+) -> StreamsSpec:
     if end is not None:
         first = next(iter(members))
         ends = {"0": dict.fromkeys(range(tasks), end)}
         members = members | {first: evolve(members[first], end_offsets=ends)}
     return StreamsSpec(
         members=members,
-        subtopologies=[Subtopology("0", tasks, stateful=True)],
+        subtopologies=[SubtopologySpec("0", tasks, stateful=True)],
         acceptable_recovery_lag=LAG,
         **options,
     )
@@ -90,7 +94,7 @@ def test_without_an_end_offset_the_greatest_offset_runs_the_task() -> None:
 
 def test_tasks_of_a_group_without_state_are_spread() -> None:
     spec = StreamsSpec(
-        members={"a": _member("p", (0, 1, 2, 3)), "b": _member("q")}, subtopologies=[Subtopology("0", 4)]
+        members={"a": _member("p", (0, 1, 2, 3)), "b": _member("q")}, subtopologies=[SubtopologySpec("0", 4)]
     )
 
     assigned = assign_highly_available(spec)
@@ -209,7 +213,7 @@ def _held(each: TaskAssignment) -> list[int]:
 
 @given(_groups(), st.integers(1, 20))
 def test_tasks_without_state_are_spread_beside_those_with_state(spec: StreamsSpec, tasks: int) -> None:
-    both = evolve(spec, subtopologies=[*spec.subtopologies, Subtopology("1", tasks)])
+    both = evolve(spec, subtopologies=[*spec.subtopologies, SubtopologySpec("1", tasks)])
 
     assigned = assign_highly_available(both)
 

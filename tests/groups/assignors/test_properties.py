@@ -15,13 +15,13 @@ from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors import CONSUMER_ASSIGNORS, TASK_ASSIGNORS
 from kafka_msgs.groups.assignors.simple import assign_simple
 from kafka_msgs.groups.assignors.spec import (
+    AssignmentMemberSpec,
     GroupSpec,
-    Member,
-    StreamsMember,
+    MemberSpec,
     StreamsSpec,
-    Subscription,
-    Subtopology,
+    SubtopologySpec,
     TaskAssignment,
+    TopicSubscription,
 )
 from kafka_msgs.groups.assignors.sticky import assign_sticky
 from kafka_msgs.groups.assignors.uniform import assign_uniform
@@ -33,9 +33,9 @@ MEMBERS = st.integers(1, 12)
 
 def _group(counts: Sequence[int], members: int) -> GroupSpec:
     topics = [UUID(int=number) for number in range(1, len(counts) + 1)]
-    subscription = Subscription(tuple(topics))
+    subscription = TopicSubscription(tuple(topics))
     return GroupSpec(
-        members={f"m{number}": Member(subscription=subscription) for number in range(members)},
+        members={f"m{number}": MemberSpec(subscription=subscription) for number in range(members)},
         partitions=dict(zip(topics, counts, strict=True)),
         homogeneous=True,
     )
@@ -43,8 +43,8 @@ def _group(counts: Sequence[int], members: int) -> GroupSpec:
 
 def _streams(counts: Sequence[int], members: int, standbys: int) -> StreamsSpec:
     return StreamsSpec(
-        members={f"m{number}": StreamsMember(process_id=f"p{number // 2}") for number in range(members)},
-        subtopologies=[Subtopology(str(number), count, stateful=True) for number, count in enumerate(counts)],
+        members={f"m{number}": AssignmentMemberSpec(process_id=f"p{number // 2}") for number in range(members)},
+        subtopologies=[SubtopologySpec(str(number), count, stateful=True) for number, count in enumerate(counts)],
         standby_replicas=standbys,
     )
 
@@ -138,7 +138,7 @@ def test_sticky_leaves_a_settled_group_as_it_is(counts: list[int], members: int,
     }
 
 
-def _owning(spec: StreamsSpec, assigned: Mapping[str, TaskAssignment]) -> dict[str, StreamsMember]:
+def _owning(spec: StreamsSpec, assigned: Mapping[str, TaskAssignment]) -> dict[str, AssignmentMemberSpec]:
     return {
         member: evolve(each, active=assigned[member].active, standby=assigned[member].standby)
         for member, each in spec.members.items()

@@ -11,7 +11,7 @@ from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
 from kafka_msgs.groups.memory import MemoryLog
-from kafka_msgs.groups.outcome import Outcome
+from kafka_msgs.groups.outcome import CoordinatorOutput
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
@@ -53,16 +53,16 @@ class Desk:
         self.epoch += 1
         self.take(self.coordinator.resign(0, self.epoch, now=self.now))
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, outcome: CoordinatorOutput) -> None:
         """Keep the answers and the timers of an outcome."""
-        self.answers.update((answer.token, answer.response) for answer in outcome.answers)
+        self.answers.update((answer.opaque, answer.response) for answer in outcome.answers)
         self.expired += [key for key, _ in outcome.expired]
 
     def ask(self, request: Request[Any], version: int, *, token: object = None, client: str = "c") -> Response | None:
         """Send a request. Return its answer, or None if it waits."""
         token = object() if token is None else token
         context = RequestContext(version=version, client_id=client)
-        self.take(self.coordinator.handle(request, context, now=self.now, token=token))
+        self.take(self.coordinator.handle(request, context, now=self.now, opaque=token))
         self.take(self.coordinator.tick(self.now))
         answer: Response | None = self.answers.get(token)
         return answer

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.groups.assignors.java_order import DEFAULT_CAPACITY, grown, hash_map_order
-from kafka_msgs.groups.classic.members import ClassicMember, MemberTable
+from kafka_msgs.groups.classic.members import ClassicGroupMember, MemberTable
 
 
-def _member(member_id: str) -> ClassicMember:
-    return ClassicMember(
+def _member(member_id: str) -> ClassicGroupMember:
+    return ClassicGroupMember(
         member_id=member_id,
         instance_id=None,
         client_id="c",

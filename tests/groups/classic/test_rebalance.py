@@ -62,11 +62,11 @@ def test_a_member_joins_twice_from_version_4_and_an_unused_id_is_forgotten() -> 
     desk = Desk()
     given = desk.join(version=4)
     assert given.error_code == ErrorCode.MEMBER_ID_REQUIRED
-    assert _group(desk).live.pending == {given.member_id}
+    assert _group(desk).live.pending_join_members == {given.member_id}
 
     desk.advance(10_000)
 
-    assert _group(desk).live.pending == set()
+    assert _group(desk).live.pending_join_members == set()
     assert desk.join(given.member_id, version=4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 

@@ -12,10 +12,10 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import Topic
+from kafka_msgs.groups.image import CoordinatorTopicImage
 from kafka_msgs.groups.memory import MemoryLog
-from kafka_msgs.groups.outcome import Batch, Outcome
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.outcome import CoordinatorOutput, RecordAppend
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.message import Request
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
@@ -68,7 +68,7 @@ class Broker:
         self.now = 1000
         self.epoch = 0
         self.creates: tuple[CreatableTopic, ...] = ()
-        self.batches: list[Batch] = []
+        self.batches: list[RecordAppend] = []
         self.late: dict[int, Any] = {}
         self._sent = 0
         self.racks: dict[str, int] = {}
@@ -93,7 +93,7 @@ class Broker:
         """Create topics, or let them grow."""
         before = self.coordinator.image
         put = [
-            Topic(name=name, id=UUID(bytes=name.encode().ljust(16)[:16]), racks=((),) * count)
+            CoordinatorTopicImage(name=name, id=UUID(bytes=name.encode().ljust(16)[:16]), racks=((),) * count)
             for name, count in partitions.items()
         ]
         self.coordinator.set_image(before.changed(put=put), now=self.now)
@@ -109,11 +109,11 @@ class Broker:
     def ask(self, request: Request[Any], **context: Any) -> Any:
         """Send a request. Return the answer, or None if it comes later."""
         given = RequestContext(**{"version": request.INFO.versions.highest, **context})
-        outcome = self.coordinator.handle(request, given, now=self.now, token="asked")
+        outcome = self.coordinator.handle(request, given, now=self.now, opaque="asked")
         self._note(outcome)
         for answer in outcome.answers:
-            if answer.token == "asked":
-                self.creates = answer.creates
+            if answer.opaque == "asked":
+                self.creates = answer.topics_to_create
                 return answer.response
         return None
 
@@ -121,12 +121,12 @@ class Broker:
         """Send a request whose answer may come later: it will be in ``late``, by the number that this returns."""
         self._sent += 1
         given = RequestContext(**{"version": request.INFO.versions.highest, **context})
-        self._note(self.coordinator.handle(request, given, now=self.now, token=self._sent))
+        self._note(self.coordinator.handle(request, given, now=self.now, opaque=self._sent))
         return self._sent
 
-    def _note(self, outcome: Outcome) -> None:
-        self.late |= {answer.token: answer.response for answer in outcome.answers if isinstance(answer.token, int)}
-        self.batches = [batch for batch in outcome.batches if isinstance(batch, Batch)]
+    def _note(self, outcome: CoordinatorOutput) -> None:
+        self.late |= {answer.opaque: answer.response for answer in outcome.answers if isinstance(answer.opaque, int)}
+        self.batches = [batch for batch in outcome.batches if isinstance(batch, RecordAppend)]
 
     @property
     def records(self) -> list[TopicRecord]:
@@ -207,7 +207,7 @@ class Broker:
 
 def page(**fields: Any) -> Broker:
     """A broker of the document."""
-    return Broker(PAGE, **fields)
+    return Broker(KIP_1071_PAGE, **fields)
 
 
 def join_classic(broker: Broker, group_id: str) -> None:

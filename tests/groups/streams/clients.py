@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Final
 
-from kafka_msgs.client.streams import Changelog, LocalTask, Phase, StreamsMember
+from kafka_msgs.client.streams import Changelog, LocalTask, StreamsMember, TaskPhase
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.embedded import read_subscription
+from kafka_msgs.groups.embedded import decode_subscription
 from kafka_msgs.groups.streams.user_data import NEVER, read_answer, read_heartbeat, write_answer
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
@@ -76,7 +76,7 @@ class StreamsClient(Client):
     def act(self) -> None:
         owned = self.member.owned
         self.restore({number for _, number in owned.standby | owned.warmup})
-        error = self.member.answered(self.broker.ask(self.member.heartbeat(self.broker.now, self._state())))
+        error = self.member.handle_response(self.broker.ask(self.member.heartbeat(self.broker.now, self._state())))
         if error is ErrorCode.NONE:
             self.member.reconcile()
 
@@ -86,15 +86,15 @@ class StreamsClient(Client):
         for task, position in self.stores.items():
             known = Changelog(position=position, high_watermark=position, end=END)
             held = ("0", task)
-            phase = Phase.RESTORING if held in owned.standby | owned.warmup else Phase.DORMANT
-            found[held] = LocalTask(Phase.PROCESSING if held in owned.active else phase, [known])
+            phase = TaskPhase.RESTORING if held in owned.standby | owned.warmup else TaskPhase.DORMANT
+            found[held] = LocalTask(TaskPhase.PROCESSING if held in owned.active else phase, [known])
         return found
 
     def leave(self) -> None:
         self.broker.ask(self.member.leave())
 
     def forget_requests(self) -> None:
-        self.member.lost_answer()
+        self.member.handle_no_response()
 
 
 class ClassicClient(Client):
@@ -197,7 +197,7 @@ class ClassicClient(Client):
         free = [task for task in range(count) if not any(task in tasks for tasks in had.values())]
         for task in free:
             min(shares.values(), key=len).add(task)
-        assert all(read_subscription(data).topics for data in metadata.values())
+        assert all(decode_subscription(data).topics for data in metadata.values())
         return tuple(
             SyncGroupRequestAssignment(
                 member_id=each,

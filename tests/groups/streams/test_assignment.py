@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
-from kafka_msgs.groups.streams.member import MemberState, StreamsMember
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
 from kafka_msgs.groups.streams.reconcile import reconcile
-from kafka_msgs.groups.streams.tasks import AssignedTasks, TargetTasks, Task
+from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, TasksTupleWithEpochs
 from kafka_msgs.messages.streams_group_heartbeat_request import Endpoint, KeyValue, TaskOffset, Topology
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 from tests.groups.streams.broker import Broker, changelog, page, subtopology, tasks, topology
 
-BOTH = pytest.mark.parametrize("profile", [SHIPPED, PAGE], ids=["shipped", "page"])
+BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])
 STATEFUL = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
 
 
@@ -266,41 +266,41 @@ def test_g8_5_a_member_that_waits_is_at_the_new_epoch(profile: Profile) -> None:
 
 
 class _Holders:
-    def __init__(self, **held: dict[Task, str]) -> None:
+    def __init__(self, **held: dict[TaskId, str]) -> None:
         self.held = held
 
-    def active_process(self, task: Task) -> str | None:
+    def active_process(self, task: TaskId) -> str | None:
         return self.held.get("active", {}).get(task)
 
-    def has_standby(self, task: Task, process_id: str) -> bool:
+    def has_standby(self, task: TaskId, process_id: str) -> bool:
         return self.held.get("standby", {}).get(task) == process_id
 
-    def has_warmup(self, task: Task, process_id: str) -> bool:
+    def has_warmup(self, task: TaskId, process_id: str) -> bool:
         return self.held.get("warmup", {}).get(task) == process_id
 
 
-T: Task = ("0", 0)
+T: TaskId = ("0", 0)
 
 
-def _member(**assigned: Any) -> StreamsMember:
+def _member(**assigned: Any) -> StreamsGroupMember:
     metadata = StreamsGroupMemberMetadataValue(process_id="p")
-    return StreamsMember(member_id="A", metadata=metadata, epoch=1, assigned=AssignedTasks(**assigned))
+    return StreamsGroupMember(member_id="A", metadata=metadata, epoch=1, assigned=TasksTupleWithEpochs(**assigned))
 
 
 def test_g8_6_standby_tasks_are_given_up_like_active_ones() -> None:
     own = {"standby": {T: "p"}}
     member = _member(standby=frozenset({T}))
-    told = reconcile(member, 2, TargetTasks(), None, _Holders(**own))
+    told = reconcile(member, 2, TasksTuple(), None, _Holders(**own))
     assert (told.epoch, told.assigned.standby, told.revoking.standby) == (1, frozenset(), frozenset({T}))
-    done = reconcile(told, 2, TargetTasks(), TargetTasks(), _Holders(**own))
+    done = reconcile(told, 2, TasksTuple(), TasksTuple(), _Holders(**own))
     assert (done.epoch, bool(done.revoking)) == (2, False)
 
 
 @pytest.mark.parametrize("role", ["active", "standby"])
 def test_g8_7_a_standby_task_waits_for_its_own_process_only(role: str) -> None:
-    target = TargetTasks(standby=frozenset({T}))
+    target = TasksTuple(standby=frozenset({T}))
     for process, waits in (("p", True), ("q", False)):
-        moved = reconcile(_member(), 2, target, TargetTasks(), _Holders(**{role: {T: process}}))
+        moved = reconcile(_member(), 2, target, TasksTuple(), _Holders(**{role: {T: process}}))
         assert (moved.state is MemberState.UNRELEASED_TASKS) is waits
         assert (moved.assigned.standby == {T}) is not waits
 
@@ -336,14 +336,14 @@ def test_g8_9_an_assignment_is_recorded_when_it_changes(profile: Profile) -> Non
 
 
 def test_g8_10_tasks_to_give_up_are_kept_by_role() -> None:
-    other: Task = ("0", 1)
+    other: TaskId = ("0", 1)
     member = _member(active={T: 1}, standby=frozenset({other}))
-    moved = reconcile(member, 2, TargetTasks(), None, _Holders(active={T: "p"}, standby={other: "p"}))
+    moved = reconcile(member, 2, TasksTuple(), None, _Holders(active={T: "p"}, standby={other: "p"}))
     assert (moved.revoking.active, moved.revoking.standby) == ({T: 1}, frozenset({other}))
 
 
 def test_g8_11_a_task_twice_on_a_process_is_never_handed_out() -> None:
-    target = TargetTasks(active=frozenset({T}), standby=frozenset({T}))
-    moved = reconcile(_member(), 2, target, TargetTasks(), _Holders(active={T: "p"}))
+    target = TasksTuple(active=frozenset({T}), standby=frozenset({T}))
+    moved = reconcile(_member(), 2, target, TasksTuple(), _Holders(active={T: "p"}))
     assert not moved.assigned.active
     assert not moved.assigned.standby

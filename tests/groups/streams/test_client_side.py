@@ -13,26 +13,26 @@ from kafka_msgs.client.streams import (
     DEPRECATED,
     Changelog,
     LocalTask,
-    Phase,
     StreamsConfig,
     StreamsMember,
+    TaskPhase,
     task_sums,
 )
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import OptionError
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from tests.groups.streams.broker import Broker, changelog, subtopology, topology
 
-BOTH = pytest.mark.parametrize("profile", [SHIPPED, PAGE], ids=["shipped", "page"])
+BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])
 STATEFUL = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
 TASK = ("0", 0)
 
 
 def _restoring(position: int, end: int | None = None) -> LocalTask:
-    return LocalTask(Phase.RESTORING, [Changelog(position=position, end=end)])
+    return LocalTask(TaskPhase.RESTORING, [Changelog(position=position, end=end)])
 
 
-def _joined(profile: Profile = PAGE) -> tuple[Broker, StreamsMember]:
+def _joined(profile: Profile = KIP_1071_PAGE) -> tuple[Broker, StreamsMember]:
     broker = Broker(profile, topics={"in": 2, "c": 2})
     member = StreamsMember("g", "A", STATEFUL, process_id="p")
     assert _send(broker, member) is ErrorCode.NONE
@@ -41,7 +41,7 @@ def _joined(profile: Profile = PAGE) -> tuple[Broker, StreamsMember]:
 
 
 def _send(broker: Broker, member: StreamsMember, state: dict[Any, LocalTask] | None = None) -> ErrorCode:
-    return member.answered(broker.ask(member.heartbeat(broker.now, state)))
+    return member.handle_response(broker.ask(member.heartbeat(broker.now, state)))
 
 
 def test_g11_1_offsets_are_reported_when_tasks_change_a_warm_up_catches_up_and_in_intervals() -> None:
@@ -50,7 +50,7 @@ def test_g11_1_offsets_are_reported_when_tasks_change_a_warm_up_catches_up_and_i
 
     def reports() -> bool:
         request = member.heartbeat(broker.now, state)
-        assert member.answered(broker.ask(request)) is ErrorCode.NONE
+        assert member.handle_response(broker.ask(request)) is ErrorCode.NONE
         return request.task_offsets is not None
 
     assert [reports(), reports()] == [True, False]
@@ -74,7 +74,7 @@ def test_g11_1_a_report_that_may_be_lost_is_repeated() -> None:
     broker, member = _joined()
     state = {TASK: _restoring(5)}
     assert member.heartbeat(broker.now, state).task_offsets is not None
-    member.lost_answer()
+    member.handle_no_response()
     request = member.heartbeat(broker.now, state)
     assert request.task_offsets is not None
     assert request.process_id == "p"
@@ -83,7 +83,7 @@ def test_g11_1_a_report_that_may_be_lost_is_repeated() -> None:
 
 @given(st.lists(st.integers(0, 2**40), max_size=5))
 def test_g11_2_the_sum_is_over_all_changelog_partitions(positions: list[int]) -> None:
-    local = LocalTask(Phase.RESTORING, [Changelog(position=each, end=each + 1) for each in positions])
+    local = LocalTask(TaskPhase.RESTORING, [Changelog(position=each, end=each + 1) for each in positions])
     sums = task_sums({TASK: local})
     assert sums.offsets[TASK] == sum(positions)
     assert sums.end_offsets[TASK] == sum(positions) + len(positions)
@@ -92,20 +92,20 @@ def test_g11_2_the_sum_is_over_all_changelog_partitions(positions: list[int]) ->
 @pytest.mark.parametrize(("exactly_once", "reached"), [(False, 30), (True, 20)])
 def test_g11_3_a_processing_task_has_no_lag(exactly_once: bool, reached: int) -> None:
     changelogs = [Changelog(position=1, high_watermark=15, last_stable_offset=10, end=99)] * 2
-    sums = task_sums({TASK: LocalTask(Phase.PROCESSING, changelogs)}, exactly_once=exactly_once)
+    sums = task_sums({TASK: LocalTask(TaskPhase.PROCESSING, changelogs)}, exactly_once=exactly_once)
     assert sums == ({TASK: reached}, {TASK: reached})
 
 
 def test_g11_4_a_restoring_task_has_an_end_offset_if_all_its_ends_are_known() -> None:
-    known = LocalTask(Phase.RESTORING, [Changelog(position=3, end=10), Changelog(position=4, end=20)])
+    known = LocalTask(TaskPhase.RESTORING, [Changelog(position=3, end=10), Changelog(position=4, end=20)])
     assert task_sums({TASK: known}) == ({TASK: 7}, {TASK: 30})
-    unknown = LocalTask(Phase.RESTORING, [Changelog(position=3, end=10), Changelog(position=4)])
+    unknown = LocalTask(TaskPhase.RESTORING, [Changelog(position=3, end=10), Changelog(position=4)])
     assert task_sums({TASK: unknown}) == ({TASK: 7}, {})
 
 
 def test_g11_5_a_dormant_task_counts_if_its_directory_is_locked() -> None:
     changelogs = [Changelog(position=3, end=10)]
-    mine, others = LocalTask(Phase.DORMANT, changelogs), LocalTask(Phase.DORMANT, changelogs, locked=False)
+    mine, others = LocalTask(TaskPhase.DORMANT, changelogs), LocalTask(TaskPhase.DORMANT, changelogs, locked=False)
     assert task_sums({TASK: mine, ("0", 1): others}) == ({TASK: 3}, {})
 
 
@@ -166,7 +166,7 @@ def test_a_member_leaves_for_good_or_for_a_while(profile: Profile) -> None:
     dynamic = StreamsMember("g", "B", topology(), process_id="B")
     for member in (static, dynamic):
         _send(broker, member)
-        assert member.answered(broker.ask(member.leave())) is ErrorCode.NONE
+        assert member.handle_response(broker.ask(member.leave())) is ErrorCode.NONE
         assert member.epoch == 0
     assert set(broker.group().members) == {"A"}
     other = StreamsMember("g", "C", topology(), process_id="C")

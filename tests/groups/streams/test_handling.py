@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.streams_group_heartbeat_request import KeyValue, StreamsGroupHeartbeatRequest
 from tests.groups.streams.broker import Broker, changelog, join_classic, page, subtopology, tasks, topology
 
-BOTH = pytest.mark.parametrize("profile", [SHIPPED, PAGE], ids=["shipped", "page"])
+BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])
 OK = ErrorCode.NONE
 
 
@@ -185,7 +185,7 @@ def test_g3_17_settings_of_the_group_show_in_the_next_answer(profile: Profile) -
 @BOTH
 def test_g3_18_the_answer_has_the_id_of_the_member(profile: Profile) -> None:
     assert Broker(profile).heartbeat("mine").member_id == "mine"
-    if profile is PAGE:
+    if profile is KIP_1071_PAGE:
         assert Broker(profile).heartbeat("").member_id
 
 

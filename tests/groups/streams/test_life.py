@@ -9,7 +9,7 @@ import pytest
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from kafka_msgs.groups.streams.group import StreamsGroup, StreamsGroupState
 from kafka_msgs.groups.streams.replay import APPLIERS
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
@@ -18,7 +18,7 @@ from kafka_msgs.messages.streams_group_heartbeat_request import Endpoint, TaskOf
 from kafka_msgs.topics.records import TopicRecord
 from tests.groups.streams.broker import Broker, changelog, join_classic, subtopology, topology
 
-BOTH = pytest.mark.parametrize("profile", [SHIPPED, PAGE], ids=["shipped", "page"])
+BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])
 OK = ErrorCode.NONE
 
 

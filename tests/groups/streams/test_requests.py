@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from kafka_msgs.messages.streams_group_heartbeat_request import CopartitionGroup, KeyValue, Topology
 from tests.groups.streams.broker import Broker, changelog, page, subtopology, tasks, topology
 
-BOTH = pytest.mark.parametrize("profile", [SHIPPED, PAGE], ids=["shipped", "page"])
+BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])
 INVALID = ErrorCode.INVALID_REQUEST
 BAD_TOPOLOGY = ErrorCode.STREAMS_INVALID_TOPOLOGY
 OK = ErrorCode.NONE
@@ -26,7 +26,7 @@ def test_g1_1_an_empty_group_id_is_refused(profile: Profile) -> None:
 def test_y10_g1_2_an_empty_member_id_is_refused_after_joining(profile: Profile) -> None:
     broker = Broker(profile)
     assert broker.error("", 1) is INVALID
-    assert broker.error("", 0) is (OK if profile is PAGE else INVALID)
+    assert broker.error("", 0) is (OK if profile is KIP_1071_PAGE else INVALID)
 
 
 @BOTH
@@ -48,7 +48,7 @@ def test_g1_4_an_empty_instance_id_is_refused(profile: Profile) -> None:
 def test_g1_5_the_first_heartbeat_needs_a_rebalance_timeout(profile: Profile) -> None:
     broker = Broker(profile)
     assert broker.error(rebalance_timeout_ms=-1) is INVALID
-    assert broker.error("B", rebalance_timeout_ms=0) is (INVALID if profile is PAGE else OK)
+    assert broker.error("B", rebalance_timeout_ms=0) is (INVALID if profile is KIP_1071_PAGE else OK)
     epoch = broker.heartbeat("C").member_epoch
     assert broker.error("C", epoch, rebalance_timeout_ms=-1) is OK
 

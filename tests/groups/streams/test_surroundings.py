@@ -13,12 +13,12 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.context import Permission
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_heartbeat_request import TaskOffset
 from tests.groups.streams.broker import Broker, changelog, join_classic, subtopology, topology
 
-BOTH = pytest.mark.parametrize("profile", [SHIPPED, PAGE], ids=["shipped", "page"])
+BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])
 MAX_INT = 2**31 - 1
 
 _DEFAULTS: dict[str, Any] = {
@@ -113,7 +113,7 @@ def test_g13_6_the_protocol_must_be_enabled(profile: Profile) -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "feature", "lowest"), [(SHIPPED, "streams.version", 1), (PAGE, "group.version", 2)]
+    ("profile", "feature", "lowest"), [(SHIPPED, "streams.version", 1), (KIP_1071_PAGE, "group.version", 2)]
 )
 def test_g13_7_a_feature_guards_the_protocol(profile: Profile, feature: str, lowest: int) -> None:
     broker = Broker(profile)
@@ -134,7 +134,7 @@ def test_e23_y33_g16_6_a_group_needs_the_permission_to_read_it(profile: Profile)
     no_read = _without((AclOperation.READ, "g"))
     assert broker.error("B", allows=no_read) is ErrorCode.GROUP_AUTHORIZATION_FAILED
     assert set(broker.group().members) == {"A"}
-    needed = AclOperation.READ if profile is PAGE else AclOperation.DESCRIBE
+    needed = AclOperation.READ if profile is KIP_1071_PAGE else AclOperation.DESCRIBE
     request = StreamsGroupDescribeRequest(group_ids=("g", "other"))
     answer = broker.ask(request, allows=_without((needed, "g")))
     assert [group.error_code for group in answer.groups] == [
@@ -147,7 +147,7 @@ def test_e23_y33_g16_6_a_group_needs_the_permission_to_read_it(profile: Profile)
 def test_e23_g16_7_topics_need_permissions(profile: Profile) -> None:
     sent = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
     broker = Broker(profile, topics={"in": 2, "c": 2})
-    needed = AclOperation.DESCRIBE_CONFIGS if profile is PAGE else AclOperation.DESCRIBE
+    needed = AclOperation.DESCRIBE_CONFIGS if profile is KIP_1071_PAGE else AclOperation.DESCRIBE
     for name in ("in", "c"):
         allows = _without((needed, name))
         assert broker.error(topology=sent, allows=allows) is ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -159,7 +159,7 @@ def test_e23_g16_7_leave_to_create_matters_when_a_topic_is_missing() -> None:
     sent = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
     cluster, own = (AclOperation.CREATE, "kafka-cluster"), (AclOperation.CREATE, "c")
     for denied, created in (((cluster, own), 0), ((cluster,), 1), ((own,), 1)):
-        broker = Broker(PAGE)
+        broker = Broker(KIP_1071_PAGE)
         assert broker.error(topology=sent, allows=_without(*denied)) is ErrorCode.NONE
         assert len(broker.creates) == created
 

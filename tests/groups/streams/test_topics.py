@@ -9,21 +9,23 @@ import pytest
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.image import Topic
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.image import CoordinatorTopicImage
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, StatusCode, configure
 from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
 from kafka_msgs.messages.streams_group_heartbeat_request import CopartitionGroup, KeyValue, Subtopology
 from kafka_msgs.schema import ZERO_UUID
 from tests.groups.streams.broker import Broker, changelog, page, subtopology, topology
 
-BOTH = pytest.mark.parametrize("profile", [SHIPPED, PAGE], ids=["shipped", "page"])
+BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])
 STATEFUL = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
 
 
 def configured(*subtopologies: Subtopology, **partitions: int) -> ConfiguredTopology:
     topics = {
-        name: Topic(name=name, id=ZERO_UUID, racks=((),) * count) for name, count in partitions.items() if count > 0
+        name: CoordinatorTopicImage(name=name, id=ZERO_UUID, racks=((),) * count)
+        for name, count in partitions.items()
+        if count > 0
     }
     return configure(StreamsTopology(topology_value(topology(*subtopologies))), topics, 0)
 
@@ -52,10 +54,12 @@ def test_g5_1_topics_are_looked_at_in_order() -> None:
 @BOTH
 def test_g5_2_missing_sources_are_named(profile: Profile) -> None:
     broker = Broker(profile, topics={})
-    sent = topology(subtopology("0", "x", "a", source_topic_regex=("n.*",) if profile is PAGE else ()))
+    sent = topology(subtopology("0", "x", "a", source_topic_regex=("n.*",) if profile is KIP_1071_PAGE else ()))
     status = broker.heartbeat(topology=sent).status
     assert [each.status_code for each in status] == [1]
-    assert all(name in status[0].status_detail for name in ("x", "a", "n.*") if profile is PAGE or name != "n.*")
+    assert all(
+        name in status[0].status_detail for name in ("x", "a", "n.*") if profile is KIP_1071_PAGE or name != "n.*"
+    )
     assert broker.group().state_name() == "NotReady"
 
 
@@ -116,7 +120,7 @@ def test_g5_7_tasks_are_taken_back_when_a_source_is_deleted(profile: Profile) ->
 def test_g5_8_several_statuses_at_once(profile: Profile) -> None:
     broker = Broker(profile, topics={})
     epoch = broker.heartbeat().member_epoch
-    if profile is PAGE:
+    if profile is KIP_1071_PAGE:
         broker.heartbeat("B", topology=topology(epoch=1))
         assert [each.status_code for each in broker.heartbeat("A", epoch).status] == [0, 1]
     else:

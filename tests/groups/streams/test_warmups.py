@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.groups.profiles import PAGE, SHIPPED, Profile
+from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from tests.groups.streams.broker import Broker, changelog, page, subtopology, topology
 from tests.groups.streams.classic_app import sums
 
@@ -17,7 +17,7 @@ LAG = 10_000
 """The default of ``acceptable.recovery.lag``."""
 
 
-def _broker(tasks: int = 2, profile: Profile = PAGE, **config: Any) -> Broker:
+def _broker(tasks: int = 2, profile: Profile = KIP_1071_PAGE, **config: Any) -> Broker:
     return Broker(profile, topics={"in": tasks, "c": tasks}, config=config)
 
 

@@ -13,11 +13,11 @@ from kafka_msgs.wire import (
     PAUSED,
     ClientConnection,
     ConnectionClosed,
+    NoResponse,
     RequestReceived,
     ResponseReceived,
     ServerConnection,
     TokenReceived,
-    Unanswered,
     decode_request,
     decode_response,
     encode_request,
@@ -39,7 +39,7 @@ asked, answered = server.next_event(), client.next_event()
 if asked is not NEED_DATA and asked is not PAUSED:
     assert_type(asked, RequestReceived | TokenReceived | ConnectionClosed)
 if answered is not NEED_DATA:
-    assert_type(answered, ResponseReceived | TokenReceived | Unanswered | ConnectionClosed)
+    assert_type(answered, ResponseReceived | TokenReceived | NoResponse | ConnectionClosed)
 if isinstance(asked, RequestReceived):
     assert_type(asked.message(), Request[Response])
     server.send_response(asked, OffsetFetchResponse())

@@ -13,7 +13,7 @@ from kafka_msgs.admin import (
     AclBinding,
     AclFilter,
     AclOperation,
-    AclPermission,
+    AclPermissionType,
     Admin,
     ResourceType,
     ScramMechanism,
@@ -29,7 +29,7 @@ _RESOURCES: Final = {
     "group": ResourceType.GROUP,
     "transactional_id": ResourceType.TRANSACTIONAL_ID,
 }
-_PERMISSIONS: Final = {"allow_principal": AclPermission.ALLOW, "deny_principal": AclPermission.DENY}
+_PERMISSIONS: Final = {"allow_principal": AclPermissionType.ALLOW, "deny_principal": AclPermissionType.DENY}
 
 
 def _admin() -> Admin:
