@@ -72,7 +72,7 @@ lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated 
 	$(BIN)/python docs/tools/state_machines.py --check
 	$(BIN)/python docs/tools/facades.py --check
 	$(BIN)/mkdocs build --quiet --strict
-	$(BIN)/python -m benchmarks.figures --check
+	$(BIN)/python -m benchmarks.render_docs --check
 
 warnings: .venv/dev ## compile the C core, every warning an error; where there is no compiler, say so
 	@if command -v $(CC) > /dev/null; then set -ex; \
@@ -84,14 +84,14 @@ warnings: .venv/dev ## compile the C core, every warning an error; where there i
 sanitize: .venv/dev $(CORE) ## run the tests of the C core under ASan and UBSan; needs gcc and its sanitizers
 	$(call instrumented,$(GCC) -fsanitize=address$(,)undefined -fno-sanitize-recover=all,$(CHECKED)/sanitized.so)
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_CORE=$(CHECKED)/sanitized.so LD_PRELOAD=$$($(GCC) -print-file-name=libasan.so) \
-	$(BIN)/python -m pytest -n auto $(IN_PARALLEL) $(SELECTION) tests/codec tests/records tests/columns tests/log/test_headers.py \
+	$(BIN)/python -m pytest -n auto $(IN_PARALLEL) $(SELECTION) tests/codec tests/records tests/columns tests/log/test_batch_counts.py \
 	tests/vectors tests/recorders tests/campaigns/test_fuzz.py tests/core
 
 valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memcheck; needs gcc and valgrind
 	$(call instrumented,$(GCC),$(CHECKED)/plain.so)
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_CORE=$(CHECKED)/plain.so \
 	valgrind --quiet --error-exitcode=99 --num-callers=20 --suppressions=tests/valgrind.supp \
-	$(BIN)/python -m pytest $(SELECTION) tests/records/test_batch.py tests/log/test_headers.py \
+	$(BIN)/python -m pytest $(SELECTION) tests/records/test_batch.py tests/log/test_batch_counts.py \
 	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py liars.py parts.py) \
 	tests/columns/test_native_encode.py
 
@@ -160,7 +160,7 @@ capture: .venv/dev ## record the captures anew from a real broker and real clien
 	$(BIN)/python -m tests.recorders.tiered_log
 	$(BIN)/python -m tests.recorders.active_log
 	$(BIN)/python -m tests.recorders.group_logs
-	$(BIN)/python -m tests.recorders.sample
+	$(BIN)/python -m tests.recorders.pack_sample
 	$(BIN)/python -m tests.recorders.packets
 
 bench: .venv/dev ## the figures, as ratios against named peers

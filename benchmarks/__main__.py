@@ -11,8 +11,8 @@ from typing import Final
 
 import attrs
 
-from benchmarks.measure import ROUNDS
 from benchmarks.report import Figure
+from benchmarks.timing import ROUNDS
 from kafka_msgs.cli.render.console import console
 
 NAMES: Final = (

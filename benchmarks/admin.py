@@ -17,7 +17,7 @@ from benchmarks.report import Figure, print_figures
 from kafka_msgs.admin import Admin, AsyncAdmin, NewTopic
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.message import Request
 from tests.support.kafka_cluster import KafkaCluster
 

@@ -17,8 +17,8 @@ from attrs import evolve
 from rich.console import Console
 
 from benchmarks.kafka_coordinator import PROTOCOL, ask, is_there
-from benchmarks.measure import fastest, peak_memory
 from benchmarks.report import Figure, print_figures, rows_table
+from benchmarks.timing import fastest, peak_memory
 from kafka_msgs.groups.assignors import CONSUMER_ASSIGNORS, SHARE_ASSIGNORS, TASK_ASSIGNORS
 from kafka_msgs.groups.assignors.spec import (
     AssignmentMemberSpec,

@@ -24,14 +24,14 @@ from rich.progress import Progress
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.cli.render.console import console
+from kafka_msgs.internal_topics.records import TopicRecord, encode_record
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
-from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType
-from kafka_msgs.topics.records import TopicRecord, encode_record
+from kafka_msgs.versioned import encode_versioned
 
 __all__ = ["CONTENTS", "Written", "byte_count", "grow_directory", "write_directory"]
 

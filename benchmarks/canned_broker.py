@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.lookup import message_class
+from kafka_msgs.catalog import message_class
 from kafka_msgs.message import Response
 from kafka_msgs.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kafka_msgs.messages.metadata_response import (

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks import content, peers
-from benchmarks.measure import PROTOCOL, Action, fastest
+from benchmarks import message_cases, peers
 from benchmarks.report import Figure, Times, print_figures, rows_table
+from benchmarks.timing import PROTOCOL, Action, fastest
 from kafka_msgs import DecodeError
 
 __all__ = ["MESSAGE", "VERSION", "run"]
@@ -44,7 +44,7 @@ REFUSED: Final = "last byte missing"
 def run(console: Console, rounds: int) -> list[Figure]:
     """Measure, print, and return the figures."""
     figures = []
-    for name in content.CONTENTS:
+    for name in message_cases.CONTENTS:
         cases = _cases(name)
         for direction in ("decode", "encode"):
             times = Times(fastest({each: getattr(case, direction) for each, case in cases.items()}, rounds))
@@ -56,7 +56,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def _cases(name: str) -> dict[str, peers.Case]:
-    message = content.metadata(name)
+    message = message_cases.metadata(name)
     data = message.encode(VERSION)
     found = {each: peers.executor(each, message, VERSION) for each in peers.OURS}
     found[peers.KAFKA_PYTHON] = _same_bytes(peers.kafka_python(MESSAGE, VERSION, data))
@@ -88,7 +88,7 @@ def _figure(ours: str, direction: str, name: str, peer: str, times: Times) -> Fi
 
 def _refusals(rounds: int) -> list[Figure]:
     """Compare a message that is refused, which the reference interpreter explains, with one that is not."""
-    message = content.metadata("varied")
+    message = message_cases.metadata("varied")
     data = message.encode(VERSION)
     figures = []
     for ours in peers.OURS:

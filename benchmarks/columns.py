@@ -22,11 +22,11 @@ from kafka.protocol.api_data import ApiData
 from rich.console import Console
 
 from benchmarks import peers
-from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, Times, print_figures
+from benchmarks.timing import PROTOCOL, fastest
 from kafka_msgs import MetadataResponse, OffsetCommitValue
 from kafka_msgs.columns import decode_column, encode_column, read_record_table
-from kafka_msgs.columns.values import to_objects
+from kafka_msgs.columns.objects import to_objects
 from kafka_msgs.message import Message
 from kafka_msgs.records import BatchBuilder, read_batches
 from kafka_msgs.testing.random_values import random_message

@@ -11,16 +11,16 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, print_figures
+from benchmarks.timing import PROTOCOL, fastest
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.memory import MemoryLog
+from kafka_msgs.groups.memory_log import MemoryLog
+from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.records import TopicRecord, decode_record, encode_record
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 from kafka_msgs.records import Batch, BatchBuilder, read_batches
-from kafka_msgs.topics.batches import decode_batches
-from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
 
 __all__ = ["run"]
 

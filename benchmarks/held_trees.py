@@ -17,7 +17,7 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks import codec_metadata, content, peers
+from benchmarks import codec_metadata, message_cases, peers
 from benchmarks.report import Figure, Times, print_figures, rows_table
 
 __all__ = ["run"]
@@ -93,7 +93,7 @@ def _in_a_process(library: str, name: str) -> tuple[float, float]:
 
 
 def _case(library: str, name: str) -> peers.Case | None:
-    message, version = content.metadata(name), codec_metadata.VERSION
+    message, version = message_cases.metadata(name), codec_metadata.VERSION
     if library in peers.OURS:
         return peers.executor(library, message, version)
     if library == peers.KAFKA_PYTHON:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from benchmarks import content
+from benchmarks import message_cases
 from kafka_msgs import (
     ApiVersionsResponse,
     ConsumerGroupHeartbeatResponse,
@@ -48,7 +48,7 @@ def cases() -> Mapping[str, Case]:
 
 
 def _cases(rng: Random) -> Iterator[Case]:
-    yield content.metadata("varied"), 12
+    yield message_cases.metadata("varied"), 12
     yield _fetch_response(rng), 17
     yield _offset_fetch_response(rng), 9
     yield _produce_request(rng), 11

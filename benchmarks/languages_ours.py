@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import kafka_msgs
-from benchmarks.measure import Action
+from benchmarks.timing import Action
 
 __all__: list[str] = []
 

@@ -2,9 +2,9 @@
 
 A program gets a directory with files MESSAGE.VERSION. It reads those that it has a class for, compares what it writes
 with the file, and prints their names on one line. Then each line ``warm|cold decode|encode NAME CALLS`` asks it for so
-many calls, with ``cold`` after it has read other memory of 64 MB, and it prints the nanoseconds on the clock that they
-took. Processor time is read from outside, for all in the same way: that of the whole process, with its collector of
-garbage and its compiler. Programs are built by the usual tools of their languages into ``target`` folders.
+many calls, with ``cold_calls`` after it has read other memory of 64 MB, and it prints the nanoseconds on the clock that
+they took. Processor time is read from outside, for all in the same way: that of the whole process, with its collector
+of garbage and its compiler. Programs are built by the usual tools of their languages into ``target`` folders.
 """
 
 from __future__ import annotations

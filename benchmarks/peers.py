@@ -19,7 +19,7 @@ from kio.index import KioIndexError, load_entity_schema
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
-from benchmarks.measure import Action
+from benchmarks.timing import Action
 from kafka_msgs import Message
 from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec.codec import Codec

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from benchmarks.summaries import DOCS, Summary, named
+from benchmarks.results import DOCS, Summary, named
 
 __all__ = ["draw"]
 

@@ -13,9 +13,9 @@ from typing import Final
 from rich.console import Console
 
 from benchmarks import records_held
-from benchmarks.measure import PROTOCOL, Action, fastest
 from benchmarks.records_cases import AIOKAFKA, KAFKA_PYTHON, LEVELS, OURS, PEERS, Library, libraries, rows, written
 from benchmarks.report import Figure, Times, print_figures, rows_table
+from benchmarks.timing import PROTOCOL, Action, fastest
 from kafka_msgs.records import CompressionType, read_batches
 
 __all__ = ["run"]

@@ -14,9 +14,9 @@ from typing import Any, Final
 import attrs
 from rich.console import Console
 
-from benchmarks import content
-from benchmarks.measure import PROTOCOL, fastest
+from benchmarks import message_cases
 from benchmarks.report import Figure, print_figures, rows_table
+from benchmarks.timing import PROTOCOL, fastest
 from kafka_msgs import FetchResponse, JoinGroupResponse, Message, OffsetFetchResponse
 from kafka_msgs.codec.codec import Codec
 from kafka_msgs.codec.executors import EXECUTORS
@@ -66,7 +66,7 @@ def _join_group() -> JoinGroupResponse:
 
 
 INPUTS: Final[tuple[tuple[Message, int], ...]] = (
-    (content.metadata("varied"), 12),
+    (message_cases.metadata("varied"), 12),
     (_fetch(), 12),
     (_offset_fetch(), 9),
     (_join_group(), 9),

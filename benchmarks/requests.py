@@ -21,7 +21,7 @@ from benchmarks.canned_broker import HOST, canned_broker
 from benchmarks.report import Figure, Times, print_figures, rows_table
 from kafka_msgs.client import AsyncClient, Client
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Flow, Future, wait_for
+from kafka_msgs.client.flow import Flow, Future, wait_for
 from kafka_msgs.message import Request
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from kafka_msgs.messages.metadata_request import MetadataRequest

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks import content
-from benchmarks.measure import PROTOCOL, Action, fastest
+from benchmarks import message_cases
 from benchmarks.report import Figure, Times, print_figures
+from benchmarks.timing import PROTOCOL, Action, fastest
 from kafka_msgs import MetadataResponse, codec_for
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import Plan, StructPlan, WireValue
@@ -40,8 +40,8 @@ def run(console: Console, rounds: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as directory:
         scan = scanner(codec.plan, compiler, Path(directory))
         figures = []
-        for name in content.CONTENTS:
-            data = codec.encode(content.metadata(name))
+        for name in message_cases.CONTENTS:
+            data = codec.encode(message_cases.metadata(name))
             assert scan(data)
             assert not scan(data[:-1])
             cases: dict[str, Action] = {"decode": partial(codec.decode, data), "scan": partial(scan, data)}

@@ -22,8 +22,8 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks.measure import Action, fastest
 from benchmarks.report import Figure, Times, print_figures, rows_table
+from benchmarks.timing import Action, fastest
 from kafka_msgs.log.summary import read_summary
 from kafka_msgs.records import BatchBuilder
 

@@ -14,9 +14,9 @@ from typing import Final
 from attrs import frozen
 from rich.console import Console
 
-from benchmarks import content, peers
-from benchmarks.measure import PROTOCOL, fastest
+from benchmarks import message_cases, peers
 from benchmarks.report import Figure, Times, print_figures, rows_table
+from benchmarks.timing import PROTOCOL, fastest
 from kafka_msgs import HeartbeatResponse, Message, iter_message_classes
 
 __all__ = ["run"]
@@ -98,7 +98,10 @@ def _contents(cls: type[Message]) -> Iterator[tuple[str, dict[str, peers.Case]]]
     default = _cases(cls(), version)
     yield "default", default
     if len(default) > len(peers.OURS):
-        yield "random", _shared(default, [partial(content.randomized, cls, version, seed) for seed in SEEDS], version)
+        yield (
+            "random",
+            _shared(default, [partial(message_cases.randomized, cls, version, seed) for seed in SEEDS], version),
+        )
 
 
 def _shared(wanted: Mapping[str, object], makers: list[Callable[[], Message]], version: int) -> dict[str, peers.Case]:

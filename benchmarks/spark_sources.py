@@ -29,18 +29,18 @@ from rich.console import Console
 from benchmarks.process_tree import tree_seconds
 from benchmarks.report import Figure, print_figures, rows_table
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
-from kafka_msgs.filesystems import files
-from kafka_msgs.filesystems.opening import OpenedFilesystem
-from kafka_msgs.log.writing.segments import SegmentWriter
-from kafka_msgs.prefixed import encode_versioned
+from kafka_msgs.filesystems import path_resolution
+from kafka_msgs.filesystems.resolver import OpenedFilesystem
+from kafka_msgs.internal_topics.records import TopicRecord, encode_record
+from kafka_msgs.log.writers.segment_writer import SegmentWriter
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.spark import count_records, from_kafka, register, schema_of, to_kafka
 from kafka_msgs.spark.functions import column_function, decode
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import ReadPlan
-from kafka_msgs.spark.types import without_notes
-from kafka_msgs.topics.records import TopicRecord, encode_record
-from tests.support.counted_files import CountedFiles
+from kafka_msgs.spark.sources.read_plan import ReadPlan
+from kafka_msgs.spark.spark_types import without_notes
+from kafka_msgs.versioned import encode_versioned
+from tests.support.counting_filesystem import CountedFiles
 from tests.support.transactional_log import History
 
 __all__ = ["run"]
@@ -180,7 +180,7 @@ def _read_by_driver(directory: Path) -> float:
     History(home, random.Random(1), size=1000).write(segments=10, steps=1000)
     counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
     given = Options("kafka-log", {"path": "s3://bucket/events-0", "isolation": "read_committed"})
-    with patch.object(files, "filesystem_of", lambda *_: OpenedFilesystem(counted, "")):
+    with patch.object(path_resolution, "filesystem_of", lambda *_: OpenedFilesystem(counted, "")):
         ReadPlan.of("kafka-log", given).splits()
     return counted.total / sum(path.stat().st_size for path in home.glob("*.log"))
 

@@ -35,7 +35,7 @@ from kafka_msgs.messages.metadata_request import MetadataRequestTopic
 from kafka_msgs.messages.produce_request import PartitionProduceData, TopicProduceData
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.wire import SIZE_BYTES, decode_response, encode_request, join_frames
-from tests.recorders.asking import Conversation
+from tests.recorders.raw_client import Conversation
 from tests.support.kafka_cluster import KafkaCluster
 
 __all__ = ["run"]

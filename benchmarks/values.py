@@ -17,8 +17,8 @@ from kio.schema.metadata.v12 import response as kio_metadata
 from rich.console import Console
 
 from benchmarks import peers
-from benchmarks.measure import PROTOCOL, fastest
 from benchmarks.report import Figure, Times, print_figures, rows_table
+from benchmarks.timing import PROTOCOL, fastest
 from kafka_msgs import FetchResponse, HeartbeatResponse, evolve
 from kafka_msgs.messages.fetch_response import (
     EpochEndOffset,

@@ -28,28 +28,28 @@ from kafka_msgs.versions import VersionRange
 if TYPE_CHECKING:
     from kafka_msgs import messages
     from kafka_msgs.api_keys import ApiKey
+    from kafka_msgs.catalog import MessageCatalog, iter_message_classes, message_by_name, message_class
     from kafka_msgs.codec.codec import Codec
-    from kafka_msgs.codec.parts import Patch, Peek
+    from kafka_msgs.codec.field_access import Patch, Peek
     from kafka_msgs.error_codes import ErrorCode
-    from kafka_msgs.lookup import MessageCatalog, iter_message_classes, message_by_name, message_class
     from kafka_msgs.messages import *  # noqa: F403
-    from kafka_msgs.prefixed import Versioned, decode_versioned, encode_versioned
     from kafka_msgs.schema_compiler import compile_schema
+    from kafka_msgs.versioned import Versioned, decode_versioned, encode_versioned
 else:
     _LAZY = {
         "ApiKey": "kafka_msgs.api_keys",
         "Codec": "kafka_msgs.codec.codec",
         "ErrorCode": "kafka_msgs.error_codes",
-        "MessageCatalog": "kafka_msgs.lookup",
-        "Patch": "kafka_msgs.codec.parts",
-        "Peek": "kafka_msgs.codec.parts",
-        "Versioned": "kafka_msgs.prefixed",
+        "MessageCatalog": "kafka_msgs.catalog",
+        "Patch": "kafka_msgs.codec.field_access",
+        "Peek": "kafka_msgs.codec.field_access",
+        "Versioned": "kafka_msgs.versioned",
         "compile_schema": "kafka_msgs.schema_compiler",
-        "decode_versioned": "kafka_msgs.prefixed",
-        "encode_versioned": "kafka_msgs.prefixed",
-        "message_class": "kafka_msgs.lookup",
-        "iter_message_classes": "kafka_msgs.lookup",
-        "message_by_name": "kafka_msgs.lookup",
+        "decode_versioned": "kafka_msgs.versioned",
+        "encode_versioned": "kafka_msgs.versioned",
+        "message_class": "kafka_msgs.catalog",
+        "iter_message_classes": "kafka_msgs.catalog",
+        "message_by_name": "kafka_msgs.catalog",
     }
 
     def __getattr__(name: str) -> Any:

@@ -16,10 +16,10 @@ from kafka_msgs.errors import DecodeError, EncodeError, UnknownNameError
 from kafka_msgs.schema import PICKLE_VERSION, KeyedMessageInfo, Kind, MessageStruct, iter_pickle_versions
 
 if TYPE_CHECKING:
-    from kafka_msgs.codec.json import RecordsForm
-    from kafka_msgs.values import python as _values
+    from kafka_msgs.codec.json_form import RecordsForm
+    from kafka_msgs.instances import python as _values
 else:
-    _values = backend_module("kafka_msgs.values")
+    _values = backend_module("kafka_msgs.instances")
 
 __all__ = [
     "KIND_BASES",
@@ -91,7 +91,7 @@ class Message(MessageStruct):
 
         Raises ``UnsupportedVersionError`` and ``EncodeError``. See ``kafka_msgs.codec.json`` for ``records``.
         """
-        from kafka_msgs.codec.json import to_json
+        from kafka_msgs.codec.json_form import to_json
 
         return to_json(self, version, records)
 
@@ -101,7 +101,7 @@ class Message(MessageStruct):
 
         Raises ``UnsupportedVersionError`` and ``JsonFormError``.
         """
-        from kafka_msgs.codec.json import from_json
+        from kafka_msgs.codec.json_form import from_json
 
         return from_json(cls, obj, version)
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 import attrs
 
 from kafka_msgs._backend import backend_module
-from kafka_msgs.lazy_attrs import METADATA_KEY, DeferredAttribute, Field, frozen, frozen_base
+from kafka_msgs.deferred_attrs import METADATA_KEY, DeferredAttribute, Field, frozen, frozen_base
+from kafka_msgs.instances.sealing import seal
 from kafka_msgs.primitives import ZERO_UUID
-from kafka_msgs.values.sealing import seal
 from kafka_msgs.versions import NONE, VersionRange
 
 __all__ = [
@@ -33,9 +33,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from kafka_msgs.values import python as _values
+    from kafka_msgs.instances import python as _values
 else:
-    _values = backend_module("kafka_msgs.values")
+    _values = backend_module("kafka_msgs.instances")
 
 evolve = _values.evolve
 
@@ -179,7 +179,7 @@ class Struct:
 
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
 
-    # Whether instances are nothing but the values of their fields, see kafka_msgs.values.sealing.
+    # Whether instances are nothing but the values of their fields, see kafka_msgs.instances.sealing.
     _sealed: ClassVar[bool] = False
 
     # The class holds the objects that are derived from it, so an unused class can be collected.

@@ -26,7 +26,7 @@ def compile_schema(
     ``inspect.getmodule`` finds. Raises ``SchemaError`` with the place of what is wrong, and ``MissingExtraError``
     without the ``generator`` extra.
     """
-    runtime: Any = import_module("kafka_msgs_generator.runtime")
+    runtime: Any = import_module("kafka_msgs_generator.runtime_compiler")
     compiled: type[Message] = runtime.compile_schema(definition, lenient=lenient, bindings=bindings)
     return compiled
 
@@ -40,6 +40,6 @@ def compile_schemas(
     that ``kafka-msgs-generator import`` wrote. Retired messages are left out, unless all are retired. The arguments and
     errors are those of ``compile_schema``.
     """
-    runtime: Any = import_module("kafka_msgs_generator.runtime")
+    runtime: Any = import_module("kafka_msgs_generator.runtime_compiler")
     compiled: list[type[Message]] = runtime.compile_schemas(definition, lenient=lenient, bindings=bindings)
     return compiled

@@ -15,16 +15,16 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.broker.partitions.oracle import StorageOracle
 from tests.broker.quotas.oracle import QuotaOracle
 from tests.broker.share.oracle import ShareOracle
+from tests.broker.storage.oracle import StorageOracle
 from tests.coordinator.oracle import AssignorOracle, CoordinatorOracle
+from tests.internal_topics.oracle import RemoteLogOracle
 from tests.oracle import Oracle
 from tests.support.java_oracle import JavaOracle
 from tests.support.kafka_cluster import ClusterAddresses, cluster_needs
-from tests.support.not_run import not_run
 from tests.support.shared_cluster import BreakableCluster, Run, breakable_cluster, shared_cluster
-from tests.topics.oracle import RemoteLogOracle
+from tests.support.skip_reasons import not_run
 
 NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
 """How the report of a test that could not run names the reason."""

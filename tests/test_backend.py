@@ -18,7 +18,7 @@ PACKAGES = ("codec", "values", "records", "columns", "log")
 CHOSEN = """
 import json, sys
 import kafka_msgs, kafka_msgs.columns, kafka_msgs.records
-from kafka_msgs.columns import decode, records
+from kafka_msgs.columns import decode, record_tables
 from kafka_msgs.log import summary
 from kafka_msgs.records import batch, builder
 kafka_msgs.OffsetFetchRequest().encode(2)

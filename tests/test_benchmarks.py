@@ -13,16 +13,16 @@ import pytest
 from rich.console import Console
 
 from benchmarks import (
-    content,
-    figures,
-    hostile,
+    hostile_input,
     languages,
     languages_cases,
     languages_peers,
-    measure,
+    message_cases,
+    render_docs,
     report,
+    results,
     segment,
-    summaries,
+    timing,
 )
 from benchmarks.__main__ import NAMES, save
 from benchmarks.process_tree import tree_seconds
@@ -59,8 +59,8 @@ def quick_languages(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_contents_are_of_one_size_and_differ_as_they_say() -> None:
     partitions = {}
-    for name in content.CONTENTS:
-        message = content.metadata(name)
+    for name in message_cases.CONTENTS:
+        message = message_cases.metadata(name)
         partitions[name] = [each for topic in message.topics for each in topic.partitions]
         assert (len(message.topics), len(partitions[name])) == (100, 1200)
     assert len({each.replica_nodes for each in partitions["fixed"]}) == 1
@@ -73,7 +73,7 @@ def test_contents_are_of_one_size_and_differ_as_they_say() -> None:
 
 
 def test_populated_messages_are_comparable_with_every_peer(peers: Any) -> None:
-    message = content.populated(HeartbeatResponse, 4)
+    message = message_cases.populated(HeartbeatResponse, 4)
     data = message.encode(4)
     cases = [
         peers.executor("python", message, 4),
@@ -89,12 +89,12 @@ def test_a_peer_that_lacks_the_version_takes_no_part(peers: Any) -> None:
 
 
 def test_the_fastest_round_of_each_case_counts() -> None:
-    times = measure.fastest({"short": lambda: None, "long": lambda: sum(range(20_000))}, rounds=3)
+    times = timing.fastest({"short": lambda: None, "long": lambda: sum(range(20_000))}, rounds=3)
     assert 0 < times["short"] < times["long"]
 
 
 def test_peak_memory_sees_what_is_let_go_again() -> None:
-    assert 1_000_000 <= measure.peak_memory(lambda: len(bytes(1_000_000))) < 1_100_000
+    assert 1_000_000 <= timing.peak_memory(lambda: len(bytes(1_000_000))) < 1_100_000
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_processor_time_of_children_counts_while_they_run_and_after() -> None:
     assert tree_seconds() - before >= 0.25
 
 
-@pytest.mark.parametrize("kind", hostile.INPUTS, ids=lambda kind: kind.name)
-def test_hostile_inputs_are_in_two_sizes_and_come_to_an_end(kind: hostile.Hostile) -> None:
+@pytest.mark.parametrize("kind", hostile_input.INPUTS, ids=lambda kind: kind.name)
+def test_hostile_inputs_are_in_two_sizes_and_come_to_an_end(kind: hostile_input.Hostile) -> None:
     small, large = kind.make(kind.small), kind.make(kind.large)
     assert sum(map(len, large)) > 3 * sum(map(len, small))
-    assert hostile.outcome(kind, small) == kind.ends
+    assert hostile_input.outcome(kind, small) == kind.ends
 
 
 def test_hostile_errors_of_others_are_not_swallowed() -> None:
@@ -129,10 +129,10 @@ def test_hostile_errors_of_others_are_not_swallowed() -> None:
         def decode(data: bytes, version: int) -> None:
             raise RuntimeError("not of the library")
 
-    kind = hostile.Hostile("broken", "", Broken, 0, lambda n: [bytes(n)], 1, 4)  # type: ignore[arg-type]
+    kind = hostile_input.Hostile("broken", "", Broken, 0, lambda n: [bytes(n)], 1, 4)  # type: ignore[arg-type]
     assert not issubclass(RuntimeError, KafkaMsgsError)
     with pytest.raises(RuntimeError, match="not of the library"):
-        hostile.outcome(kind, [b""])
+        hostile_input.outcome(kind, [b""])
 
 
 @pytest.mark.parametrize("name", ["codec_metadata", "scan", "import_time"])
@@ -164,9 +164,9 @@ def test_every_benchmark_can_be_named() -> None:
 
 
 def test_random_messages_hold_what_every_library_has_a_type_for() -> None:
-    messages = [content.randomized(HeartbeatResponse, 4, seed) for seed in range(50)]
+    messages = [message_cases.randomized(HeartbeatResponse, 4, seed) for seed in range(50)]
     assert {each.error_code for each in messages} == {0}
-    leases = [content.randomized(CreateDelegationTokenResponse, 3, seed).max_timestamp_ms for seed in range(50)]
+    leases = [message_cases.randomized(CreateDelegationTokenResponse, 3, seed).max_timestamp_ms for seed in range(50)]
     assert 0 <= min(leases) < max(leases) < 2**40
 
 
@@ -231,9 +231,9 @@ def test_languages_are_judged_by_the_messages_that_they_have() -> None:
 @pytest.mark.usefixtures("peers")
 def test_parts_are_measured_warm_and_cold_without_java_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("benchmarks.measure._EVICTED", 1000)
+    monkeypatch.setattr("benchmarks.timing._EVICTED", 1000)
     printed = io.StringIO()
-    found = import_module("benchmarks.parts").run(Console(file=printed, width=200), 1)
+    found = import_module("benchmarks.field_access").run(Console(file=printed, width=200), 1)
     assert "no java and no mvn here" in printed.getvalue()
     assert {figure.what.split(", ")[1] for figure in found} == {"warm", "cold"}
     assert all(figure.value > 0 for figure in found)
@@ -252,14 +252,16 @@ def test_a_segment_is_scanned_without_java_too(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_saved_runs_are_summed_up_by_their_median(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summaries, "MEASURED", tmp_path / "runs.jsonl")
+    monkeypatch.setattr(results, "MEASURED", tmp_path / "runs.jsonl")
     for value in (3.0, 5.0, 9.0):
-        save(summaries.MEASURED, "speed", [Figure("c, decode: peer takes", value, target=6)])
-    save(summaries.MEASURED, "other", [Figure("else", 1)])
+        save(results.MEASURED, "speed", [Figure("c, decode: peer takes", value, target=6)])
+    save(results.MEASURED, "other", [Figure("else", 1)])
     cells = ("c, decode: peer takes", "5.00x", "3.00x to 9.00x", "at least 6.00x", "missed")
-    assert [each.cells() for each in summaries.summaries("speed")] == [cells]
+    assert [each.cells() for each in results.summaries("speed")] == [cells]
     forms = ("missed", "matrix speed", "list speed", "list other")
-    written = figures.written("".join(f"<!-- figures: {form} -->\nold\n<!-- end of figures -->\n" for form in forms))
+    written = render_docs.written(
+        "".join(f"<!-- figures: {form} -->\nold\n<!-- end of figures -->\n" for form in forms)
+    )
     assert "| c, decode: peer takes | 5.00x | 3.00x to 9.00x | at least 6.00x |\n" in written
     assert "| what | peer |\n| --- | --- |\n| c, decode | 5.00 |\n" in written
     assert "| at least 6.00x | missed |\n" in written
@@ -270,12 +272,12 @@ def test_saved_runs_are_summed_up_by_their_median(tmp_path: Path, monkeypatch: p
 def test_the_table_of_languages_has_a_place_for_a_message_that_one_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summaries, "MEASURED", tmp_path / "runs.jsonl")
+    monkeypatch.setattr(results, "MEASURED", tmp_path / "runs.jsonl")
     took = [Figure("M.1: bytes", 7, ""), Figure("cold, decode, M.1: kafka-msgs", 2.5, "us")]
-    save(summaries.MEASURED, "languages", [*took, Figure("cold, decode, M.1: Go takes", 0.5)])
-    written = figures.written("<!-- figures: languages cold -->\n<!-- end of figures -->\n")
+    save(results.MEASURED, "languages", [*took, Figure("cold, decode, M.1: Go takes", 0.5)])
+    written = render_docs.written("<!-- figures: languages cold -->\n<!-- end of figures -->\n")
     assert "| M.1 | 7 | 2.50 | - | 0.50 | - | - | - | - | - |\n" in written
 
 
 def test_the_page_of_figures_shows_what_was_measured() -> None:
-    assert figures.main(["--check"]) == 0
+    assert render_docs.main(["--check"]) == 0

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks.big_directory import CONTENTS, byte_count, write_directory
-from kafka_msgs.log.index import read_aborted_transactions
-from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.internal_topics.records import TopicRecord, decode_record
+from kafka_msgs.log.indexes import read_aborted_transactions
+from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.records import CompressionType, ControlType, RecordBatch
-from kafka_msgs.topics.records import TopicRecord, decode_record
 
 SMALL: dict[str, Any] = {"block_bytes": 20_000, "segment_bytes": 70_000}
 

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_msgs import MetadataRequest, MetadataResponse
-from tests.recorders.asking import Conversation
 from tests.recorders.broker import BrokerError
+from tests.recorders.raw_client import Conversation
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
 from tests.support.kafka_listeners import HOST, Listener
 from tests.support.shared_cluster import BreakableCluster, Turns

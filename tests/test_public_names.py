@@ -11,7 +11,7 @@ import pytest
 
 import kafka_msgs
 from kafka_msgs import messages
-from kafka_msgs.lookup import MessageCatalog, release_catalog
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.messages import API_KEYS, ORIGINS, RELEASE
 
 ROOT = Path(__file__).parents[1]

@@ -9,8 +9,8 @@ import pytest
 
 from kafka_msgs import samples
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.offline.directories import partitions_in
-from tests.recorders import sample
+from kafka_msgs.offline.partition_discovery import partitions_in
+from tests.recorders import pack_sample
 from tests.support.recordings import GROUP_LOGS
 
 
@@ -26,7 +26,7 @@ def test_the_sample_has_the_recorded_files(tmp_path: Path) -> None:
 
 
 def test_the_archive_is_made_the_same_again(tmp_path: Path) -> None:
-    sample.pack(tmp_path / "again.zip")
+    pack_sample.pack(tmp_path / "again.zip")
     packed = Path(samples.__file__).with_name(samples.LOG_DIRECTORY)
     with ZipFile(tmp_path / "again.zip") as again, ZipFile(packed) as shipped:
         assert [(each.filename, each.CRC, each.date_time) for each in again.infolist()] == [

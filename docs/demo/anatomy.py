@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docs.demo.stage import Stage, narrow
+from docs.demo.presenter import Stage, narrow
 
 __all__ = ["show"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from docs.demo.stage import Stage, columns
+from docs.demo.presenter import Stage, columns
 
 __all__ = ["show"]
 

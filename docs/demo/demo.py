@@ -21,7 +21,7 @@ COLUMNS = 100
 def run(console: Console) -> dict[str, Any]:
     """Show all sections on ``console``; return the variables that the Python on the screen left behind."""
     from docs.demo import anatomy, compiling, groups_in_process, groups_on_spark, kip88, offsets_topic, traffic
-    from docs.demo.stage import Stage
+    from docs.demo.presenter import Stage
 
     stage = Stage(
         console, {"definitions": ROOT / "message_defs" / "kafka", "recordings": ROOT / "tests" / "recordings"}

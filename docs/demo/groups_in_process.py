@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docs.demo.stage import Stage, columns
+from docs.demo.presenter import Stage, columns
 
 __all__ = ["show"]
 
@@ -18,7 +18,7 @@ def show(stage: Stage) -> None:
         """
         from pathlib import Path
         from tempfile import mkdtemp
-        from kafka_msgs.offline.directories import end_offsets_of, partitions_in
+        from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
         from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
         from kafka_msgs.samples import write_sample
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import which
 from tempfile import mkdtemp
 
-from docs.demo.stage import Stage, columns
+from docs.demo.presenter import Stage, columns
 from kafka_msgs.cli.spark_session import progress_of, session_for
 from kafka_msgs.errors import MissingExtraError
 
@@ -40,7 +40,7 @@ def _offsets(stage: Stage) -> None:
         """
         from kafka_msgs.pipeline.group_offsets import group_offsets_run
         from kafka_msgs.pipeline.job import run_job
-        from kafka_msgs.pipeline.offsets_report import group_offsets_report
+        from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
         from kafka_msgs.report import write_report
         from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
 
@@ -60,7 +60,7 @@ def _tasks(stage: Stage) -> None:
     stage.run(
         """
         from kafka_msgs.pipeline.group_state import group_state_run
-        from kafka_msgs.pipeline.state_report import group_state_report
+        from kafka_msgs.pipeline.group_state_report import group_state_report
 
         groups = state_report(run_job(state_run(logs), str(out / "groups"), in_tasks(spark)))
         pages = write_report(groups, out / "groups")

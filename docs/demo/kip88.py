@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from docs.demo.stage import Stage, columns
+from docs.demo.presenter import Stage, columns
 from kafka_msgs import ErrorCode
 
 __all__ = ["show"]

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from textwrap import wrap
 
+from docs.demo.presenter import Stage, columns, shorten
 from docs.demo.recordings import Record
-from docs.demo.stage import Stage, columns, shorten
 from kafka_msgs import Message, Versioned, fields
 
 __all__ = ["show"]

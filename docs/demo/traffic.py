@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
+from docs.demo.presenter import Stage, columns, shorten
 from docs.demo.recordings import Exchange, about
-from docs.demo.stage import Stage, columns, shorten
 from kafka_msgs import ErrorCode, Struct, fields
 from kafka_msgs.wire import RequestFrame, ResponseFrame, request_header_version, response_header_version
 

@@ -166,7 +166,7 @@ _BASE_IMPORTS: Final = (
     "from kafka_msgs.client.async_client import AsyncClient",
     "from kafka_msgs.client.config import ClientOptions",
     "from kafka_msgs.client.facade import AsyncFacade",
-    "from kafka_msgs.client.servers import Servers",
+    "from kafka_msgs.client.config_loading import Servers",
 )
 
 

@@ -16,9 +16,9 @@ from math import hypot
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kafka_msgs.groups.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState
-from kafka_msgs.groups.steps import VALID_TRANSITIONS, CoordinatorState
-from kafka_msgs_generator.files import write_atomically
+from kafka_msgs.groups.classic.classic_state import VALID_PREVIOUS_STATES, ClassicGroupState
+from kafka_msgs.groups.shard_runtime import VALID_TRANSITIONS, CoordinatorState
+from kafka_msgs_generator.atomic_write import write_atomically
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DESIGN: Final = ROOT / "docs" / "design"

@@ -22,15 +22,15 @@ import click
 from attrs import fields_dict
 
 from kafka_msgs.admin import Admin
-from kafka_msgs.cli.group import command
+from kafka_msgs.catalog import iter_message_classes
+from kafka_msgs.cli.command_group import command
 from kafka_msgs.client import ClientConfig, ConsumerConfig, ProducerConfig
 from kafka_msgs.client.property_table import SETTINGS, Role, Setting
-from kafka_msgs.lookup import iter_message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.message_history import message_history
 from kafka_msgs.messages import ORIGINS
 from kafka_msgs.schema import Struct, fields
-from kafka_msgs_generator.files import write_atomically
+from kafka_msgs_generator.atomic_write import write_atomically
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from kafka_msgs import layouts
+from kafka_msgs import binary_layouts
+from kafka_msgs.binary_layouts import ColumnKind
 from kafka_msgs.codec.ops import MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, SKIP, LengthFlag
-from kafka_msgs.layouts import ColumnKind
 from kafka_msgs.primitive_types import PRIMITIVES, Kind, Op
 from kafka_msgs_generator.templating import render
 
@@ -60,7 +60,7 @@ def _column_width(op: Op) -> int:
     """Return the bytes of a value in a column, or of the text that is reserved with each value."""
     if _COLUMN_KINDS[op.kind] is ColumnKind.FIXED:
         return PRIMITIVES[op.arrow].size
-    return layouts.UUID_TEXT if op.kind is Kind.UUID else 0
+    return binary_layouts.UUID_TEXT if op.kind is Kind.UUID else 0
 
 
 def _limits(op: Op) -> tuple[str, str]:
@@ -75,7 +75,7 @@ def _limits(op: Op) -> tuple[str, str]:
 
 
 def layouts_header() -> str:
-    """Return the text of ``layouts.h``."""
+    """Return the text of ``binary_layouts.h``."""
     return render("layouts.h.j2", mark=C_MARK, groups=_GROUPS)
 
 
@@ -85,24 +85,24 @@ def _members(prefix: str, members: type[IntEnum]) -> dict[str, int]:
 
 _GROUPS: Final = {
     "Where the fields of the header of a batch of magic 2 start.": {
-        f"{name.upper()}_AT": layouts.header_field_offset(name) for name in layouts.BATCH_HEADER
+        f"{name.upper()}_AT": binary_layouts.header_field_offset(name) for name in binary_layouts.BATCH_HEADER
     },
     "Bytes: the header, what a batch's size does not count, what its checksum does not cover, a UUID in hexadecimal.": {
-        "HEADER_SIZE": layouts.HEADER_SIZE,
-        "SIZE_AND_OFFSET": layouts.LENGTH_AND_OFFSET_STRUCT,
-        "CRC_FROM": layouts.CRC_START,
-        "UUID_TEXT": layouts.UUID_TEXT,
+        "HEADER_SIZE": binary_layouts.HEADER_SIZE,
+        "SIZE_AND_OFFSET": binary_layouts.LENGTH_AND_OFFSET_STRUCT,
+        "CRC_FROM": binary_layouts.CRC_START,
+        "UUID_TEXT": binary_layouts.UUID_TEXT,
     },
     "The values of absent fields in the header, and how many records there are from one mark to the next.": {
-        "NO_TIMESTAMP": layouts.NO_TIMESTAMP,
-        "NO_PRODUCER": layouts.NO_PRODUCER,
-        "MARKED": layouts.MARK_INTERVAL,
+        "NO_TIMESTAMP": binary_layouts.NO_TIMESTAMP,
+        "NO_PRODUCER": binary_layouts.NO_PRODUCER,
+        "MARKED": binary_layouts.MARK_INTERVAL,
     },
-    "The attributes of a batch.": {name.upper(): value for name, value in layouts.ATTRIBUTES.items()},
+    "The attributes of a batch.": {name.upper(): value for name, value in binary_layouts.ATTRIBUTES.items()},
     "How a value is written.": _members("", LengthFlag),
-    "What can be asked of records.": _members("PART_", layouts.RecordField),
+    "What can be asked of records.": _members("PART_", binary_layouts.RecordField),
     "The columns of records.": {
-        f"RECORD_COLUMN_{name.upper()}": number for number, name in enumerate((*layouts.RECORD_COLUMNS, "count"))
+        f"RECORD_COLUMN_{name.upper()}": number for number, name in enumerate((*binary_layouts.RECORD_COLUMNS, "count"))
     },
     "The kinds of columns.": _members("COLUMN_", ColumnKind),
 }

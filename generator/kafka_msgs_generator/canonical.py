@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from kafka_msgs.versions import VersionRange
-from kafka_msgs_generator.load import Node, parse_definition
-from kafka_msgs_generator.site import SourceObject
+from kafka_msgs_generator.json_tree import Node, parse_definition
+from kafka_msgs_generator.source_object import SourceObject
 
 __all__ = ["Definition", "canonical_text", "normal_form", "read_definition", "supported_errors"]
 
@@ -41,8 +41,8 @@ def read_definition(
 ) -> Definition:
     """Return the facts of one definition in normal form.
 
-    ``text`` is JSON with ``//`` and ``/* */`` comments; ``source`` names it in errors; ``lenient`` and ``bindings``
-    are as in `kafka_msgs_generator.load.parse_definition`. Raises ``SchemaError`` for text that is not such JSON, for
+    ``text`` is JSON with ``//`` and ``/* */`` comments; ``source`` names it in errors; ``lenient`` and ``bindings`` are
+    as in `kafka_msgs_generator.json_tree.parse_definition`. Raises ``SchemaError`` for text that is not such JSON, for
     unknown or repeated keys, and for values of a wrong kind.
     """
     return normal_form(parse_definition(text, source, lenient=lenient, bindings=bindings), text, source)

@@ -11,9 +11,9 @@ from typing import Final
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import VersionRange
+from kafka_msgs_generator.field_types import ENTITY_TYPES
 from kafka_msgs_generator.naming import attribute_name, json_name
 from kafka_msgs_generator.spec import FieldSpec
-from kafka_msgs_generator.types import ENTITY_TYPES
 
 __all__ = ["check_field", "check_siblings"]
 

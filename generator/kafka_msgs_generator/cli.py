@@ -18,16 +18,16 @@ import click
 
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs_generator import importer
+from kafka_msgs_generator.atomic_write import write_atomically
 from kafka_msgs_generator.canonical import canonical_text
 from kafka_msgs_generator.compare import compare_imports, imported_release, read_import
-from kafka_msgs_generator.files import write_atomically
+from kafka_msgs_generator.compiler import Binding, CompileOptions, InvalidDefinitionsError, compile_paths
 from kafka_msgs_generator.glossary import gaps, load_glossary, number_of_fields
 from kafka_msgs_generator.history import first_releases, history_lines, history_text, read_history, record
 from kafka_msgs_generator.ir import UNDOCUMENTED
 from kafka_msgs_generator.notation import read_notation
 from kafka_msgs_generator.output import Changes, ForeignFileError, apply, plan, summary
-from kafka_msgs_generator.package import message_package
-from kafka_msgs_generator.pipeline import Binding, CompileOptions, InvalidDefinitionsError, compile_paths
+from kafka_msgs_generator.package_files import message_package
 from kafka_msgs_generator.project import project_changes
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 

@@ -1,7 +1,7 @@
 """What changed from one import of definitions to another: messages, versions, fields, error codes.
 
 Owns the comparison and the page that shows it. What is compared are compiled messages, so that only meaning counts;
-reading the imports is `kafka_msgs_generator.pipeline`'s, and `compare_imports` changes nothing on disk.
+reading the imports is `kafka_msgs_generator.compiler`'s, and `compare_imports` changes nothing on disk.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from attrs import Factory, define, frozen
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.schema import ZERO_UUID
 from kafka_msgs.versions import VersionRange
+from kafka_msgs_generator.compiler import CompileOptions, compile_file
 from kafka_msgs_generator.importer import import_release
 from kafka_msgs_generator.ir import Default, Field, Message, NewStruct, Struct
-from kafka_msgs_generator.pipeline import CompileOptions, compile_file
 
 __all__ = ["ImportedDefinitions", "compare_imports", "fields_by_path", "imported_release", "read_import"]
 

@@ -1,7 +1,7 @@
 """The third stage: the text of one generated module.
 
 Owns what a definition looks like as Python: annotations, the arguments of ``field`` and ``MessageInfo``, docstrings.
-The shape of the module is ``templates/message.py.j2``; `kafka_msgs_generator.layout` breaks the lines.
+The shape of the module is ``templates/message.py.j2``; `kafka_msgs_generator.source_formatting` breaks the lines.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Final
 
 from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.versions import VersionRange
-from kafka_msgs_generator import layout
+from kafka_msgs_generator import source_formatting
 from kafka_msgs_generator.ir import Field, Message, NewStruct, Struct
-from kafka_msgs_generator.layout import docstring, literal, quoted
 from kafka_msgs_generator.naming import module_name
+from kafka_msgs_generator.source_formatting import docstring, literal, quoted
 from kafka_msgs_generator.templating import render
 
 __all__ = ["KIND_BASES", "MARK", "annotation", "facts", "message_module"]
@@ -124,7 +124,7 @@ def _field_lines(fields: tuple[Field, ...]) -> list[tuple[str, str]]:
 
 def _field_line(field: Field) -> str:
     head = f"{field.attribute}: {annotation(field)} = field"
-    return layout.call(head, list(_field_arguments(field)), _BODY)
+    return source_formatting.call(head, list(_field_arguments(field)), _BODY)
 
 
 def _field_arguments(field: Field) -> Iterator[str]:
@@ -176,7 +176,9 @@ def _info_class(message: Message) -> str:
 
 def _info(message: Message, draft: str | None, partner: str | None) -> str:
     name = _info_class(message)
-    return layout.call(f"INFO: ClassVar[{name}] = {name}", list(_info_arguments(message, draft, partner)), _BODY)
+    return source_formatting.call(
+        f"INFO: ClassVar[{name}] = {name}", list(_info_arguments(message, draft, partner)), _BODY
+    )
 
 
 def _info_arguments(message: Message, draft: str | None, partner: str | None) -> Iterator[str]:
@@ -192,14 +194,14 @@ def _info_arguments(message: Message, draft: str | None, partner: str | None) ->
         yield f'deprecated="{message.deprecated}"'
     if message.header_versions:
         headers = {str(versions): str(header) for versions, header in message.header_versions}
-        yield layout.dictionary(headers, 2 * _BODY, "header_versions=")
+        yield source_formatting.dictionary(headers, 2 * _BODY, "header_versions=")
     if message.listeners:
-        yield layout.sequence([quoted(name) for name in message.listeners], "()", 2 * _BODY, "listeners=")
+        yield source_formatting.sequence([quoted(name) for name in message.listeners], "()", 2 * _BODY, "listeners=")
     if message.unstable:
         yield "latest_version_unstable=True"
     if message.errors:
         errors = {name: quoted(str(versions)) for name, versions in message.errors.items()}
-        yield layout.dictionary(errors, 2 * _BODY, "errors=")
+        yield source_formatting.dictionary(errors, 2 * _BODY, "errors=")
     if draft is not None:
         yield f"draft={quoted(draft)}"
 

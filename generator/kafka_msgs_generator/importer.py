@@ -19,10 +19,10 @@ from typing import Any, Final
 from attrs import Factory, frozen
 
 from kafka_msgs.errors import SchemaError
+from kafka_msgs_generator.atomic_write import write_atomically
 from kafka_msgs_generator.canonical import Definition, canonical_text, normal_form
 from kafka_msgs_generator.error_table import KafkaError, error_table_text
-from kafka_msgs_generator.files import write_atomically
-from kafka_msgs_generator.load import parse_first
+from kafka_msgs_generator.json_tree import parse_first
 from kafka_msgs_generator.older_releases import complete
 from kafka_msgs_generator.release import MAIN_ORIGIN, ORIGINS, OriginSource, read_path, read_release
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from attrs import frozen
 
 from kafka_msgs.versions import VersionRange
-from kafka_msgs_generator.types import FieldType
+from kafka_msgs_generator.field_types import FieldType
 
 __all__ = ["UNDOCUMENTED", "Default", "Documentation", "Field", "Message", "NewStruct", "Struct"]
 

@@ -14,10 +14,10 @@ from typing import Final
 
 from attrs import frozen
 
+from kafka_msgs_generator.atomic_write import write_atomically
 from kafka_msgs_generator.c_header import C_MARK
 from kafka_msgs_generator.emit import MARK
-from kafka_msgs_generator.files import write_atomically
-from kafka_msgs_generator.package import INDEX
+from kafka_msgs_generator.package_files import INDEX
 
 __all__ = ["Changes", "ForeignFileError", "apply", "plan", "summary"]
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafka_msgs_generator.c_header import layouts_header, ops_header
+from kafka_msgs_generator.compiler import Compiled, CompileOptions, Progress, compile_paths
 from kafka_msgs_generator.glossary import load_glossary
 from kafka_msgs_generator.history import read_history
 from kafka_msgs_generator.output import Changes, plan
-from kafka_msgs_generator.package import api_keys_module, drafts_package, error_codes_module, message_package
-from kafka_msgs_generator.pipeline import Compiled, CompileOptions, Progress, compile_paths
+from kafka_msgs_generator.package_files import api_keys_module, drafts_package, error_codes_module, message_package
 
 __all__ = ["project_changes"]
 

@@ -14,10 +14,10 @@ from attrs import frozen
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import MAX_VERSION, NONE, VersionRange
-from kafka_msgs_generator.load import Node
+from kafka_msgs_generator.field_types import ENTITY_TYPES, FieldType, TypeTextError, parse_type
+from kafka_msgs_generator.json_tree import Node
 from kafka_msgs_generator.naming import RESERVED_CLASS_NAMES, module_name
-from kafka_msgs_generator.site import SourceObject
-from kafka_msgs_generator.types import ENTITY_TYPES, FieldType, TypeTextError, parse_type
+from kafka_msgs_generator.source_object import SourceObject
 
 __all__ = ["KEYED_KINDS", "KINDS", "FieldSpec", "MessageSpec", "StructSpec", "read_message"]
 

@@ -919,7 +919,7 @@ static int is_set(PyObject *items) {
 
 /* Numbers, text and bytes that have not the very type of the default go to the function in Python. */
 static int foreign_differs(const Op *op, PyObject *value) {
-    PyObject *function = import_attribute("kafka_msgs.codec.exact", "leaf_differs_from_default");
+    PyObject *function = import_attribute("kafka_msgs.codec.value_checks", "leaf_differs_from_default");
     PyObject *found = function == NULL ? NULL : PyObject_CallFunction(function, "iOO", op->code, op->initial, value);
     int different = found == NULL ? -1 : PyObject_IsTrue(found);
     Py_XDECREF(function);

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeVar
 
-from kafka_msgs.log.mapping import Mapped
+from kafka_msgs.log.mapped_file import Mapped
 from kafka_msgs.records.record import ConsumerRecord, Payload, Record
 
 V = TypeVar("V")

@@ -90,7 +90,7 @@ static Py_NO_INLINE int recheck(Layout *layout) {
     PyTypeObject *type = layout->type;
     PyObject *held = HELD(layout);
     unsigned tag = LOAD_LOOSE(type->tp_version_tag); /* before the check: other threads may change the class */
-    PyObject *check = import_attribute("kafka_msgs.values.sealing", "is_still_sealed");
+    PyObject *check = import_attribute("kafka_msgs.instances.sealing", "is_still_sealed");
     PyObject *found = check == NULL ? NULL : PyObject_CallOneArg(check, (PyObject *)type);
     int sealed = found == NULL ? -1 : PyObject_IsTrue(found);
     if (sealed == 1) STORE_LOOSE(layout->tag, tag);

@@ -14,13 +14,13 @@ from kafka_msgs.admin.admin import Admin
 from kafka_msgs.admin.async_admin import AsyncAdmin
 from kafka_msgs.admin.cluster import ClusterDescription, Features, FeatureUpdate, Quorum
 from kafka_msgs.admin.configs import ConfigChange, ConfigResource
-from kafka_msgs.admin.descriptions import GroupDescription, GroupListing, GroupMember
+from kafka_msgs.admin.group_descriptions import GroupDescription, GroupListing, GroupMember
 from kafka_msgs.admin.group_offsets import OffsetAndMetadata
 from kafka_msgs.admin.groups import MemberToRemove
 from kafka_msgs.admin.log_dirs import TopicPartitionReplica
+from kafka_msgs.admin.offset_resets import OffsetChange, OffsetTarget
 from kafka_msgs.admin.partitions import IsolationLevel, OffsetSpec
 from kafka_msgs.admin.quotas import ANY_NAME
-from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
 from kafka_msgs.admin.results import PartialList, Results
 from kafka_msgs.admin.streams_groups import (
     StreamsGroupDescription,

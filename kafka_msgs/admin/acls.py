@@ -8,7 +8,7 @@ from attrs import frozen
 
 from kafka_msgs.admin.results import Results, api_name, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.messages.create_acls_request import AclCreation, CreateAclsRequest
 from kafka_msgs.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest

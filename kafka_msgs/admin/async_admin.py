@@ -11,9 +11,9 @@ from kafka_msgs.admin import configs as _configs
 from kafka_msgs.admin import group_offsets as _group_offsets
 from kafka_msgs.admin import groups as _groups
 from kafka_msgs.admin import log_dirs as _log_dirs
+from kafka_msgs.admin import offset_resets as _resets
 from kafka_msgs.admin import partitions as _partitions
 from kafka_msgs.admin import quotas as _quotas
-from kafka_msgs.admin import resets as _resets
 from kafka_msgs.admin import share_groups as _share_groups
 from kafka_msgs.admin import streams_groups as _streams_groups
 from kafka_msgs.admin import topics as _topics
@@ -22,9 +22,9 @@ from kafka_msgs.admin import users as _users
 from kafka_msgs.admin.partitions import IsolationLevel
 from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.config import ClientOptions
+from kafka_msgs.client.config_loading import Servers
 from kafka_msgs.client.facade import AsyncFacade
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.servers import Servers
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.enums import ElectionType
 
 if TYPE_CHECKING:
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from kafka_msgs.admin.acls import AclBinding, AclFilter
     from kafka_msgs.admin.cluster import ClusterDescription, Features, FeatureUpdate, Quorum
     from kafka_msgs.admin.configs import ConfigChange, ConfigResource
-    from kafka_msgs.admin.descriptions import AnyGroupDescription, GroupDescription, GroupListing
+    from kafka_msgs.admin.group_descriptions import AnyGroupDescription, GroupDescription, GroupListing
     from kafka_msgs.admin.group_offsets import OffsetAndMetadata, Wanted
     from kafka_msgs.admin.groups import MemberToRemove
     from kafka_msgs.admin.log_dirs import TopicPartitionReplica
+    from kafka_msgs.admin.offset_resets import OffsetChange, OffsetTarget
     from kafka_msgs.admin.quotas import QuotaEntity, _AnyName
-    from kafka_msgs.admin.resets import OffsetChange, OffsetTarget
     from kafka_msgs.admin.results import PartialList, Results
     from kafka_msgs.admin.streams_groups import StreamsGroupDescription
     from kafka_msgs.admin.topics import NewPartitions, NewTopic
     from kafka_msgs.admin.transactions import ProducerIdAndEpoch
     from kafka_msgs.admin.users import Principal, ScramDeletion, ScramUpsertion
-    from kafka_msgs.client.cluster import TopicPartition
+    from kafka_msgs.client.cluster_metadata import TopicPartition
     from kafka_msgs.client.network import Address
     from kafka_msgs.enums import ConfigResourceType, GroupState, GroupType
     from kafka_msgs.messages.api_versions_response import ApiVersionsResponse

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.admin.keyed import CoordinatorFanOut, milliseconds_left
+from kafka_msgs.admin.fan_out import CoordinatorFanOut, milliseconds_left
 from kafka_msgs.admin.results import Results, api_name, item_as_value, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.client.network import Address
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.enums import AclOperation, UpgradeType, decode_authorized_operations
 from kafka_msgs.messages.add_raft_voter_request import AddRaftVoterRequest, Listener
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest

@@ -9,8 +9,8 @@ from attrs import frozen
 
 from kafka_msgs.admin.results import Outcome, Results, api_name, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.schedule import gather
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.scheduler import gather
 from kafka_msgs.enums import AlterConfigOp, ConfigResourceType
 from kafka_msgs.messages import describe_configs_request as describe
 from kafka_msgs.messages import incremental_alter_configs_request as alter

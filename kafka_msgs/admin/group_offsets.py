@@ -11,15 +11,15 @@ from typing import Final, TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs.admin.keyed import CoordinatorFanOut, seconds_left
+from kafka_msgs.admin.fan_out import CoordinatorFanOut, seconds_left
 from kafka_msgs.admin.partitions import by_topic
 from kafka_msgs.admin.results import Outcome, Results, api_name, broker_error, no_value, outcomes
 from kafka_msgs.admin.topics import partitions_of_topics
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.schedule import gather
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.routing import CoordinatorKind
+from kafka_msgs.client.scheduler import gather
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.messages import offset_commit_request as commit
 from kafka_msgs.messages import offset_delete_request as delete

@@ -10,7 +10,8 @@ from typing import TypedDict
 
 from attrs import frozen
 
-from kafka_msgs.admin.descriptions import (
+from kafka_msgs.admin.fan_out import CoordinatorFanOut, fan_out_to_brokers, seconds_left
+from kafka_msgs.admin.group_descriptions import (
     AnyGroupDescription,
     GroupDescription,
     GroupListing,
@@ -20,7 +21,6 @@ from kafka_msgs.admin.descriptions import (
     describe_from_share_group,
     listing_from_response,
 )
-from kafka_msgs.admin.keyed import CoordinatorFanOut, fan_out_to_brokers, seconds_left
 from kafka_msgs.admin.results import (
     Outcome,
     PartialList,
@@ -33,8 +33,8 @@ from kafka_msgs.admin.results import (
 )
 from kafka_msgs.admin.streams_groups import StreamsGroupDescription, describe_streams_groups
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, UnsupportedVersionError

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from kafka_msgs.admin.keyed import fan_out_to_brokers
+from kafka_msgs.admin.fan_out import fan_out_to_brokers
 from kafka_msgs.admin.partitions import by_topic
 from kafka_msgs.admin.results import Outcome, Results, api_name, item_as_value, no_value, outcomes, raise_top_level
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.messages import alter_replica_log_dirs_request as alter
 from kafka_msgs.messages import describe_log_dirs_request as describe
 from kafka_msgs.messages.describe_log_dirs_response import DescribeLogDirsResult

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from kafka_msgs.admin.keyed import LeaderFanOut, milliseconds_left
+from kafka_msgs.admin.fan_out import LeaderFanOut, milliseconds_left
 from kafka_msgs.admin.results import Outcome, Results, api_name, item_as_value, no_value, outcomes, raise_top_level
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.enums import ElectionType
 from kafka_msgs.errors import UnsupportedVersionError
 from kafka_msgs.messages import alter_partition_reassignments_request as reassign

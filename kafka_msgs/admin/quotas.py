@@ -9,7 +9,7 @@ from attrs import frozen
 
 from kafka_msgs.admin.results import Results, api_name, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.enums import QuotaMatchType
 from kafka_msgs.messages import alter_client_quotas_request as alter
 from kafka_msgs.messages import describe_client_quotas_request as describe

@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from attrs import frozen
 
-from kafka_msgs.client import failures
+from kafka_msgs.client import broker_errors
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError
 from kafka_msgs.message import Request
@@ -56,7 +56,7 @@ class Results(Mapping[K, V]):
     Traceback (most recent call last):
     TimeoutError: too late
 
-    Iteration and ``in`` see every item. ``values()`` and ``items()`` raise at the first item that failed.
+    Iteration and ``in`` see every item. ``instances()`` and ``items()`` raise at the first item that failed.
     """
 
     outcomes: Mapping[K, Outcome[V]]
@@ -130,7 +130,7 @@ def broker_error(item: HasError, api: str, subject: object) -> BrokerError | Non
     """Return the error of an item of a response, or None if it succeeded."""
     if item.error_code == ErrorCode.NONE:
         return None
-    return failures.broker_error(
+    return broker_errors.broker_error(
         item.error_code, api=api, subject=subject, message=getattr(item, "error_message", None)
     )
 
@@ -152,7 +152,9 @@ def outcomes(api: str, items: Iterable[tuple[K, H]], value: Callable[[H], V], as
     answered: dict[K, Outcome[V]] = {key: broker_error(item, api, key) or value(item) for key, item in items}
     code = ErrorCode.UNKNOWN_SERVER_ERROR
     found = {
-        key: answered[key] if key in answered else failures.broker_error(code, api=api, subject=key, message=_SILENCE)
+        key: answered[key]
+        if key in answered
+        else broker_errors.broker_error(code, api=api, subject=key, message=_SILENCE)
         for key in asked
     }
     return Results(found | answered)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kafka_msgs.admin.keyed import CoordinatorFanOut
+from kafka_msgs.admin.fan_out import CoordinatorFanOut
 from kafka_msgs.admin.partitions import by_topic
 from kafka_msgs.admin.results import Outcome, Results, api_name, broker_error, item_as_value, no_value, outcomes
-from kafka_msgs.client.cluster import Broker, TopicPartition
+from kafka_msgs.client.cluster_metadata import Broker, TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.messages import alter_share_group_offsets_request as alter
 from kafka_msgs.messages import delete_share_group_offsets_request as delete
 from kafka_msgs.messages import describe_share_group_offsets_request as describe

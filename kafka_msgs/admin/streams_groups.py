@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from attrs import frozen
 
-from kafka_msgs.admin.keyed import CoordinatorFanOut
+from kafka_msgs.admin.fan_out import CoordinatorFanOut
 from kafka_msgs.admin.results import Results
-from kafka_msgs.client.cluster import Broker
+from kafka_msgs.client.cluster_metadata import Broker
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.enums import AclOperation, GroupState, decode_authorized_operations
 from kafka_msgs.messages import streams_group_describe_response as described
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest

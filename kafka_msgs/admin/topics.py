@@ -9,12 +9,12 @@ from uuid import UUID
 
 from attrs import evolve, field, frozen
 
-from kafka_msgs.admin.keyed import milliseconds_left
+from kafka_msgs.admin.fan_out import milliseconds_left
 from kafka_msgs.admin.results import Outcome, Results, api_name, item_as_value, no_value, outcomes, raise_top_level
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.broker_errors import broker_error
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.failures import broker_error
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages import create_partitions_request as more
 from kafka_msgs.messages import create_topics_request as create

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from kafka_msgs.admin.keyed import CoordinatorFanOut, LeaderFanOut, fan_out_to_brokers, milliseconds_left
+from kafka_msgs.admin.fan_out import CoordinatorFanOut, LeaderFanOut, fan_out_to_brokers, milliseconds_left
 from kafka_msgs.admin.partitions import by_topic
 from kafka_msgs.admin.results import (
     Outcome,
@@ -18,10 +18,10 @@ from kafka_msgs.admin.results import (
     outcomes,
     raise_top_level,
 )
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.messages import describe_producers_request as producers
 from kafka_msgs.messages import write_txn_markers_request as markers
 from kafka_msgs.messages.describe_producers_response import DescribeProducersResponse, PartitionResponse, ProducerState

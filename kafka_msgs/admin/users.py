@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from kafka_msgs.admin.results import Results, api_name, no_value, outcomes, raise_top_level
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.enums import ScramMechanism
 from kafka_msgs.messages import alter_user_scram_credentials_request as alter
 from kafka_msgs.messages import create_delegation_token_request as create

@@ -12,7 +12,7 @@ Names are imported when they are first used.
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_module_attributes
+from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.clock import Clock, ManualClock, SystemClock

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from kafka_msgs.option_checks import check_int
+from kafka_msgs.validators import check_int
 
 __all__ = ["Clock", "ManualClock", "SystemClock"]
 

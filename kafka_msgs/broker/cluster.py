@@ -14,9 +14,10 @@ from random import Random, SystemRandom
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafka_msgs.broker.call import ClientSession, ServerCall
-from kafka_msgs.broker.cluster_directory import ClusterStorage
+from kafka_msgs.broker.api_dispatcher import ApiDispatcher
+from kafka_msgs.broker.cluster_storage import ClusterStorage
 from kafka_msgs.broker.config import BrokerConfig
+from kafka_msgs.broker.controller.config_defs import BrokerConfigs
 from kafka_msgs.broker.controller.elections import (
     elect_leader,
     leader_changes_on_start,
@@ -24,18 +25,16 @@ from kafka_msgs.broker.controller.elections import (
     replace_replicas,
 )
 from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
-from kafka_msgs.broker.controller.image_records import image_records
-from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
-from kafka_msgs.broker.controller.settings import BrokerConfigs
+from kafka_msgs.broker.controller.image_writer import image_records
+from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.controller.topics import auto_create_topic
-from kafka_msgs.broker.dispatch import ApiDispatcher
+from kafka_msgs.broker.coordinator_partition import partition_for_key
 from kafka_msgs.broker.faults import FaultInjector
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
-from kafka_msgs.broker.partition_table import LogManager, OpenStore, memory_store
-from kafka_msgs.broker.partitions import VerificationGuard
+from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
 from kafka_msgs.broker.recovery import elect_missing_leaders, recover_image
-from kafka_msgs.broker.registrations import (
+from kafka_msgs.broker.registration_records import (
     bootstrap_records,
     controlled_shutdown_record,
     fence_record,
@@ -46,13 +45,14 @@ from kafka_msgs.broker.registrations import (
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping_rules
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
+from kafka_msgs.broker.server_call import ClientSession, ServerCall
 from kafka_msgs.broker.sliced_work import SlicedWork
-from kafka_msgs.broker.state_partition import partition_for_key
-from kafka_msgs.broker.timers import TimerHandle, TimerQueue
+from kafka_msgs.broker.storage import VerificationGuard
+from kafka_msgs.broker.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBroker
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.errors import OptionError
-from kafka_msgs.log.writing.files import uuid_text
+from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord
 
 __all__ = ["Authorizer", "Cluster", "VirtualBroker"]

@@ -11,7 +11,7 @@ from attrs.converters import optional
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.profiles import SHIPPED, Profile
-from kafka_msgs.option_checks import int_range, one_of
+from kafka_msgs.validators import int_range, one_of
 
 if TYPE_CHECKING:
     import ssl

@@ -15,7 +15,7 @@ from attrs import evolve
 from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
-from kafka_msgs.broker.controller.internal_topics import TRANSACTION_STATE
+from kafka_msgs.broker.controller.internal_topic_configs import TRANSACTION_STATE
 from kafka_msgs.broker.faults import At, FaultInjector
 from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer

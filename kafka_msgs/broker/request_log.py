@@ -11,12 +11,12 @@ from attrs import frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Request, Response
-from kafka_msgs.option_checks import check_int
 from kafka_msgs.schema import Struct, fields
+from kafka_msgs.validators import check_int
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker.call import ServerCall
     from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker.server_call import ServerCall
 
 __all__ = ["LoggedRequest", "RequestLog"]
 
@@ -28,9 +28,9 @@ _MAX_BYTES: Final = 64 * 2**20
 class LoggedRequest:
     """A request that was answered. ``response`` is None for Produce with ``acks=0``.
 
-    ``api`` is the name of the api, such as ``Metadata``; ``connection`` numbers the connections of the cluster.
-    ``received_at`` and ``answered_at`` are in milliseconds of the brokers' clock. ``topics`` are the names of the
-    topics in the request, also of those with an id only. ``errors`` are the error codes of the response other than
+    ``api`` is the name of the api, such as ``Metadata``; ``accepted_connection`` numbers the connections of the
+    cluster. ``received_at`` and ``answered_at`` are in milliseconds of the brokers' clock. ``topics`` are the names of
+    the topics in the request, also of those with an id only. ``errors`` are the error codes of the response other than
     NONE, in order.
     """
 

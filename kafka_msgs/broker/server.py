@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from kafka_msgs.broker.accepted_connection import AcceptedConnection
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.config import LAST_PORT, ListenerConfig
-from kafka_msgs.broker.connection import AcceptedConnection
 from kafka_msgs.errors import BrokerStartError
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import Final
 from attrs import field, frozen
 
 from kafka_msgs.capture.connections import CapturedConnection, Endpoint
-from kafka_msgs.capture.directions import DirectionReader, Read
+from kafka_msgs.capture.direction_reader import DirectionReader, Read
 from kafka_msgs.capture.exchange_builder import ExchangeBuilder, Item
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, CaptureFault, FaultKind
-from kafka_msgs.capture.finders import (
+from kafka_msgs.capture.frame_finders import (
     LEAST_REQUEST,
     LEAST_RESPONSE,
     RequestFinder,
@@ -22,10 +22,10 @@ from kafka_msgs.capture.finders import (
     looks_like_sized_request,
 )
 from kafka_msgs.capture.resync import ResyncSplitter
-from kafka_msgs.capture.segments import TcpSegment
-from kafka_msgs.capture.streams import TcpStream
-from kafka_msgs.lookup import MessageCatalog
-from kafka_msgs.option_checks import int_range
+from kafka_msgs.capture.tcp_segments import TcpSegment
+from kafka_msgs.capture.tcp_streams import TcpStream
+from kafka_msgs.catalog import MessageCatalog
+from kafka_msgs.validators import int_range
 from kafka_msgs.wire import MAX_FRAME_SIZE
 
 __all__ = ["CaptureLimits", "Conversation"]

@@ -13,8 +13,8 @@ from kafka_msgs.capture.connections import CapturedConnection
 from kafka_msgs.capture.exchanges import CapturedPayload, Exchange
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, CaptureFault, Direction, FaultKind
 from kafka_msgs.capture.resync import Frame
+from kafka_msgs.catalog import MessageCatalog
 from kafka_msgs.errors import KafkaMsgsError, TruncatedError
-from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.wire import (
     SIZE_BYTES,
     Correlation,

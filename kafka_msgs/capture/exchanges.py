@@ -11,10 +11,10 @@ from attrs import field, frozen
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.capture.connections import CapturedConnection
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, Direction
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, KafkaMsgsError, UnknownMessageError
-from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.schema import FieldInfo, fields

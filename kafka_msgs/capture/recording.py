@@ -18,7 +18,7 @@ from kafka_msgs.capture.connections import CapturedConnection, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.exchanges import CapturedPayload, Exchange
 from kafka_msgs.capture.faults import CaptureFault, FaultKind
-from kafka_msgs.lookup import MessageCatalog
+from kafka_msgs.catalog import MessageCatalog
 
 __all__ = ["RECORDING_START", "is_recording", "read_recording", "recording_line", "recording_pieces", "recording_start"]
 

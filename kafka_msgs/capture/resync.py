@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from kafka_msgs.capture.streams import StreamChunk
+from kafka_msgs.capture.tcp_streams import StreamChunk
 from kafka_msgs.wire import SIZE_BYTES, read_frame_size
 
 __all__ = ["Finder", "Found", "Frame", "ResyncSplitter", "Skipped"]

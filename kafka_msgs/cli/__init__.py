@@ -31,6 +31,6 @@ def main() -> None:
         except ImportError:
             sys.exit(str(MissingExtraError(feature="the command line", extra="cli", package=package)))
     gc.set_threshold(_NEW_OBJECTS)
-    from kafka_msgs.cli.group import command
+    from kafka_msgs.cli.command_group import command
 
     command(prog_name="kafka-msgs")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from kafka_msgs.catalog import MessageCatalog
 from kafka_msgs.cli.render.hex_dump import Annotation, annotate, show_trailing
 from kafka_msgs.errors import DecodeError
-from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.message import Message
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader

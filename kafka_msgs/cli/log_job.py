@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from attrs import evolve, field, frozen
 
-from kafka_msgs.cli.arrow_alone import import_arrow_without_pandas
+from kafka_msgs.cli.arrow_import import import_arrow_without_pandas
 from kafka_msgs.cli.render.progress import progress_over
-from kafka_msgs.cli.reporting import input_facts
+from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, MissingExtraError
-from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
-from kafka_msgs.formats import FORMAT_NAMES
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.table_formats import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from kafka_msgs.pipeline.job import Engine, JobInputs, JobRun
@@ -99,7 +99,7 @@ class LogJob:
                 raise MissingExtraError(feature=_FEATURE, extra="local", package=package)
         import_arrow_without_pandas()
         from kafka_msgs.pipeline.job import local_engine
-        from kafka_msgs.pipeline.local import LocalInputs
+        from kafka_msgs.pipeline.local_inputs import LocalInputs
 
         self._check_format()
         self._check(NO_OPTIONS)
@@ -114,7 +114,7 @@ class LogJob:
         conf_of_spark = [setting(each) for each in conf]
         require_spark(_FEATURE)
         self._check_format()
-        from kafka_msgs.filesystems.files import is_remote
+        from kafka_msgs.filesystems.path_resolution import is_remote
         from kafka_msgs.spark.jobs.engine import spark_engine
         from kafka_msgs.spark.session import session_settings
 
@@ -144,8 +144,8 @@ class LogJob:
         """Raise the error of a format that is not there, or that cannot be where it is to go."""
         if self.table_format == PARQUET:
             return
-        from kafka_msgs.formats import get_format
-        from kafka_msgs.formats.object_store import SCHEMES
+        from kafka_msgs.table_formats import get_format
+        from kafka_msgs.table_formats.store_options import SCHEMES
 
         output_format = get_format(self.table_format)
         scheme, remote, place = self.out.partition("://")
@@ -162,9 +162,9 @@ class LogJob:
 
     def _check_first(self, settings: FilesystemOptions) -> None:
         """Raise where something else is in ``out``, or where a table of the format could not be made there."""
-        from kafka_msgs.filesystems.copying import check_empty as check_empty_there
-        from kafka_msgs.formats import get_format
-        from kafka_msgs.pipeline.records import check_empty
+        from kafka_msgs.filesystems.upload import check_empty as check_empty_there
+        from kafka_msgs.pipeline.record_files import check_empty
+        from kafka_msgs.table_formats import get_format
 
         if "://" in self.out:
             check_empty_there(self.out, settings)
@@ -194,15 +194,15 @@ class LogJob:
         return self._written(evolve(report, facts=facts), settings)
 
     def _publish(self, run: JobRun[Any, Any], settings: FilesystemOptions) -> None:
-        from kafka_msgs.formats import get_format
-        from kafka_msgs.pipeline.output import OutputDirectory
-        from kafka_msgs.pipeline.versions import publish_tables
+        from kafka_msgs.pipeline.table_output import OutputDirectory
+        from kafka_msgs.pipeline.table_versions import publish_tables
+        from kafka_msgs.table_formats import get_format
 
         output_format = get_format(self.table_format, settings)
         publish_tables(output_format, run.job.tables, OutputDirectory.of(self._tables, settings), self.out)
 
     def _written(self, report: Report, settings: FilesystemOptions) -> tuple[Report, list[str]]:
-        from kafka_msgs.filesystems.copying import copy_directory
+        from kafka_msgs.filesystems.upload import copy_directory
         from kafka_msgs.report import write_report
 
         if self.report_dir is None and "://" in self.out:

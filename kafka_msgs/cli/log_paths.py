@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kafka_msgs.cli.render.log_files import is_log_file
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.log.partition import LogDirectory
+from kafka_msgs.log.log_directory import LogDirectory
 
 __all__ = ["log_files"]
 

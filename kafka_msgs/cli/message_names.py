@@ -1,8 +1,8 @@
 """Message names as people type them: ``OffsetFetchRequest``, ``offset-fetch``, ``9``, ``kip_88.OffsetFetchRequest``.
 
 Owns which messages a text names, among those of the release, those of drafts, and those of the user's own definitions,
-which ``definitions`` compiles. A draft's message needs the draft's name in front, because it may share its own name
-with a released message.
+which ``definition_options`` compiles. A draft's message needs the draft's name in front, because it may share its own
+name with a released message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from kafka_msgs import drafts, messages
-from kafka_msgs.cli.definitions import Defined, definitions_options, user_messages
+from kafka_msgs.cli.definition_options import Defined, definitions_options, user_messages
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.message import Message
 

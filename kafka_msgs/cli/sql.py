@@ -1,6 +1,6 @@
 """SQL over log directories: what a query asks for, and its answer in values that JSON has.
 
-Owns how DuckDB gets to the tables of ``kafka_msgs.offline.tables``. A query is parsed by DuckDB itself, which tells
+Owns how DuckDB gets to the tables of ``kafka_msgs.offline.log_table``. A query is parsed by DuckDB itself, which tells
 which directories it names, and which words in it may be columns: only those are read.
 """
 
@@ -19,12 +19,12 @@ import click
 
 from kafka_msgs.cli.render.records import text_of
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.offline.directories import Progress
+from kafka_msgs.offline.partition_discovery import Progress
 
 if TYPE_CHECKING:
     import duckdb
 
-    from kafka_msgs.offline.tables import LogTable
+    from kafka_msgs.offline.log_table import LogTable
 
 __all__ = ["SqlQuery"]
 
@@ -55,7 +55,7 @@ class SqlQuery:
         return next(rows), rows
 
     def _table(self, path: str, progress: Progress) -> LogTable:
-        from kafka_msgs.offline.tables import LogTable
+        from kafka_msgs.offline.log_table import LogTable
 
         return LogTable(path, columns=self.columns, progress=progress)
 
@@ -65,7 +65,7 @@ class SqlQuery:
 
         Every text in the query that is a column's name counts, whatever it is there.
         """
-        from kafka_msgs.offline.tables import columns_of_logs
+        from kafka_msgs.offline.log_table import columns_of_logs
 
         words = {text.lower() for node in self._nodes for text in _texts(node)}
         named = [name for name in columns_of_logs() if name.lower() in words]

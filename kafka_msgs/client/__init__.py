@@ -5,7 +5,7 @@
     >>> client.close()
 
 ``Client`` and ``AsyncClient`` find the right broker for any request, and return the typed response. There is one body
-of logic, written as generators (``waiting``), and drivers for it: ``io_thread`` and ``blocking`` on sockets, ``aio`` on
+of logic, written as generators (``flow``), and drivers for it: ``io_thread`` and ``blocking`` on sockets, ``aio`` on
 asyncio. A client that blocks has one thread for its input and output. What a connection is, without sockets, belongs to
 ``kafka_msgs.wire``.
 """
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.client import Client
-from kafka_msgs.client.cluster import Broker, ClusterMetadata, PartitionInfo, TopicMetadata, TopicPartition
+from kafka_msgs.client.cluster_metadata import Broker, ClusterMetadata, PartitionInfo, TopicMetadata, TopicPartition
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.network import Address
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.lazy import lazy_module_attributes
+from kafka_msgs.client.routing import CoordinatorKind
+from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.client.auth import Credentials, OAuthBearerCredentials, PlainCredentials, ScramCredentials

@@ -16,10 +16,10 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_msgs.client.driver import Driver
+from kafka_msgs.client.flow import Flow, Future
 from kafka_msgs.client.helper_threads import call_in_thread
 from kafka_msgs.client.network import Endpoint, Transport, TransportReceiver, boot_time, connection_failure
-from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Flow, Future
+from kafka_msgs.client.scheduler import Task
 from kafka_msgs.errors import ClientClosedError, ConnectionFailedError, ForkedError
 
 if TYPE_CHECKING:

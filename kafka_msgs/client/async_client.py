@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from kafka_msgs.client.config import ClientOptions
-from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.networks import new_async_network  # asyncio
 
 # blocking: from kafka_msgs.client.networks import new_network
-from kafka_msgs.client.servers import Servers, load_config
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.config_loading import Servers, load_config
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.networks import new_async_network  # asyncio
 from kafka_msgs.message import Request, Response
 
 if TYPE_CHECKING:

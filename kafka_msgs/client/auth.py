@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
+from kafka_msgs.client.flow import Flow, Future, wait_for
 from kafka_msgs.client.network import Address, Network
-from kafka_msgs.client.waiting import Flow, Future, wait_for
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AuthenticationError, MissingExtraError, OptionError
 from kafka_msgs.message import Request, Response

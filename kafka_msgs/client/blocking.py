@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from weakref import WeakSet
 
 from kafka_msgs.client.driver import BlockingDriver
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.client.network import Endpoint, Transport, TransportReceiver, boot_time
 from kafka_msgs.client.sockets import SocketTransport, TlsTransport
-from kafka_msgs.client.waiting import Flow
 from kafka_msgs.errors import ClientBrokenError, ClientClosedError, ForkedError, KafkaMsgsError
 
 if TYPE_CHECKING:

@@ -118,7 +118,7 @@ class ClientConfig:
         ``timeout`` (seconds) precedes the one in the properties. Raises ``OptionError`` for an unknown name and for a
         wrong value.
         """
-        from kafka_msgs.client.properties import parse_client_properties
+        from kafka_msgs.client.client_properties import parse_client_properties
         from kafka_msgs.client.property_parsing import resolve_names
 
         settings = parse_client_properties(resolve_names(properties))

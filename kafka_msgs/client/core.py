@@ -1,6 +1,6 @@
 """The logic of a client: find the right broker, send, and try again where that can help. No socket, clock or thread.
 
-``ClientCore`` answers requests. ``routes`` says, as data, which broker answers which request. ``directory`` finds
+``ClientCore`` answers requests. ``routing`` says, as data, which broker answers which request. ``pool`` finds
 brokers and keeps the links to them. The pattern of trials is that of Kafka's own clients: the client looks again for
 the right broker, and sends the same request again, within one deadline.
 """
@@ -12,17 +12,17 @@ from functools import partial
 from random import Random
 from typing import Any, Final, TypeVar
 
-from kafka_msgs.client import routes
-from kafka_msgs.client.cluster import ClusterMetadata
+from kafka_msgs.client import routing
+from kafka_msgs.client.backoff import Backoff
+from kafka_msgs.client.broker_connection import BrokerConnection
+from kafka_msgs.client.broker_errors import broker_error
+from kafka_msgs.client.cluster_metadata import ClusterMetadata
 from kafka_msgs.client.config import ClientConfig
-from kafka_msgs.client.directory import ConnectionPool
-from kafka_msgs.client.failures import broker_error
-from kafka_msgs.client.link import BrokerConnection
+from kafka_msgs.client.flow import Flow, Future, Wait
 from kafka_msgs.client.network import Network
-from kafka_msgs.client.routes import BrokerRoute, CoordinatorKind, CoordinatorRoute, Item, ItemPaths, LeaderRoute
-from kafka_msgs.client.schedule import gather
-from kafka_msgs.client.trials import Backoff
-from kafka_msgs.client.waiting import Flow, Future, Wait
+from kafka_msgs.client.pool import ConnectionPool
+from kafka_msgs.client.routing import BrokerRoute, CoordinatorKind, CoordinatorRoute, Item, ItemPaths, LeaderRoute
+from kafka_msgs.client.scheduler import gather
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, UnsupportedFieldError
 from kafka_msgs.message import Request, Response
@@ -76,8 +76,8 @@ class ClientCore:
         the errors of the codec.
         """
         limit = self.deadline(None) if deadline is None else deadline
-        route = routes.route_of(request)
-        if broker_id is None and route is routes.ANY_BROKER:
+        route = routing.route_of(request)
+        if broker_id is None and route is routing.ANY_BROKER:
             connection = self.directory.ready_connection()
             if connection is not None:
                 try:
@@ -173,11 +173,11 @@ class _Call:
 
     def to_any_or_all(self, request: Request[R], route: BrokerRoute) -> Flow[R]:
         """Ask any broker, the controller, or each broker."""
-        if route is routes.ANY_BROKER:
+        if route is routing.ANY_BROKER:
             return (
                 yield from self.to_one_broker(request, lambda: self._directory.any_connection(deadline=self._deadline))
             )
-        if route is routes.CONTROLLER:
+        if route is routing.CONTROLLER:
             return (
                 yield from self.to_one_broker(
                     request, self._controller, route.retriable, self._directory.invalidate_metadata
@@ -188,13 +188,13 @@ class _Call:
             self._each(request, broker_id, route.retriable) for broker_id in sorted(self._directory.cluster.brokers)
         ]
         answers = yield from gather(pieces)
-        return routes.merge_responses([_value(answer) for answer in answers])
+        return routing.merge_responses([_value(answer) for answer in answers])
 
     def to_coordinator(self, request: Request[R], route: CoordinatorRoute) -> Flow[R]:
         """Ask the coordinator of the one key that the request names. Without a key, ask any broker."""
         key: str | None = getattr(request, route.one) if route.one else None
         if key is None:
-            return (yield from self.to_any_or_all(request, routes.ANY_BROKER))
+            return (yield from self.to_any_or_all(request, routing.ANY_BROKER))
         return (
             yield from self.to_one_broker(
                 request,
@@ -223,7 +223,7 @@ class _Call:
             except DeadlineError as error:
                 raise backoff.timeout_error(error) from None
             else:
-                code = _first(retriable, routes.error_codes(answer)) if self._retry and retriable else 0
+                code = _first(retriable, routing.error_codes(answer)) if self._retry and retriable else 0
                 if not code:
                     return answer
                 backoff.record_failure(broker_error(code, api=_api(request)), final=False)
@@ -237,19 +237,19 @@ class _Call:
 
         A request without items goes to any broker.
         """
-        if not routes.items_of(request, items):
-            return (yield from self.to_any_or_all(request, routes.ANY_BROKER))
+        if not routing.items_of(request, items):
+            return (yield from self.to_any_or_all(request, routing.ANY_BROKER))
         backoff = self._trials()
         answers: list[R] = []
         while True:
-            places = yield from self._places(routes.items_of(request, items), route)
-            pieces = routes.split_request(request, items, places.__getitem__)
+            places = yield from self._places(routing.items_of(request, items), route)
+            pieces = routing.split_request(request, items, places.__getitem__)
             results = yield from gather([self._piece(piece, broker_id) for broker_id, piece in pieces.items()])
             again: set[Item] = set()
             for piece, result in zip(pieces.values(), results, strict=True):
                 if isinstance(result, ConnectionFailedError):
                     backoff.record_failure(result, final=not self._repeatable(piece, result))
-                    again.update(routes.items_of(piece, items))
+                    again.update(routing.items_of(piece, items))
                 elif isinstance(result, Exception):
                     raise backoff.timeout_error(result) if isinstance(result, DeadlineError) else result
                 else:
@@ -259,13 +259,13 @@ class _Call:
                             broker_error(_code(result, items, failed), api=_api(request)), final=False
                         )
                         again |= failed
-                        result = routes.drop_items(result, items, failed)
+                        result = routing.drop_items(result, items, failed)
                     answers.append(result)
             if not again:
-                return routes.merge_responses(answers)
+                return routing.merge_responses(answers)
             self._look_again(again, route)
             yield from backoff.wait()
-            request = routes.keep_items(request, items, again)
+            request = routing.keep_items(request, items, again)
 
     def _trials(self) -> Backoff:
         return self._directory.new_backoff(self._deadline)
@@ -315,13 +315,13 @@ class _Call:
         """Return the items of an answer that are worth another trial."""
         if not self._retry:
             return set()
-        return {item for item, code in routes.iter_item_errors(answer, items) if code in retriable}
+        return {item for item, code in routing.iter_item_errors(answer, items) if code in retriable}
 
     def _repeatable(self, request: Request[Any], error: ConnectionFailedError) -> bool:
         """Whether a request may be sent again after a connection failed."""
         if not self._retry or not self._directory.repeatable(error):
             return False
-        return error.step != "request" or request.INFO.api_key not in routes.NOT_RETRIABLE_APIS
+        return error.step != "request" or request.INFO.api_key not in routing.NOT_RETRIABLE_APIS
 
 
 def send_at_best_version(connection: BrokerConnection, request: Request[R], version: int | None) -> Future[R]:
@@ -334,7 +334,7 @@ def send_at_best_version(connection: BrokerConnection, request: Request[R], vers
         return connection.send(request, version)
     highest = connection.highest_version(type(request))
     lowest = connection.version_range(type(request)).lowest
-    limit = routes.max_version_with_topic_names(request)
+    limit = routing.max_version_with_topic_names(request)
     first = highest if limit is None else max(lowest, min(highest, limit))
     refusal: UnsupportedFieldError | None = None
     for each in range(first, lowest - 1, -1):
@@ -358,7 +358,7 @@ def _first(wanted: Collection[int], codes: Iterable[int]) -> int:
 
 
 def _code(answer: Response, items: ItemPaths, failed: Collection[Item]) -> int:
-    return next(code for item, code in routes.iter_item_errors(answer, items) if item in failed)
+    return next(code for item, code in routing.iter_item_errors(answer, items) if item in failed)
 
 
 def _api(request: Request[Any]) -> str:

@@ -15,8 +15,8 @@ from attrs import define
 
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.dns import is_unknown_host
+from kafka_msgs.client.flow import Flow, Future, Wait, sleep_until, wait_for
 from kafka_msgs.client.network import Address, Endpoint, Network, connection_failure, is_loopback
-from kafka_msgs.client.waiting import Flow, Future, Wait, sleep_until, wait_for
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError
 
 __all__ = ["Attempt", "Dialer"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from kafka_msgs.client.dns import resolve_host
+from kafka_msgs.client.flow import Flow, Future
 from kafka_msgs.client.network import Address, Endpoint, NetworkEvents
-from kafka_msgs.client.schedule import Scheduler, Task
-from kafka_msgs.client.waiting import Flow, Future
+from kafka_msgs.client.scheduler import Scheduler, Task
 
 __all__ = ["BlockingDriver", "Driver"]
 

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.client import Client
-from kafka_msgs.client.servers import CLIENT, Keywords, check_keywords, load_config
-from kafka_msgs.client.waiting import Flow, sleep_until
+from kafka_msgs.client.config_loading import CLIENT, Keywords, check_keywords, load_config
+from kafka_msgs.client.flow import Flow, sleep_until
 from kafka_msgs.errors import KafkaMsgsError
 
 __all__ = ["AsyncFacade", "BlockingFacade"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kafka_msgs.client.waiting import Future
+from kafka_msgs.client.flow import Future
 from kafka_msgs.errors import ClientBrokenError
 
 __all__ = ["call_in_thread"]

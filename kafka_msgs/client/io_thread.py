@@ -19,9 +19,9 @@ from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
 from kafka_msgs.client.blocking import BlockingNetwork
+from kafka_msgs.client.flow import Flow, Future, Wait
 from kafka_msgs.client.helper_threads import call_in_thread
-from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Flow, Future, Wait
+from kafka_msgs.client.scheduler import Task
 from kafka_msgs.errors import ClientBrokenError, ClientClosedError, KafkaMsgsError
 
 __all__ = ["IOThread"]

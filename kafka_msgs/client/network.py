@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Flow, Future
+from kafka_msgs.client.flow import Flow, Future
+from kafka_msgs.client.scheduler import Task
 from kafka_msgs.errors import ConnectionFailedError, OptionError
 
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ _BOOL: Final = Unit("boolean", _parse_bool)
 _ACKS: Final = Unit("0, 1, all", _parse_acks)
 _NAMES: Final = Unit("names", _parse_assignors)
 _SECURITY: Final = Unit("security", str)
-"""Properties that make up ``tls`` or ``credentials`` together, see ``properties``."""
+"""Properties that make up ``tls`` or ``credentials`` together, see ``client_properties``."""
 
 
 @frozen

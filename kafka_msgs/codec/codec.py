@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kafka_msgs._backend import backend
+from kafka_msgs.codec.error_explanation import Executor
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.explain import Executor
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.schema import MessageStruct

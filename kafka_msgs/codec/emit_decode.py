@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan, StructPlan, WireValue
-from kafka_msgs.codec.source import MalformedError, Source
+from kafka_msgs.codec.source_writer import MalformedError, Source
 from kafka_msgs.primitives import read_uvarint, uuid_from_bytes
 
 __all__ = ["decode_source"]

@@ -16,7 +16,11 @@ from operator import index
 from struct import Struct as PackedStruct
 from typing import Any
 
-from kafka_msgs.codec.exact import (
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
+from kafka_msgs.codec.options import CodecOptions
+from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan, WireValue
+from kafka_msgs.codec.source_writer import MalformedError, Source
+from kafka_msgs.codec.value_checks import (
     compile_differs,
     exact_bytes,
     exact_items,
@@ -25,10 +29,6 @@ from kafka_msgs.codec.exact import (
     is_set,
     uuid_bytes,
 )
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
-from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan, WireValue
-from kafka_msgs.codec.source import MalformedError, Source
 from kafka_msgs.primitives import write_uvarint
 
 __all__ = ["encode_source"]
@@ -156,7 +156,9 @@ class _Emitter:
             self.source.line("raise MalformedError")
 
     def differs(self, field: Step | AbsentField, item: str) -> str:
-        """The test of whether a field's value, in a variable, is not the default, as ``exact.differs`` defines it."""
+        """The test of whether a field's value, in a variable, is not the default, as ``value_checks.differs`` defines
+        it.
+        """
         default = field.default
         if default is None:
             return f"{item} is not None"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafka_msgs._backend import BACKENDS, backend, backend_module
-from kafka_msgs.codec.explain import CodecFunctions, Executor, PartFunctions, with_explained_errors
+from kafka_msgs.codec.error_explanation import CodecFunctions, Executor, PartFunctions, with_explained_errors
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from kafka_msgs._core import extension
-from kafka_msgs.codec.explain import (
+from kafka_msgs.codec.error_explanation import (
     CodecFunctions,
     PartFunctions,
     decode_failure,

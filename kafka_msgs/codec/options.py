@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from kafka_msgs.option_checks import int_range, is_bool, is_instance, one_of
+from kafka_msgs.validators import int_range, is_bool, is_instance, one_of
 
 __all__ = ["DEFAULT_BUDGET", "DEFAULT_OPTIONS", "Buffer", "CodecOptions", "DecodeBudget", "buffer_bytes"]
 

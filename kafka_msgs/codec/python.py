@@ -8,11 +8,18 @@ from typing import Any
 from kafka_msgs.codec import reference
 from kafka_msgs.codec.emit_decode import decode_source
 from kafka_msgs.codec.emit_encode import encode_source
-from kafka_msgs.codec.explain import CodecFunctions, Edit, Locator, PartFunctions, checked_buffer, with_explained_errors
+from kafka_msgs.codec.error_explanation import (
+    CodecFunctions,
+    Edit,
+    Locator,
+    PartFunctions,
+    checked_buffer,
+    with_explained_errors,
+)
 from kafka_msgs.codec.options import Buffer, CodecOptions, DecodeBudget
-from kafka_msgs.codec.passing import compile_skippers
 from kafka_msgs.codec.plan import Plan
-from kafka_msgs.codec.source import MalformedError
+from kafka_msgs.codec.skippers import compile_skippers
+from kafka_msgs.codec.source_writer import MalformedError
 
 __all__ = ["functions", "part_functions", "source"]
 

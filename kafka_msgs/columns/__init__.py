@@ -9,7 +9,7 @@ except ImportError as error:
 
 from kafka_msgs.columns.decode import DecodedColumn, decode_column
 from kafka_msgs.columns.encode import encode_column
-from kafka_msgs.columns.records import read_record_table, walk_record_table
+from kafka_msgs.columns.record_tables import read_record_table, walk_record_table
 from kafka_msgs.columns.types import ERROR_TYPE, RECORD_SCHEMA, arrow_type, record_schema
 
 __all__ = [

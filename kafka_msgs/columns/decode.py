@@ -19,12 +19,12 @@ from kafka_msgs._backend import backend_module
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.options import buffer_bytes
 from kafka_msgs.columns import python
-from kafka_msgs.columns.common import MAX_ARRAY, ColumnDecoder, RowSlice
+from kafka_msgs.columns.interface import MAX_ARRAY, ColumnDecoder, RowSlice
 from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError, OptionError
-from kafka_msgs.option_checks import check_choice, check_int
 from kafka_msgs.schema import MessageStruct
+from kafka_msgs.validators import check_choice, check_int
 
 __all__ = [
     "Column",

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from kafka_msgs._backend import backend_module
 from kafka_msgs.codec import codec_for
-from kafka_msgs.columns.common import MAX_ARRAY, ColumnEncoder
 from kafka_msgs.columns.decode import (
     DecodedColumn,
     OnBadRow,
@@ -25,11 +24,12 @@ from kafka_msgs.columns.decode import (
     error_entry,
     iter_bad_rows,
 )
+from kafka_msgs.columns.interface import MAX_ARRAY, ColumnEncoder
+from kafka_msgs.columns.objects import bounded_slices, to_objects
 from kafka_msgs.columns.types import ERROR_TYPE, check_columns
-from kafka_msgs.columns.values import bounded_slices, to_objects
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, EncodeError, UnsupportedVersionError
 from kafka_msgs.message import Message
-from kafka_msgs.prefixed import encode_versioned
+from kafka_msgs.versioned import encode_versioned
 
 __all__ = ["encode_column"]
 

@@ -14,14 +14,14 @@ from typing import Any, Final
 import pyarrow as pa
 from attrs import frozen
 
+from kafka_msgs.binary_layouts import UUID_TEXT, ColumnKind
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.codec.ops import FIXED, SKIP, LengthFlag, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, WireValue, compile_plan
 from kafka_msgs.columns.types import KAFKA_TYPE, UNKNOWN_TAGS
-from kafka_msgs.layouts import UUID_TEXT, ColumnKind
-from kafka_msgs.prefixed import version_prefix
 from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.schema import FieldInfo, MessageStruct, fields
+from kafka_msgs.versioned import version_prefix
 
 __all__ = ["Lowering", "inner_types"]
 

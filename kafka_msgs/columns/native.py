@@ -15,13 +15,7 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs._core import extension
-from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
-from kafka_msgs.columns.common import COLLECTED_TYPES, MAX_ARRAY, MAX_SEQUENCE, ColumnDecoder, ColumnEncoder, RowSlice
-from kafka_msgs.columns.lowering import Lowering, inner_types
-from kafka_msgs.columns.types import arrow_type
-from kafka_msgs.columns.values import to_struct_array
-from kafka_msgs.errors import ColumnSizeError, KafkaMsgsError
-from kafka_msgs.layouts import (
+from kafka_msgs.binary_layouts import (
     BATCH_HEADER,
     CODEC_MASK,
     CONTROL,
@@ -30,12 +24,25 @@ from kafka_msgs.layouts import (
     RECORD_COLUMNS,
     TRANSACTIONAL,
 )
+from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
+from kafka_msgs.columns.interface import (
+    COLLECTED_TYPES,
+    MAX_ARRAY,
+    MAX_SEQUENCE,
+    ColumnDecoder,
+    ColumnEncoder,
+    RowSlice,
+)
+from kafka_msgs.columns.lowering import Lowering, inner_types
+from kafka_msgs.columns.objects import to_struct_array
+from kafka_msgs.columns.types import arrow_type
+from kafka_msgs.errors import ColumnSizeError, KafkaMsgsError
 from kafka_msgs.log.summary import CODEC_NAMES
-from kafka_msgs.prefixed import version_prefix
 from kafka_msgs.primitive_types import Kind, Op
 from kafka_msgs.records.batch import BatchRun
 from kafka_msgs.records.compression import decompress
 from kafka_msgs.schema import fields
+from kafka_msgs.versioned import version_prefix
 
 __all__ = ["RecordColumns", "decoder", "encoder"]
 

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kafka_msgs.binary_layouts import HEADER_SIZE
 from kafka_msgs.codec import CodecOptions, codec_for
-from kafka_msgs.columns.common import COLLECTED_TYPES, MAX_SEQUENCE, ColumnDecoder, RowSlice
-from kafka_msgs.columns.values import bounded_slices, to_struct_array
+from kafka_msgs.columns.interface import COLLECTED_TYPES, MAX_SEQUENCE, ColumnDecoder, RowSlice
+from kafka_msgs.columns.objects import bounded_slices, to_struct_array
 from kafka_msgs.errors import (
     CorruptRecordError,
     DecodeError,
@@ -20,12 +21,11 @@ from kafka_msgs.errors import (
     RecordError,
     UnsupportedVersionError,
 )
-from kafka_msgs.layouts import HEADER_SIZE
 from kafka_msgs.log.summary import CODEC_NAMES
-from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.records import Batch, CompressionType, Header, Record, RecordBatch
 from kafka_msgs.records.batch import BatchRun
 from kafka_msgs.schema import MessageStruct
+from kafka_msgs.versioned import decode_versioned
 
 __all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "encoder", "row_decoder", "stated_offset"]
 

@@ -45,7 +45,6 @@ from kafka_msgs.errors.codec import (
 )
 from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError
 from kafka_msgs.errors.groups import AssignorError, GroupError
-from kafka_msgs.errors.jobs import ForkedProcessError, JobPathError, OptionError
 from kafka_msgs.errors.log import LogFileError, RemoteFormatError
 from kafka_msgs.errors.lookup import (
     UnknownColumnError,
@@ -53,6 +52,7 @@ from kafka_msgs.errors.lookup import (
     UnknownMessageError,
     UnknownNameError,
 )
+from kafka_msgs.errors.options import ForkedProcessError, JobPathError, OptionError
 from kafka_msgs.errors.producer import (
     ProducerClosedError,
     ProducerFencedError,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copyreg
 import re
 
-from kafka_msgs.lazy_attrs import define
+from kafka_msgs.deferred_attrs import define
 
 __all__ = ["InternalError", "KafkaMsgsError", "MissingExtraError", "mask_credentials", "shown"]
 

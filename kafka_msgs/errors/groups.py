@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_msgs.errors.answers import ApiError
+from kafka_msgs.deferred_attrs import define
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.errors.base import KafkaMsgsError
-from kafka_msgs.lazy_attrs import define
 
 __all__ = ["AssignorError", "GroupError"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kafka_msgs.deferred_attrs import define
 from kafka_msgs.errors.base import KafkaMsgsError, shown
-from kafka_msgs.lazy_attrs import define
 
 __all__ = [
     "UnknownColumnError",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kafka_msgs.deferred_attrs import define
 from kafka_msgs.errors.client import ClientError, FencedError
-from kafka_msgs.lazy_attrs import define
 
 __all__ = ["ProducerClosedError", "ProducerFencedError", "RecordsPurgedError", "TransactionStateError"]
 

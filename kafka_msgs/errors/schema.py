@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import field
 
+from kafka_msgs.deferred_attrs import define
 from kafka_msgs.errors.base import KafkaMsgsError
-from kafka_msgs.lazy_attrs import define
 
 __all__ = ["SchemaError"]
 

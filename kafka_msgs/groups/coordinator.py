@@ -16,24 +16,31 @@ from uuid import uuid4
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, InternalError
-from kafka_msgs.groups.api import Api, GroupProtocol, ProducerIdAndEpoch, RequestValidation, SingleGroupApi, TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.image import EMPTY_IMAGE, TopicsImage
+from kafka_msgs.groups.coordinator_timer import Timer, TimerClock
+from kafka_msgs.groups.group_protocol import (
+    Api,
+    GroupProtocol,
+    ProducerIdAndEpoch,
+    RequestValidation,
+    SingleGroupApi,
+    TopicChange,
+)
 from kafka_msgs.groups.metrics import Metrics
-from kafka_msgs.groups.outcome import BackgroundTask, CoordinatorOutput, MarkerAppend, RecordAppend, Reply
+from kafka_msgs.groups.output import BackgroundTask, CoordinatorOutput, MarkerAppend, RecordAppend, Reply
 from kafka_msgs.groups.profiles import SHIPPED, Profile, Quirks
 from kafka_msgs.groups.protocols import PROTOCOLS
-from kafka_msgs.groups.requests import ReplyCallback, handle_multi, handle_single
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.request_routing import ReplyCallback, handle_multi, handle_single
 from kafka_msgs.groups.shard import Shard
-from kafka_msgs.groups.share_states import NoOpSharePersister, SharePersister
-from kafka_msgs.groups.steps import CoordinatorState, DeferredWrite, ShardRuntime
-from kafka_msgs.groups.streams.plugin import DescriptionRequests, TopologyDescriptionPlugin
-from kafka_msgs.groups.timeline import java_hash_code
-from kafka_msgs.groups.timers import Timer, TimerClock
+from kafka_msgs.groups.shard_runtime import CoordinatorState, DeferredWrite, ShardRuntime
+from kafka_msgs.groups.share_persister import NoOpSharePersister, SharePersister
+from kafka_msgs.groups.streams.description_plugin import DescriptionRequests, TopologyDescriptionPlugin
+from kafka_msgs.groups.timeline_map import java_hash_code
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage
+from kafka_msgs.internal_topics.records import InternalRecord
+from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.message import Message, Request
-from kafka_msgs.topics.records import InternalRecord
-from kafka_msgs.topics.replay import TransactionEnd
 
 __all__ = ["GroupCoordinator"]
 

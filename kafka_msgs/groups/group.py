@@ -9,12 +9,12 @@ from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.state import OffsetAndPosition
+from kafka_msgs.groups.shard_state import OffsetAndPosition
+from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.list_groups_response import ListedGroup
-from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["CommitCheck", "Committer", "ExpiryCondition", "Group", "group_not_found", "is_expired"]
 

@@ -14,9 +14,8 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_order import NumberTable, copy_capacity, hash_map_order
-from kafka_msgs.groups.journal import Changes
-from kafka_msgs.groups.modern import (
+from kafka_msgs.groups.assignors.java_hash_order import NumberTable, copy_capacity, hash_map_order
+from kafka_msgs.groups.modern_group import (
     LEAVE_EPOCH,
     ModernGroup,
     group_of_record,
@@ -24,7 +23,8 @@ from kafka_msgs.groups.modern import (
     remove_target_metadata,
     set_target_metadata,
 )
-from kafka_msgs.groups.state import Applier, ShardState
+from kafka_msgs.groups.shard_state import Applier, ShardState
+from kafka_msgs.groups.undo_log import Changes
 
 __all__ = ["apply_group", "apply_target", "apply_target_metadata", "for_group", "for_member", "in_order"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import Committer
-from kafka_msgs.groups.modern import LEAVE_EPOCH, ModernGroup, unknown_member
+from kafka_msgs.groups.modern_group import LEAVE_EPOCH, ModernGroup, unknown_member
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["check_fetch", "committing_member", "epoch_name", "stale"]
 

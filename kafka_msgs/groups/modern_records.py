@@ -15,7 +15,7 @@ from attrs import frozen
 from kafka_msgs.message import Message
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["ModernRecords"]
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.groups import general
-from kafka_msgs.groups.api import GroupProtocol
-from kafka_msgs.groups.classic import apis as classic
-from kafka_msgs.groups.consumer import apis as consumer
+from kafka_msgs.groups import group_admin
+from kafka_msgs.groups.classic import protocol as classic
+from kafka_msgs.groups.consumer import protocol as consumer
+from kafka_msgs.groups.group_protocol import GroupProtocol
 from kafka_msgs.groups.offsets import protocol as offsets
-from kafka_msgs.groups.share import apis as share
+from kafka_msgs.groups.share import protocol as share
 from kafka_msgs.groups.streams import protocol as streams
 
 __all__ = ["PROTOCOLS"]
 
 PROTOCOLS: Final[tuple[GroupProtocol, ...]] = (
     offsets.PROTOCOL,
-    general.PROTOCOL,
+    group_admin.PROTOCOL,
     classic.PROTOCOL,
     consumer.PROTOCOL,
     share.PROTOCOL,

@@ -15,20 +15,20 @@ from typing import Any, Final, TypeVar
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, InternalError
-from kafka_msgs.groups import hooks
-from kafka_msgs.groups.api import ProducerIdAndEpoch, TopicChange
-from kafka_msgs.groups.image import TopicsImage
-from kafka_msgs.groups.journal import WITHOUT_UNDO
-from kafka_msgs.groups.outcome import NO_EPOCH, BackgroundTask, MarkerAppend, RecordAppend
-from kafka_msgs.groups.promise import Future
-from kafka_msgs.groups.state import ShardState, SoftState, subscribe
-from kafka_msgs.groups.steps import VALID_TRANSITIONS, CoordinatorState, DeferredWrite, ShardRuntime
-from kafka_msgs.groups.timers import CoordinatorTimer, Operation, Timer
-from kafka_msgs.groups.transaction import OperationContext
-from kafka_msgs.groups.uncommitted import UncommittedChanges
+from kafka_msgs.groups import shard_lifecycle
+from kafka_msgs.groups.coordinator_timer import CoordinatorTimer, Operation, Timer
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.group_protocol import ProducerIdAndEpoch, TopicChange
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.output import NO_EPOCH, BackgroundTask, MarkerAppend, RecordAppend
+from kafka_msgs.groups.shard_runtime import VALID_TRANSITIONS, CoordinatorState, DeferredWrite, ShardRuntime
+from kafka_msgs.groups.shard_state import ShardState, SoftState, subscribe
+from kafka_msgs.groups.topics_image import TopicsImage
+from kafka_msgs.groups.uncommitted_changes import UncommittedChanges
+from kafka_msgs.groups.undo_log import WITHOUT_UNDO
+from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
+from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.message import Message
-from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
-from kafka_msgs.topics.replay import TransactionEnd
 
 __all__ = ["NO_TRANSACTION", "Shard"]
 
@@ -99,7 +99,7 @@ class Shard:
         """Serve requests from now on. ``end`` is the offset after the last record of the log."""
         self._move(CoordinatorState.ACTIVE)
         self.written = self.committed = max(end, self.written)
-        self._run(hooks.on_partition_loaded, self.runtime)
+        self._run(shard_lifecycle.on_partition_loaded, self.runtime)
 
     def load_failed(self) -> None:
         """Note that the records could not be loaded."""
@@ -127,7 +127,7 @@ class Shard:
         for step in self._changes.waiting():
             step.complete(error)
         if was_active:
-            hooks.on_partition_unloaded(OperationContext(self), self.runtime)
+            shard_lifecycle.on_partition_unloaded(OperationContext(self), self.runtime)
             if self.runtime.quirks.timers_outlive_leadership:
                 return
             self.timers.cancel_all()
@@ -374,7 +374,7 @@ class Shard:
         """Take over new topics of the cluster, and tell the groups whose topics changed."""
         self.image = change.after
         if self.status is CoordinatorState.ACTIVE:
-            self._run(hooks.on_topics_changed, self.runtime, change)
+            self._run(shard_lifecycle.on_topics_changed, self.runtime, change)
 
     def delete_topics(self, change: TopicChange) -> None:
         """Run the steps that follow the deletion of topics."""

@@ -12,7 +12,7 @@ from struct import Struct
 from typing import Final
 
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.groups.image import CoordinatorTopicImage, TopicsImage
+from kafka_msgs.groups.topics_image import CoordinatorTopicImage, TopicsImage
 
 __all__ = ["group_hash", "topic_hash"]
 

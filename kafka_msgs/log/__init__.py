@@ -1,18 +1,35 @@
 """The files that a broker keeps in its log directory.
 
-``partition`` lists the partitions and their files. ``segment``, ``scan`` and ``index`` read segments and their indexes,
-``files`` reads the small files. ``summary`` counts the batches of a file. ``index_check`` compares an index with its
-segment. ``transactions`` finds aborted transactions. ``tiers`` has the names of segments in remote storage.
-``kafka_msgs.topics`` knows the meaning of the records of internal topics. A name is imported when it is first used, so
-unused parts cost nothing. In Kafka these files belong to the package ``org.apache.kafka.storage.internals``.
+``log_directory`` lists the partitions and their files. ``segment``, ``file_scan`` and ``indexes`` read segments and
+their indexes, ``small_files`` reads the small files. ``summary`` counts the batches of a file. ``index_check`` compares
+an index with its segment. ``transaction_index`` finds aborted transactions. ``remote_naming`` has the names of segments
+in remote storage. ``kafka_msgs.internal_topics`` knows the meaning of the records of internal topics. A name is
+imported when it is first used, so unused parts cost nothing. In Kafka these files belong to the package
+``org.apache.kafka.storage.internals``.
 """
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_module_attributes
+from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
-    from kafka_msgs.log.files import (
+    from kafka_msgs.log.file_scan import AnyBatch, FileScan, read_log, walk_headers, walk_log
+    from kafka_msgs.log.index_check import check_offset_index, check_time_index
+    from kafka_msgs.log.indexes import (
+        AbortedTransaction,
+        OffsetEntry,
+        TimeEntry,
+        read_aborted_transactions,
+        read_offset_index,
+        read_time_index,
+        walk_aborted_transactions,
+        walk_offset_index,
+        walk_time_index,
+    )
+    from kafka_msgs.log.log_directory import KRaftSnapshot, LogDirectory, Partition
+    from kafka_msgs.log.remote_naming import RemoteNaming, SegmentName, parse_remote_naming
+    from kafka_msgs.log.segment import Segment
+    from kafka_msgs.log.small_files import (
         CleanShutdown,
         LeaderEpoch,
         MetaProperties,
@@ -25,68 +42,52 @@ if TYPE_CHECKING:
         read_producer_snapshot,
         read_quorum_state,
     )
-    from kafka_msgs.log.index import (
-        AbortedTransaction,
-        OffsetEntry,
-        TimeEntry,
-        read_aborted_transactions,
-        read_offset_index,
-        read_time_index,
-        walk_aborted_transactions,
-        walk_offset_index,
-        walk_time_index,
-    )
-    from kafka_msgs.log.index_check import check_offset_index, check_time_index
-    from kafka_msgs.log.partition import KRaftSnapshot, LogDirectory, Partition
-    from kafka_msgs.log.scan import AnyBatch, FileScan, read_log, walk_headers, walk_log
-    from kafka_msgs.log.segment import Segment
     from kafka_msgs.log.summary import LogSummary, read_summary, walk_summary
-    from kafka_msgs.log.tiers import RemoteNaming, SegmentName, parse_remote_naming
-    from kafka_msgs.log.transactions import IsolationLevel, TransactionIndex, find_transactions
+    from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex, find_transactions
 else:
     __getattr__, __dir__ = lazy_module_attributes(
         __name__,
         {
-            "AbortedTransaction": "index",
-            "AnyBatch": "scan",
-            "CleanShutdown": "files",
-            "FileScan": "scan",
-            "IsolationLevel": "transactions",
-            "KRaftSnapshot": "partition",
-            "LeaderEpoch": "files",
-            "LogDirectory": "partition",
+            "AbortedTransaction": "indexes",
+            "AnyBatch": "file_scan",
+            "CleanShutdown": "small_files",
+            "FileScan": "file_scan",
+            "IsolationLevel": "transaction_index",
+            "KRaftSnapshot": "log_directory",
+            "LeaderEpoch": "small_files",
+            "LogDirectory": "log_directory",
             "LogSummary": "summary",
-            "MetaProperties": "files",
-            "OffsetEntry": "index",
-            "Partition": "partition",
-            "PartitionMetadata": "files",
+            "MetaProperties": "small_files",
+            "OffsetEntry": "indexes",
+            "Partition": "log_directory",
+            "PartitionMetadata": "small_files",
             "Segment": "segment",
-            "SegmentName": "tiers",
-            "RemoteNaming": "tiers",
-            "TimeEntry": "index",
-            "TransactionIndex": "transactions",
+            "SegmentName": "remote_naming",
+            "RemoteNaming": "remote_naming",
+            "TimeEntry": "indexes",
+            "TransactionIndex": "transaction_index",
             "check_offset_index": "index_check",
             "check_time_index": "index_check",
-            "find_transactions": "transactions",
-            "parse_remote_naming": "tiers",
-            "read_aborted_transactions": "index",
-            "read_clean_shutdown": "files",
-            "read_leader_epochs": "files",
-            "read_log": "scan",
-            "read_meta_properties": "files",
-            "read_offset_checkpoint": "files",
-            "read_offset_index": "index",
-            "read_partition_metadata": "files",
-            "read_producer_snapshot": "files",
-            "read_quorum_state": "files",
+            "find_transactions": "transaction_index",
+            "parse_remote_naming": "remote_naming",
+            "read_aborted_transactions": "indexes",
+            "read_clean_shutdown": "small_files",
+            "read_leader_epochs": "small_files",
+            "read_log": "file_scan",
+            "read_meta_properties": "small_files",
+            "read_offset_checkpoint": "small_files",
+            "read_offset_index": "indexes",
+            "read_partition_metadata": "small_files",
+            "read_producer_snapshot": "small_files",
+            "read_quorum_state": "small_files",
             "read_summary": "summary",
-            "read_time_index": "index",
-            "walk_aborted_transactions": "index",
-            "walk_headers": "scan",
-            "walk_log": "scan",
-            "walk_offset_index": "index",
+            "read_time_index": "indexes",
+            "walk_aborted_transactions": "indexes",
+            "walk_headers": "file_scan",
+            "walk_log": "file_scan",
+            "walk_offset_index": "indexes",
             "walk_summary": "summary",
-            "walk_time_index": "index",
+            "walk_time_index": "indexes",
         },
     )
 

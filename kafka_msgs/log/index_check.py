@@ -2,7 +2,7 @@
 
 The comparison is that of Kafka's tool ``kafka-dump-log`` (``org.apache.kafka.tools.DumpLogSegments``). An entry of the
 offset index must have the last offset of the batch at its position. An entry of the time index must have the last
-offset of a batch and the latest timestamp in that batch. ``index`` reports damage of the indexes themselves.
+offset of a batch and the latest timestamp in that batch. ``indexes`` reports damage of the indexes themselves.
 ``segment`` decides whether it uses an entry.
 """
 
@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
-from kafka_msgs.log.index import (
+from kafka_msgs.log.file_scan import AnyBatch, walk_log
+from kafka_msgs.log.indexes import (
     OFFSET_ENTRY_SIZE,
     TIME_ENTRY_SIZE,
     OffsetEntry,
@@ -20,7 +21,6 @@ from kafka_msgs.log.index import (
     walk_offset_index,
     walk_time_index,
 )
-from kafka_msgs.log.scan import AnyBatch, walk_log
 from kafka_msgs.log.segment import Segment
 
 __all__ = ["check_offset_index", "check_time_index"]

@@ -6,7 +6,7 @@ from typing import Final
 
 from crc32c import crc32c
 
-from kafka_msgs.layouts import (
+from kafka_msgs.binary_layouts import (
     CODEC_MASK,
     CRC_START,
     HEADER_SIZE,
@@ -15,8 +15,8 @@ from kafka_msgs.layouts import (
     NO_TIMESTAMP,
     header_struct,
 )
-from kafka_msgs.log.headers import BASE_IS_NO_TIME, BatchCounts
-from kafka_msgs.log.mapping import Mapped
+from kafka_msgs.log.batch_counts import BASE_IS_NO_TIME, BatchCounts
+from kafka_msgs.log.mapped_file import Mapped
 
 __all__ = ["count_batches"]
 
@@ -46,8 +46,8 @@ def count_batches(
 ) -> BatchCounts:
     """Count sound batches of magic 2 from ``position`` up to the first that starts at ``stop`` or later.
 
-    A batch that the last three arguments exclude ends the count, too; see ``headers``. A scan of small batches takes
-    most of its time in this loop. So the counts are local variables.
+    A batch that the last three arguments exclude ends the count, too; see ``batch_counts``. A scan of small batches
+    takes most of its time in this loop. So the counts are local variables.
     """
     length, unpack = len(data), _HEADER.unpack_from
     by_codec, producers, producer = [0] * (CODEC_MASK + 1), set[int](), NO_PRODUCER

@@ -12,9 +12,9 @@ import re
 from struct import Struct
 from typing import Final
 
+from kafka_msgs.binary_layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET, header_struct
 from kafka_msgs.errors import RecordError
-from kafka_msgs.layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET, header_struct
-from kafka_msgs.log.mapping import WINDOW, Mapped, end_of_hole, first_not_zero, release
+from kafka_msgs.log.mapped_file import WINDOW, Mapped, end_of_hole, first_not_zero, release
 from kafka_msgs.records import read_batches
 
 __all__ = ["CHECKED_AT_LEAST", "CHECKED_AT_MOST", "BatchResync", "looks_like_batch", "stated_size"]

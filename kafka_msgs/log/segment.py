@@ -1,7 +1,7 @@
 """A segment of a partition. Its indexes find the batches from an offset on, or the first record at a time.
 
 An entry of an index is used only if the segment has what it says. Without one the segment is read from its start.
-``scan`` and ``index`` read the files. ``partition`` lists the segments. In Kafka this is
+``file_scan`` and ``indexes`` read the files. ``log_directory`` lists the segments. In Kafka this is
 ``org.apache.kafka.storage.internals.log.LogSegment``.
 """
 
@@ -14,7 +14,8 @@ from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raise_on_fault, skip_faults
-from kafka_msgs.log.index import (
+from kafka_msgs.log.file_scan import AnyBatch, walk_log
+from kafka_msgs.log.indexes import (
     AbortedTransaction,
     OffsetEntry,
     TimeEntry,
@@ -24,7 +25,6 @@ from kafka_msgs.log.index import (
     walk_offset_index,
     walk_time_index,
 )
-from kafka_msgs.log.scan import AnyBatch, walk_log
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 
 __all__ = ["Segment"]

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafka_msgs._backend import backend_module
+from kafka_msgs.binary_layouts import CODEC_MASK, NO_PRODUCER, header_struct
 from kafka_msgs.errors import CrcMismatchError, KafkaMsgsError, LogFileError
-from kafka_msgs.layouts import CODEC_MASK, NO_PRODUCER, header_struct
-from kafka_msgs.log.headers import BASE_IS_NO_TIME, BatchCounts
-from kafka_msgs.log.scan import AnyBatch, FileScan
+from kafka_msgs.log.batch_counts import BASE_IS_NO_TIME, BatchCounts
+from kafka_msgs.log.file_scan import AnyBatch, FileScan
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, NO_TIMESTAMP, CompressionType, ReadOptions, RecordBatch
 
 __all__ = ["CODEC_NAMES", "LogSummary", "fault_in_batch", "read_summary", "walk_summary"]

@@ -1,7 +1,7 @@
 """Every group in ``__consumer_offsets``, as its coordinator would describe it, with committed offsets and lag.
 
 This module owns the way from the partitions of the topic to groups: which records are decoded, and how unreadable ones
-are reported. ``kafka_msgs.topics`` knows the meaning of records, and ``kafka_msgs.log`` reads files.
+are reported. ``kafka_msgs.internal_topics`` knows the meaning of records, and ``kafka_msgs.log`` reads files.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from uuid import UUID
 from attrs import field, frozen
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
-from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.scan import AnyBatch
+from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
+from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, UnknownRecord, decode_record
+from kafka_msgs.internal_topics.replay import ReplayedGroup, TransactionEnd, replay
+from kafka_msgs.log.file_scan import AnyBatch
+from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
-from kafka_msgs.offline.directories import EndOffsets, Progress
+from kafka_msgs.offline.partition_discovery import EndOffsets, Progress
 from kafka_msgs.records import ControlType, RecordBatch
-from kafka_msgs.topics.describe import GroupDescription, describe_group
-from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, UnknownRecord, decode_record
-from kafka_msgs.topics.replay import ReplayedGroup, TransactionEnd, replay
 
 __all__ = ["OFFSETS_TOPIC", "GroupOffset", "GroupWithOffsets", "GroupsRead", "ReadProblem", "read_groups"]
 

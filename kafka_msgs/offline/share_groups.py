@@ -1,7 +1,7 @@
 """Where share groups begin to read, from ``__share_group_state``.
 
-This module owns the way from the partitions of the topic to the state of share partitions. ``kafka_msgs.topics`` knows
-the meaning of records, and ``kafka_msgs.log`` reads files.
+This module owns the way from the partitions of the topic to the state of share partitions.
+``kafka_msgs.internal_topics`` knows the meaning of records, and ``kafka_msgs.log`` reads files.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from uuid import UUID
 from attrs import evolve, frozen
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
-from kafka_msgs.log.partition import Partition
+from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.records import InternalRecord
+from kafka_msgs.internal_topics.replay import TransactionEnd, replay
+from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
-from kafka_msgs.offline.directories import EndOffsets, Progress
 from kafka_msgs.offline.groups import GroupOffset, GroupsRead, GroupWithOffsets, ReadProblem
-from kafka_msgs.topics.batches import decode_batches
-from kafka_msgs.topics.records import InternalRecord
-from kafka_msgs.topics.replay import TransactionEnd, replay
+from kafka_msgs.offline.partition_discovery import EndOffsets, Progress
 
 __all__ = ["SHARE_STATE_TOPIC", "ShareGroupStates", "add_share_offsets", "is_share", "read_share_states"]
 

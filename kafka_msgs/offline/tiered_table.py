@@ -1,7 +1,7 @@
 """The records of partitions of which a part is in remote storage as one Arrow table, read as a stream, without Spark.
 
-Owns how the segments of ``tiered`` become batches of rows; columns and rows are those of ``tables``. Needs the extra
-``arrow``.
+Owns how the segments of ``tiered_partitions`` become batches of rows; columns and rows are those of ``log_table``.
+Needs the extra ``arrow``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from kafka_msgs.columns import walk_record_table
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.scan import AnyBatch
-from kafka_msgs.log.transactions import IsolationLevel, TransactionIndex
-from kafka_msgs.offline.tables import LogTable
-from kafka_msgs.offline.tiered import TieredPartition, TieredSegment
-from kafka_msgs.option_checks import check_choice
+from kafka_msgs.log.file_scan import AnyBatch
+from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
+from kafka_msgs.offline.log_table import LogTable
+from kafka_msgs.offline.tiered_partitions import TieredPartition, TieredSegment
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+from kafka_msgs.validators import check_choice
 
 __all__ = ["TieredTable"]
 

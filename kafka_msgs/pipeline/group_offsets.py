@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
-from kafka_msgs.offline.directories import EndOffsets
 from kafka_msgs.offline.groups import OFFSETS_TOPIC
-from kafka_msgs.pipeline.answers import GROUPS, HISTORY, OFFSETS, PENDING, PROBLEMS, to_timestamps
-from kafka_msgs.pipeline.answers import EndOffsets as Ends
-from kafka_msgs.pipeline.history import HISTORY_TABLE, files_of
+from kafka_msgs.offline.partition_discovery import EndOffsets
+from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, files_of
+from kafka_msgs.pipeline.group_offsets_task import OWN_GROUPS, GroupOffsetsSummary, reading_of, summed_lags
 from kafka_msgs.pipeline.job import Job, JobInputs, JobRun
-from kafka_msgs.pipeline.offsets_log import OWN_GROUPS, GroupOffsetsSummary, reading_of, summed_lags
-from kafka_msgs.pipeline.output import OutputDirectory, TableSpec, write_partitioned
+from kafka_msgs.pipeline.offset_tables import GROUPS, HISTORY, OFFSETS, PENDING, PROBLEMS, to_timestamps
+from kafka_msgs.pipeline.offset_tables import EndOffsets as Ends
+from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec, write_partitioned
 
 __all__ = ["NAME", "GroupOffsetsResult", "OffsetsRun", "group_offsets_run"]
 

@@ -1,7 +1,7 @@
 """Groups as rows: one for each group with all of it, and the rows of groups, members, assignments and topologies.
 
-Owns the columns, and the way from the latest records of a group, few by then, to its row. ``kafka_msgs.topics``
-computes the state of the group.
+Owns the columns, and the way from the latest records of a group, few by then, to its row.
+``kafka_msgs.internal_topics`` computes the state of the group.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from uuid import UUID
 import pyarrow as pa
 
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.topics.describe import describe_group
-from kafka_msgs.topics.records import InternalRecord, UnknownRecord, decode_record
-from kafka_msgs.topics.replay import replay
+from kafka_msgs.internal_topics.group_descriptions import describe_group
+from kafka_msgs.internal_topics.records import InternalRecord, UnknownRecord, decode_record
+from kafka_msgs.internal_topics.replay import replay
 
 __all__ = [
     "ASSIGNMENTS",

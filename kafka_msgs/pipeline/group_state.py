@@ -17,14 +17,14 @@ from attrs import frozen
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.offline.groups import OFFSETS_TOPIC
 from kafka_msgs.pipeline import group_rows as rows_of
-from kafka_msgs.pipeline.commits import classify_groups
+from kafka_msgs.pipeline.checkpoint import Checkpoint
 from kafka_msgs.pipeline.group_rows import CURRENT, DESCRIPTIONS, PROBLEMS, Row, Rows
 from kafka_msgs.pipeline.job import Job, JobInputs, JobRun
-from kafka_msgs.pipeline.logs import PartitionInput, SegmentInput
-from kafka_msgs.pipeline.output import OutputDirectory, TableSpec, write_partitioned, write_table
-from kafka_msgs.pipeline.partition import PROBLEMS_TABLE, REPORT_ROWS, CheckpointData, Problems, ReadSpec
-from kafka_msgs.pipeline.state import Checkpoint
-from kafka_msgs.pipeline.survivors import GROUP_RECORD, ROWS, LiveRecords, rows_since, rows_with
+from kafka_msgs.pipeline.live_records import GROUP_RECORD, ROWS, LiveRecords, rows_since, rows_with
+from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
+from kafka_msgs.pipeline.partition_task import PROBLEMS_TABLE, REPORT_ROWS, CheckpointData, Problems, ReadSpec
+from kafka_msgs.pipeline.record_classification import classify_groups
+from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec, write_partitioned, write_table
 
 __all__ = ["NAME", "SHOWN_MEMBERS", "StateRun", "StateSummary", "first_rows", "group_state_run", "most_assigned"]
 

@@ -16,14 +16,14 @@ from uuid import uuid4
 from attrs import field, frozen
 
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
-from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.directories import Progress
-from kafka_msgs.offline.times import LogTimestamps
-from kafka_msgs.pipeline.logs import PartitionInput
-from kafka_msgs.pipeline.output import OutputDirectory, TableSpec
-from kafka_msgs.pipeline.partition import ReadSpec, TaskResult, TaskSpec, run_partition
-from kafka_msgs.pipeline.state import STATE
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.offline.log_timestamps import LogTimestamps
+from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.pipeline.checkpoint import STATE
+from kafka_msgs.pipeline.partition_reader import PartitionInput
+from kafka_msgs.pipeline.partition_task import ReadSpec, TaskResult, TaskSpec, run_partition
+from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec
 
 __all__ = ["Engine", "Job", "JobInputs", "JobRun", "find_earlier_run", "local_engine", "run_job"]
 

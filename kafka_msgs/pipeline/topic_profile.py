@@ -1,7 +1,7 @@
 """The job ``topic-profile`` whatever runs it: the content of topics, per partition and hour, in Parquet tables.
 
 Owns what the job is given, and which files of the table of batches a run replaces. What becomes of records is left to
-``profile_log``.
+``topic_profile_task``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from kafka_msgs.pipeline.batch_log import BATCHES, BATCHES_TABLE, BatchFile, directory_of
-from kafka_msgs.pipeline.figures import PROFILE
+from kafka_msgs.pipeline.batch_table import BATCHES, BATCHES_TABLE, BatchFile, directory_of
+from kafka_msgs.pipeline.hourly_stats import PROFILE
 from kafka_msgs.pipeline.job import Job, JobInputs, JobRun
-from kafka_msgs.pipeline.output import OutputDirectory, TableSpec
-from kafka_msgs.pipeline.partition import PROBLEMS_TABLE
-from kafka_msgs.pipeline.profile_log import PROBLEMS, PROFILE_TABLE, READING, ProfileSummary
+from kafka_msgs.pipeline.partition_task import PROBLEMS_TABLE
+from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec
+from kafka_msgs.pipeline.topic_profile_task import PROBLEMS, PROFILE_TABLE, READING, ProfileSummary
 
 __all__ = ["NAME", "ProfileRun", "topic_profile_run"]
 

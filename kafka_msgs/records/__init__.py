@@ -13,10 +13,10 @@ Kafka (before 4.3: ``org.apache.kafka.common.record``), and the protocol guide, 
 """
 
 from kafka_msgs.records.batch import BatchReader, RecordBatch, read_batches, walk_batches
+from kafka_msgs.records.batch_base import Batch, TimestampType
 from kafka_msgs.records.builder import BatchBuilder, BatchHeader, MessageSetBuilder
-from kafka_msgs.records.common import Batch, TimestampType
 from kafka_msgs.records.compression import CompressionType
-from kafka_msgs.records.control import ControlRecord, ControlType
+from kafka_msgs.records.control_records import ControlRecord, ControlType
 from kafka_msgs.records.legacy import LegacyBatch
 from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.records.record import NO_TIMESTAMP, ConsumerRecord, Header, Headers, Payload, Record

@@ -16,15 +16,7 @@ from attrs import field, frozen
 from crc32c import crc32c
 
 from kafka_msgs._backend import backend_module
-from kafka_msgs.codec import Buffer
-from kafka_msgs.errors import (
-    CorruptRecordError,
-    CrcMismatchError,
-    RecordBudgetError,
-    RecordError,
-    UnsupportedMagicError,
-)
-from kafka_msgs.layouts import (
+from kafka_msgs.binary_layouts import (
     CONTROL,
     CRC_START,
     DELETE_HORIZON,
@@ -35,11 +27,19 @@ from kafka_msgs.layouts import (
     TRANSACTIONAL,
     RecordField,
 )
+from kafka_msgs.codec import Buffer
+from kafka_msgs.errors import (
+    CorruptRecordError,
+    CrcMismatchError,
+    RecordBudgetError,
+    RecordError,
+    UnsupportedMagicError,
+)
 from kafka_msgs.records import legacy
-from kafka_msgs.records.common import Batch
+from kafka_msgs.records.batch_base import Batch
 from kafka_msgs.records.compression import decompress
-from kafka_msgs.records.control import ControlRecord, read_control
-from kafka_msgs.records.lazy import LazyRecords, ReadRecords
+from kafka_msgs.records.control_records import ControlRecord, read_control
+from kafka_msgs.records.lazy_records import LazyRecords, ReadRecords
 from kafka_msgs.records.options import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.records.record import ConsumerRecord, Payload, Record, RecordFaultError
 

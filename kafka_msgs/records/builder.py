@@ -14,8 +14,7 @@ from attrs import frozen
 from crc32c import crc32c
 
 from kafka_msgs._backend import backend_module
-from kafka_msgs.errors import RecordWriteError
-from kafka_msgs.layouts import (
+from kafka_msgs.binary_layouts import (
     CONTROL,
     CRC_START,
     DELETE_HORIZON,
@@ -25,9 +24,10 @@ from kafka_msgs.layouts import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
 )
+from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.message import Message
 from kafka_msgs.records.compression import CompressionType, check_level, compress
-from kafka_msgs.records.control import ControlType, control_content
+from kafka_msgs.records.control_records import ControlType, control_content
 from kafka_msgs.records.legacy import encode_entry
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload
 from kafka_msgs.records.write_checks import INT16, INT32, INT64, Content, check, checked_content

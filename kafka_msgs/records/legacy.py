@@ -14,9 +14,9 @@ from zlib import crc32
 
 from attrs import frozen
 
+from kafka_msgs.binary_layouts import LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
 from kafka_msgs.errors import CompressionError, CorruptRecordError, CrcMismatchError, RecordBudgetError
-from kafka_msgs.layouts import LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
-from kafka_msgs.records.common import Batch
+from kafka_msgs.records.batch_base import Batch
 from kafka_msgs.records.compression import CompressionType, decompress
 from kafka_msgs.records.options import ReadOptions
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload, Record

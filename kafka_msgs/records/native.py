@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_msgs._core import extension
-from kafka_msgs.layouts import RecordField
-from kafka_msgs.records import reading
+from kafka_msgs.binary_layouts import RecordField
+from kafka_msgs.records import record_decoder
 from kafka_msgs.records.record import ConsumerRecord, Record
 from kafka_msgs.records.write_checks import check_record
 
@@ -32,6 +32,8 @@ def appended_bytes(collector: Any) -> memoryview:
 
 
 def read(part: RecordField, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:
-    """Do what ``reading.read`` does. It reads numbers of more than 64 bits, and raises the error of damaged bytes."""
+    """Do what ``record_decoder.read`` does. It reads numbers of more than 64 bits, and raises the error of damaged
+    bytes.
+    """
     found = extension.read_records(part, body, at, end, count, *rest)
-    return reading.read(part, body, at, end, count, *rest) if found is None else found
+    return record_decoder.read(part, body, at, end, count, *rest) if found is None else found

@@ -6,7 +6,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-from kafka_msgs.option_checks import int_range, is_bool
+from kafka_msgs.validators import int_range, is_bool
 
 __all__ = ["DEFAULT_READ_OPTIONS", "ReadOptions"]
 

@@ -1,8 +1,8 @@
 """The records of a magic 2 batch in Python: bytes to records, records to bytes.
 
 This is the complete implementation, which runs everywhere. ``native`` does the same faster. This module owns the layout
-of one record as it is written (``org.apache.kafka.common.record.internal.DefaultRecord``), and ``reading`` as it is
-read. ``write_checks`` checks arguments.
+of one record as it is written (``org.apache.kafka.common.record.internal.DefaultRecord``), and ``record_decoder`` as it
+is read. ``write_checks`` checks arguments.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from itertools import pairwise, repeat
 from typing import Any, Final, TypeGuard
 
 from kafka_msgs.records.murmur2 import murmur2
-from kafka_msgs.records.reading import decode_records, read
 from kafka_msgs.records.record import NO_TIMESTAMP, Payload, exceeds_element_limit
+from kafka_msgs.records.record_decoder import decode_records, read
 from kafka_msgs.records.write_checks import INT32, INT64, Content, NamedHeader, check_record
 
 __all__ = [

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from kafka_msgs._backend import backend
+from kafka_msgs.binary_layouts import NO_TIMESTAMP
 from kafka_msgs.errors import InternalError
-from kafka_msgs.layouts import NO_TIMESTAMP
 
 __all__ = [
     "INT_BITS",

@@ -19,17 +19,17 @@ from kafka_msgs.capture.connections import CapturedConnection, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.exchanges import CapturedPayload, Exchange
 from kafka_msgs.capture.faults import CaptureFault
+from kafka_msgs.catalog import release_catalog
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.lookup import release_catalog
 from kafka_msgs.message import Message
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from kafka_msgs.prefixed import decode_versioned, encode_versioned
-from kafka_msgs.redaction.kinds import ALL_KINDS, KEPT_NAMES, RedactKind, field_kinds
+from kafka_msgs.redaction.field_kinds import ALL_KINDS, KEPT_NAMES, RedactKind, field_kinds
 from kafka_msgs.redaction.masks import Masks
 from kafka_msgs.redaction.records import redact_records
 from kafka_msgs.schema import FieldInfo, Struct, fields
+from kafka_msgs.versioned import decode_versioned, encode_versioned
 from kafka_msgs.wire import decode_request, decode_response
 
 __all__ = ["Redactor"]

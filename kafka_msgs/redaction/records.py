@@ -15,8 +15,8 @@ from typing import Final
 
 from crc32c import crc32c
 
+from kafka_msgs.binary_layouts import CRC_START, HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.layouts import CRC_START, HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
 from kafka_msgs.records import CompressionType, LegacyBatch, RecordBatch
 from kafka_msgs.records.batch import read_batches
 from kafka_msgs.records.compression import compress

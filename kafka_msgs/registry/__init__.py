@@ -1,17 +1,18 @@
 """Payloads of a schema registry, in Avro, Protobuf and JSON: bytes that name their schema by an id.
 
-``schemas`` has the registered schemas, from a file or from the registry's own topic; ``api`` asks a registry.
-``decode`` reads columns of payloads as Arrow arrays; ``avro``, ``protobuf`` and ``json`` know the formats, each through
-a library of the extra ``registry``. ``serializers`` encodes and decodes single keys and values.
+``schemas`` has the registered schemas, from a file or from the registry's own topic; ``registry_client`` asks a
+registry. ``payload_decoding`` reads columns of payloads as Arrow arrays; ``avro``, ``protobuf`` and ``json_schema``
+know the formats, each through a library of the extra ``registry``. ``serializers`` encodes and decodes single keys and
+values.
 """
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_module_attributes
+from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
-    from kafka_msgs.registry.api import SchemaRegistryClient
-    from kafka_msgs.registry.decode import PayloadReader, decode_payloads
+    from kafka_msgs.registry.payload_decoding import PayloadReader, decode_payloads
+    from kafka_msgs.registry.registry_client import SchemaRegistryClient
     from kafka_msgs.registry.schemas import Reference, RegisteredSchema, SchemaResolver, StaticSchemas
     from kafka_msgs.registry.serializers import PayloadDeserializer, PayloadSerializer
 else:
@@ -19,14 +20,14 @@ else:
         __name__,
         {
             "PayloadDeserializer": "serializers",
-            "PayloadReader": "decode",
+            "PayloadReader": "payload_decoding",
             "PayloadSerializer": "serializers",
             "Reference": "schemas",
             "RegisteredSchema": "schemas",
-            "SchemaRegistryClient": "api",
+            "SchemaRegistryClient": "registry_client",
             "SchemaResolver": "schemas",
             "StaticSchemas": "schemas",
-            "decode_payloads": "decode",
+            "decode_payloads": "payload_decoding",
         },
     )
 

@@ -30,8 +30,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
+from kafka_msgs.registry.arrow_shapes import ColumnShape, FieldCounter
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
-from kafka_msgs.registry.shapes import ColumnShape, FieldCounter
 
 try:
     from fastavro import parse_schema, schemaless_reader

@@ -37,8 +37,8 @@ import pyarrow as pa
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
 from kafka_msgs.primitives import read_uvarint
+from kafka_msgs.registry.arrow_shapes import ColumnShape, FieldCounter
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
-from kafka_msgs.registry.shapes import ColumnShape, FieldCounter
 
 try:
     import grpc_tools

@@ -50,7 +50,7 @@ class PayloadSerializer:
     AVRO        dicts, and other values as ``fastavro`` takes them
     PROTOBUF    messages of a generated class, or dicts in Protobuf's JSON form. ``message`` is the full name
                 of a message for dicts; without it, it is the first one of the schema
-    JSON        everything that ``json.dumps`` takes. The constraints of the schema are not checked
+    JSON        everything that ``json_schema.dumps`` takes. The constraints of the schema are not checked
     ==========  ==========================================================================================
 
     Raises ``RegisteredSchemaError`` for a schema that is not one, and what ``schemas`` raises. A call raises
@@ -78,10 +78,10 @@ class PayloadSerializer:
 class PayloadDeserializer:
     """Decodes payloads of a schema registry. None stays None.
 
-    Avro gives dicts, Protobuf gives messages, JSON gives the values of ``json.loads``. ``schema`` is the reader's: Avro
-    values are resolved to it, and Protobuf messages have its fields; without it the writer's schema counts. Each schema
-    is fetched and prepared once. A call raises ``PayloadError`` for bytes that are not such a payload, and what
-    ``schemas`` raises.
+    Avro gives dicts, Protobuf gives messages, JSON gives the values of ``json_schema.loads``. ``schema`` is the
+    reader's: Avro values are resolved to it, and Protobuf messages have its fields; without it the writer's schema
+    counts. Each schema is fetched and prepared once. A call raises ``PayloadError`` for bytes that are not such a
+    payload, and what ``schemas`` raises.
     """
 
     def __init__(

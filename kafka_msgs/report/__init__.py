@@ -1,10 +1,10 @@
 """Reports: what was found, small enough to read, as values and as files.
 
-``content`` describes what a report consists of, and ``sections`` makes parts of it from rows. ``files`` writes it: as a
+``model`` describes what a report consists of, and ``sections`` makes parts of it from rows. ``writer`` writes it: as a
 page, as JSON and as metrics. Figures are computed elsewhere; whatever engine does it, the report is the same.
 """
 
-from kafka_msgs.report.content import (
+from kafka_msgs.report.model import (
     BarPlot,
     LinePlot,
     Metric,
@@ -16,7 +16,7 @@ from kafka_msgs.report.content import (
     by_hour,
     report_of,
 )
-from kafka_msgs.report.files import write_report
+from kafka_msgs.report.writer import write_report
 
 __all__ = [
     "BarPlot",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from kafka_msgs.report.content import Kind, Table
+from kafka_msgs.report.model import Kind, Table
 
 __all__ = ["cell", "kind_of", "kinds_of", "sort_key"]
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Final, TypeAlias
 
-from kafka_msgs.report.content import BarPlot, LinePlot
-from kafka_msgs.report.environment import environment
+from kafka_msgs.report.model import BarPlot, LinePlot
 from kafka_msgs.report.scales import AxisScale, linear, logarithmic, number_text, time_text, times
-from kafka_msgs.report.shapes import Bar, Dot, Drawing, Polyline, Rule, Text, plain, shortened, width_of
+from kafka_msgs.report.svg_shapes import Bar, Dot, Drawing, Polyline, Rule, Text, plain, shortened, width_of
+from kafka_msgs.report.templates import environment
 
 __all__ = ["render_svg"]
 

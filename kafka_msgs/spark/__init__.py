@@ -16,19 +16,19 @@ from kafka_msgs.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from kafka_msgs.spark.confluent import from_confluent
-    from kafka_msgs.spark.counting import count_records
     from kafka_msgs.spark.functions import from_kafka, to_kafka
-    from kafka_msgs.spark.hadoop import read_log_through_spark
+    from kafka_msgs.spark.hadoop_files import read_log_through_spark
+    from kafka_msgs.spark.record_counts import count_records
     from kafka_msgs.spark.session import register
-    from kafka_msgs.spark.types import schema_of
+    from kafka_msgs.spark.spark_types import schema_of
 else:
     _LAZY = {
-        "count_records": "counting",
+        "count_records": "record_counts",
         "from_confluent": "confluent",
         "from_kafka": "functions",
-        "read_log_through_spark": "hadoop",
+        "read_log_through_spark": "hadoop_files",
         "register": "session",
-        "schema_of": "types",
+        "schema_of": "spark_types",
         "to_kafka": "functions",
     }
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from kafka_msgs.columns.decode import OnBadRow
 from kafka_msgs.registry import PayloadReader, RegisteredSchema, SchemaResolver
 from kafka_msgs.spark.functions import Mode, column_function, error_texts
-from kafka_msgs.spark.types import ERROR, arrow_schema, spark_type, with_error
+from kafka_msgs.spark.spark_types import ERROR, arrow_schema, spark_type, with_error
 
 __all__ = ["from_confluent"]
 

@@ -18,7 +18,7 @@ from kafka_msgs.columns import decode_column, encode_column
 from kafka_msgs.columns.decode import error_texts
 from kafka_msgs.errors import EncodeError
 from kafka_msgs.message import Message
-from kafka_msgs.spark.types import ERROR, resolve_message, schema_of, with_error, without_notes
+from kafka_msgs.spark.spark_types import ERROR, resolve_message, schema_of, with_error, without_notes
 
 __all__ = ["Mode", "column_function", "decode", "decoder", "error_texts", "from_kafka", "to_kafka"]
 

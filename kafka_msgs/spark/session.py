@@ -1,7 +1,7 @@
 """What makes a session of Spark know Kafka's files and messages.
 
 Owns the list of data sources, and the settings of filesystems that a session has. What they do is left to them,
-functions to ``sql``, and the way of code to ``shipping``.
+functions to ``sql``, and the way of code to ``dependencies``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.filesystems.settings import PREFIXES, FilesystemOptions
-from kafka_msgs.spark.shipping import is_classic
-from kafka_msgs.spark.shipping import ship_dependencies as ship_code
+from kafka_msgs.filesystems.options import PREFIXES, FilesystemOptions
+from kafka_msgs.spark.dependencies import is_classic
+from kafka_msgs.spark.dependencies import ship_dependencies as ship_code
 from kafka_msgs.spark.sql import register_functions
 
 __all__ = ["register", "registered_settings", "session_settings"]

@@ -21,8 +21,8 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages import API_KEYS
 from kafka_msgs.spark.functions import column_function, decode, decoder
-from kafka_msgs.spark.json import message_json, record_json
-from kafka_msgs.spark.types import resolve_message, schema_of, with_error, without_notes
+from kafka_msgs.spark.message_json import message_json, record_json
+from kafka_msgs.spark.spark_types import resolve_message, schema_of, with_error, without_notes
 
 __all__ = ["VERSIONED_MESSAGES", "FromKafka", "function_name", "register_functions"]
 

@@ -17,13 +17,13 @@ from kafka_msgs.capture.connections import CapturedConnection
 from kafka_msgs.capture.exchange_builder import ExchangeBuilder, Item
 from kafka_msgs.capture.faults import REQUEST, RESPONSE, CaptureFault, Direction, FaultKind
 from kafka_msgs.capture.resync import Frame
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.codec import Buffer, CodecOptions
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Response
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
-from kafka_msgs.tap.addresses import ADDRESS_FIELDS, Translate, address_fields, rewrite_addresses
-from kafka_msgs.tap.inflow import HEAD_BYTES, ForwardMode, FrameForwarder
+from kafka_msgs.tap.address_rewriting import ADDRESS_FIELDS, Translate, address_fields, rewrite_addresses
+from kafka_msgs.tap.frame_forwarder import HEAD_BYTES, ForwardMode, FrameForwarder
 from kafka_msgs.wire import MAX_FRAME_SIZE, cap_api_versions, decode_response, read_correlation_id
 
 __all__ = ["ForwardResult", "TapConfig", "TapConnection"]

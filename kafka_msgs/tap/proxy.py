@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.capture.exchange_builder import Item
+from kafka_msgs.catalog import MessageCatalog
 from kafka_msgs.errors import TapError
-from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.tap.backlog import Backlog
 from kafka_msgs.tap.connection import TapConfig
 from kafka_msgs.tap.listeners import Listeners
-from kafka_msgs.tap.pairs import ClientSide, Relay, RelayConfig
+from kafka_msgs.tap.relay import ClientSide, Relay, RelayConfig
 from kafka_msgs.wire import MAX_FRAME_SIZE
 
 if TYPE_CHECKING:

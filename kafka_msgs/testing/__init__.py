@@ -1,17 +1,17 @@
 """Help for testing code that speaks the Kafka protocol.
 
-``brokers`` has topics, groups and records of an embedded broker (extra ``broker``), ``pytest_plugin`` the fixtures.
-``cassettes`` record a real cluster once and play it back.
-``strategies`` makes Hypothesis strategies from the generated classes (extra ``testing``). ``random_values`` makes
-values from a seeded random generator, and does not need an extra. A name is imported when it is needed.
+``broker_helpers`` has topics, groups and records of an embedded broker (extra ``broker``), ``pytest_plugin`` the
+fixtures. ``cassettes`` record a real cluster once and play it back. ``strategies`` makes Hypothesis strategies from the
+generated classes (extra ``testing``). ``random_values`` makes values from a seeded random generator, and does not need
+an extra. A name is imported when it is needed.
 """
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_module_attributes
+from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
-    from kafka_msgs.testing.brokers import KafkaTestCase, committed_offsets, new_group, new_topic, topic_records
+    from kafka_msgs.testing.broker_helpers import KafkaTestCase, committed_offsets, new_group, new_topic, topic_records
     from kafka_msgs.testing.cassettes import Cassette
     from kafka_msgs.testing.random_values import random_message
     from kafka_msgs.testing.strategies import messages, struct
@@ -20,14 +20,14 @@ else:
         __name__,
         {
             "Cassette": "cassettes",
-            "KafkaTestCase": "brokers",
-            "committed_offsets": "brokers",
+            "KafkaTestCase": "broker_helpers",
+            "committed_offsets": "broker_helpers",
             "messages": "strategies",
-            "new_group": "brokers",
-            "new_topic": "brokers",
+            "new_group": "broker_helpers",
+            "new_topic": "broker_helpers",
             "random_message": "random_values",
             "struct": "strategies",
-            "topic_records": "brokers",
+            "topic_records": "broker_helpers",
         },
     )
 

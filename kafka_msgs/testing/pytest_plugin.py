@@ -93,7 +93,7 @@ def kafka_cluster(kafka_broker_settings: dict[str, Any]) -> Iterator[EmbeddedBro
 @pytest.fixture
 def kafka_new_topic(request: pytest.FixtureRequest) -> Callable[..., str]:
     """A function that creates a topic at the broker of the test: ``kafka_new_topic(partitions=3)`` returns its name."""
-    from kafka_msgs.testing.brokers import new_topic
+    from kafka_msgs.testing.broker_helpers import new_topic
 
     broker = _broker_of(request)
 
@@ -112,7 +112,7 @@ def kafka_topic(kafka_new_topic: Callable[..., str]) -> str:
 @pytest.fixture
 def kafka_group() -> str:
     """A group id that nothing else has."""
-    from kafka_msgs.testing.brokers import new_group
+    from kafka_msgs.testing.broker_helpers import new_group
 
     return new_group()
 

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from kafka_msgs.primitive_types import PRIMITIVES, Kind, Op
 from kafka_msgs.schema import FieldInfo, MessageStruct, Struct
-from kafka_msgs.testing import samples
+from kafka_msgs.testing import edge_values
 
 __all__ = ["random_message"]
 
@@ -43,7 +43,7 @@ def random_message(cls: type[_M], version: int, rng: Random, *, unknown_tags: bo
     arrays of plain values have 130). ``unknown_tags`` allows tagged fields that the definition does not name, in
     flexible versions. The same state of ``rng`` gives the same value. Raises ``UnsupportedVersionError``.
     """
-    samples.check_version(cls, version)
+    edge_values.check_version(cls, version)
     options = _Options(unknown_tags, max_elements)
     message: _M = _struct_maker(cls, version, version in cls.INFO.flexible, options)(rng)
     return message
@@ -62,10 +62,10 @@ def _struct_maker(cls: type[Struct], version: int, flexible: bool, options: _Opt
 def _new_struct_maker(cls: type[Struct], version: int, flexible: bool, options: _Options) -> _Maker:
     makers = [
         (info.attribute, _field_maker(info, version, flexible, options))
-        for info in samples.present_fields(cls, version)
+        for info in edge_values.present_fields(cls, version)
     ]
     if flexible and options.unknown_tags:
-        makers.append(("unknown_tagged_fields", _unknown_tags_maker(samples.declared_tags(cls))))
+        makers.append(("unknown_tagged_fields", _unknown_tags_maker(edge_values.declared_tags(cls))))
 
     def make(rng: Random) -> Struct:
         return cls(**{attribute: maker(rng) for attribute, maker in makers})
@@ -83,7 +83,7 @@ def _field_maker(info: FieldInfo, version: int, flexible: bool, options: _Option
         maker = _array_maker(maker, options.max_elements, many=info.struct is None)
     if version in info.nullable:
         maker = _sometimes(_NULL, None, maker)
-    if version in info.tagged and samples.default_is_allowed(info, version):
+    if version in info.tagged and edge_values.default_is_allowed(info, version):
         maker = _sometimes(_DEFAULT, info.default, maker)
     return maker
 
@@ -112,16 +112,16 @@ def _edged(edges: Sequence[Any], rare: Sequence[Any], ordinary: _Maker) -> _Make
     return make
 
 
-_bytes_maker = _edged(samples.BYTES, samples.LONG_BYTES, lambda rng: rng.randbytes(rng.randrange(12)))
+_bytes_maker = _edged(edge_values.BYTES, edge_values.LONG_BYTES, lambda rng: rng.randbytes(rng.randrange(12)))
 _text_maker = _edged(
-    samples.STRINGS, samples.LONG_STRINGS, lambda rng: "".join(rng.choices(_ALPHABET, k=rng.randrange(12)))
+    edge_values.STRINGS, edge_values.LONG_STRINGS, lambda rng: "".join(rng.choices(_ALPHABET, k=rng.randrange(12)))
 )
 
 _MAKERS_BY_KIND: Final[dict[Kind, Callable[[Op], _Maker]]] = {
     Kind.BOOLEAN: lambda op: lambda rng: rng.random() < 0.5,
-    Kind.INTEGER: lambda op: _edged(samples.integers(op), (), lambda rng: rng.randint(*op.bounds)),
-    Kind.FLOAT: lambda op: _edged(samples.FLOATS, (), lambda rng: rng.uniform(-1e6, 1e6)),
-    Kind.UUID: lambda op: _edged(samples.UUIDS, (), lambda rng: UUID(int=rng.getrandbits(128))),
+    Kind.INTEGER: lambda op: _edged(edge_values.integers(op), (), lambda rng: rng.randint(*op.bounds)),
+    Kind.FLOAT: lambda op: _edged(edge_values.FLOATS, (), lambda rng: rng.uniform(-1e6, 1e6)),
+    Kind.UUID: lambda op: _edged(edge_values.UUIDS, (), lambda rng: UUID(int=rng.getrandbits(128))),
     Kind.TEXT: lambda op: _text_maker,
     Kind.BINARY: lambda op: _bytes_maker,
 }
@@ -131,7 +131,9 @@ def _unknown_tags_maker(declared: frozenset[int]) -> _Maker:
     def make(rng: Random) -> tuple[tuple[int, bytes], ...]:
         if rng.random() > _TAGGED:
             return ()
-        tags = {rng.choice((rng.randrange(16), rng.randrange(samples.MAX_TAG), samples.MAX_TAG)) for _ in range(3)}
+        tags = {
+            rng.choice((rng.randrange(16), rng.randrange(edge_values.MAX_TAG), edge_values.MAX_TAG)) for _ in range(3)
+        }
         return tuple((tag, _bytes_maker(rng)) for tag in sorted(tags - declared))
 
     return make

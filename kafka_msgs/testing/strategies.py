@@ -18,7 +18,7 @@ from attrs import frozen
 from kafka_msgs.errors import MissingExtraError
 from kafka_msgs.primitive_types import PRIMITIVES, Kind, Op
 from kafka_msgs.schema import FieldInfo, MessageStruct, Struct
-from kafka_msgs.testing import samples
+from kafka_msgs.testing import edge_values
 
 try:
     from hypothesis import strategies as st
@@ -45,7 +45,7 @@ def messages(cls: type[_M], version: int, *, unknown_tags: bool = True, max_elem
     allows tagged fields that the definition does not name, in flexible versions. Not-a-number is not used, because a
     value with it does not equal itself. Raises ``UnsupportedVersionError``.
     """
-    samples.check_version(cls, version)
+    edge_values.check_version(cls, version)
     flexible = version in cls.INFO.flexible
     return struct(cls, version, flexible=flexible, unknown_tags=unknown_tags, max_elements=max_elements)
 
@@ -74,10 +74,10 @@ def _struct(cls: type[Struct], version: int, flexible: bool, options: _Options) 
 
 def _new_struct(cls: type[Struct], version: int, flexible: bool, options: _Options) -> SearchStrategy[Any]:
     attributes = {
-        info.attribute: _field(info, version, flexible, options) for info in samples.present_fields(cls, version)
+        info.attribute: _field(info, version, flexible, options) for info in edge_values.present_fields(cls, version)
     }
     if flexible and options.unknown_tags:
-        attributes["unknown_tagged_fields"] = _unknown_tags(samples.declared_tags(cls))
+        attributes["unknown_tagged_fields"] = _unknown_tags(edge_values.declared_tags(cls))
     return st.builds(cls, **attributes)
 
 
@@ -90,7 +90,7 @@ def _field(info: FieldInfo, version: int, flexible: bool, options: _Options) -> 
         strategy = st.lists(strategy, max_size=options.max_elements).map(tuple)
     if version in info.nullable:
         strategy = st.none() | strategy
-    if version in info.tagged and samples.default_is_allowed(info, version):
+    if version in info.tagged and edge_values.default_is_allowed(info, version):
         strategy = st.just(info.default) | strategy
     return strategy
 
@@ -98,7 +98,7 @@ def _field(info: FieldInfo, version: int, flexible: bool, options: _Options) -> 
 @cache
 def _primitive(op: Op) -> SearchStrategy[Any]:
     if op.kind is Kind.INTEGER:
-        return st.integers(*op.bounds) | st.sampled_from(samples.integers(op))
+        return st.integers(*op.bounds) | st.sampled_from(edge_values.integers(op))
     return _BY_KIND[op.kind]
 
 
@@ -107,18 +107,18 @@ def _with_rare(ordinary: SearchStrategy[Any], edges: tuple[Any, ...], rare: tupl
     return ordinary | st.sampled_from(edges * 20 + rare)
 
 
-_BYTES: Final = _with_rare(st.binary(max_size=12), samples.BYTES, samples.LONG_BYTES)
+_BYTES: Final = _with_rare(st.binary(max_size=12), edge_values.BYTES, edge_values.LONG_BYTES)
 
 _BY_KIND: Final[dict[Kind, SearchStrategy[Any]]] = {
     Kind.BOOLEAN: st.booleans(),
-    Kind.FLOAT: st.floats(allow_nan=False) | st.sampled_from(samples.FLOATS),
-    Kind.UUID: st.integers(0, 2**128 - 1).map(lambda number: UUID(int=number)) | st.sampled_from(samples.UUIDS),
-    Kind.TEXT: _with_rare(st.text(max_size=12), samples.STRINGS, samples.LONG_STRINGS),
+    Kind.FLOAT: st.floats(allow_nan=False) | st.sampled_from(edge_values.FLOATS),
+    Kind.UUID: st.integers(0, 2**128 - 1).map(lambda number: UUID(int=number)) | st.sampled_from(edge_values.UUIDS),
+    Kind.TEXT: _with_rare(st.text(max_size=12), edge_values.STRINGS, edge_values.LONG_STRINGS),
     Kind.BINARY: _BYTES,
 }
 
 
 def _unknown_tags(declared: frozenset[int]) -> SearchStrategy[tuple[tuple[int, bytes], ...]]:
-    tags = (st.integers(0, 20) | st.integers(0, samples.MAX_TAG)).filter(lambda tag: tag not in declared)
+    tags = (st.integers(0, 20) | st.integers(0, edge_values.MAX_TAG)).filter(lambda tag: tag not in declared)
     some = st.dictionaries(tags, _BYTES, max_size=3).map(lambda tagged: tuple(sorted(tagged.items())))
     return st.just(()) | st.just(()) | some

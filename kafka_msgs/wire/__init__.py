@@ -1,19 +1,20 @@
 """Requests and responses on a connection: a header, then the message.
 
-This package does no input or output. Functions take bytes and return values. ``connection`` and ``server_connection``
-are the two sides of a connection: messages in, bytes out; bytes in, events out. ``framing`` cuts the bytes of a
-connection into payloads. ``payloads`` decodes a payload to a frame (header and message together) and encodes it again.
-``headers`` has the rules for header versions. It also reads a header whose message is unknown. ``correlation`` finds
-the response to each request of a connection that is observed. ``error_responses`` makes the response to a request that
-failed. ``negotiation`` has the versions that a server or a proxy offers. ``splice`` changes single fields of a payload.
-The source is the Kafka protocol guide, sections "Network" and "Request and Response Headers".
+This package does no input or output. Functions take bytes and return values. ``client_connection`` and
+``server_connection`` are the two sides of a connection: messages in, bytes out; bytes in, events out. ``framing`` cuts
+the bytes of a connection into payloads. ``payloads`` decodes a payload to a frame (header and message together) and
+encodes it again. ``headers`` has the rules for header versions. It also reads a header whose message is unknown.
+``correlation`` finds the response to each request of a connection that is observed. ``error_responses`` makes the
+response to a request that failed. ``negotiation`` has the versions that a server or a proxy offers. ``payload_patch``
+changes single fields of a payload. The source is the Kafka protocol guide, sections "Network" and "Request and Response
+Headers".
 """
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_module_attributes
-from kafka_msgs.wire.connection import ClientConnection
-from kafka_msgs.wire.connection_state import ConnectionState
+from kafka_msgs.lazy_modules import lazy_module_attributes
+from kafka_msgs.wire.client_connection import ClientConnection
+from kafka_msgs.wire.connection_base import ConnectionState
 from kafka_msgs.wire.events import (
     NEED_DATA,
     PAUSED,
@@ -58,8 +59,7 @@ from kafka_msgs.wire.payloads import (
 if TYPE_CHECKING:
     from kafka_msgs.wire.correlation import Correlation, MatchedPair, OrphanResponse, Outcome, UnansweredRequest
     from kafka_msgs.wire.error_responses import error_response
-    from kafka_msgs.wire.server_connection import ServerConnection
-    from kafka_msgs.wire.splice import (
+    from kafka_msgs.wire.payload_patch import (
         Edit,
         patch_request,
         patch_response,
@@ -69,13 +69,14 @@ if TYPE_CHECKING:
         replace_client_id,
         replace_correlation_id,
     )
+    from kafka_msgs.wire.server_connection import ServerConnection
 else:
     # Clients need none of these. Splicing loads the reference interpreter, too.
     _LAZY = {
         "correlation": ("MatchedPair", "Correlation", "OrphanResponse", "UnansweredRequest", "Outcome"),
         "error_responses": ("error_response",),
         "server_connection": ("ServerConnection",),
-        "splice": (
+        "payload_patch": (
             "Edit",
             "peek_request",
             "peek_response",

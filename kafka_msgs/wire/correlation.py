@@ -16,9 +16,9 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from attrs import frozen
 
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.catalog import MessageCatalog
 from kafka_msgs.codec import Buffer
-from kafka_msgs.lookup import MessageCatalog
-from kafka_msgs.option_checks import check_int
+from kafka_msgs.validators import check_int
 from kafka_msgs.wire.headers import RequestPrefix, looks_like_request, read_correlation_id, read_request_prefix
 from kafka_msgs.wire.payloads import payload_needs_response
 

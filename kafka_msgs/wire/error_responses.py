@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from attrs import frozen
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.lookup import MessageCatalog
+from kafka_msgs.catalog import MessageCatalog
 from kafka_msgs.message import Request, Response
 from kafka_msgs.schema import FieldInfo, Struct, fields
 from kafka_msgs.versions import NONE, VersionRange

@@ -7,13 +7,13 @@ from typing import Any, Final, TypeAlias
 
 from attrs import field, frozen
 
+from kafka_msgs.catalog import MessageCatalog
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.request_header import RequestHeader
-from kafka_msgs.wire.exchange import SentRequest
 from kafka_msgs.wire.headers import read_request_header
 from kafka_msgs.wire.payloads import RequestFrame, ResponseFrame, decode_request
+from kafka_msgs.wire.request_codec import SentRequest
 
 __all__ = [
     "NEED_DATA",

@@ -14,7 +14,7 @@ from typing import Final
 
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import FrameSizeError, TruncatedError
-from kafka_msgs.option_checks import check_int
+from kafka_msgs.validators import check_int
 
 __all__ = ["MAX_FRAME_SIZE", "SIZE_BYTES", "FrameSplitter", "join_frames", "read_frame_size"]
 

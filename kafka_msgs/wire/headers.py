@@ -11,10 +11,10 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
 from kafka_msgs.codec.options import buffer_bytes
 from kafka_msgs.errors import DecodeError, TruncatedError
-from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.request_header import RequestHeader
 

@@ -13,8 +13,8 @@ from typing import Final
 from attrs import evolve
 
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 
 __all__ = ["FALLBACK", "cap_api_versions", "offered_api_versions", "response_version", "unsupported_api_versions"]

@@ -15,10 +15,10 @@ from typing import Final, TypeVar
 from attrs import field, frozen
 
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
 from kafka_msgs.codec.options import buffer_bytes
 from kafka_msgs.errors import DecodeError, EncodeError, KafkaMsgsError, TrailingDataError, UnsupportedVersionError
-from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader

@@ -32,10 +32,10 @@ from collections import deque
 from typing import Final
 
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.catalog import MessageCatalog
 from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
-from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.message import Request, Response
-from kafka_msgs.wire.connection_state import Connection, ConnectionState
+from kafka_msgs.wire.connection_base import Connection, ConnectionState
 from kafka_msgs.wire.error_responses import error_response
 from kafka_msgs.wire.events import (
     NEED_DATA,

@@ -31,9 +31,9 @@ from kafka_msgs.admin import (
     TopicPartitionReplica,
 )
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.catalog import message_class
 from kafka_msgs.client import Address, Client, TopicPartition
 from kafka_msgs.errors import BrokerError
-from kafka_msgs.lookup import message_class
 from kafka_msgs.message import Request
 from kafka_msgs.messages.describe_quorum_request import DescribeQuorumRequest
 from kafka_msgs.messages.describe_quorum_response import DescribeQuorumResponse, PartitionData, TopicData

@@ -35,7 +35,7 @@ from kafka_msgs.messages.list_groups_request import ListGroupsRequest
 from kafka_msgs.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
-from kafka_msgs.prefixed import encode_versioned
+from kafka_msgs.versioned import encode_versioned
 from tests.support.simulated_cluster import SimulatedCluster
 
 Answers = dict[type[Request[Any]], Callable[[int, Any], Response]]

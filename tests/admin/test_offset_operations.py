@@ -12,8 +12,8 @@ from kafka_msgs.admin import (
     OffsetSpec,
     OffsetTarget,
 )
+from kafka_msgs.admin.offset_resets import plan_offset_reset, reset_group_offsets
 from kafka_msgs.admin.partitions import list_offsets
-from kafka_msgs.admin.resets import plan_offset_reset, reset_group_offsets
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.error_codes import ErrorCode

@@ -11,17 +11,17 @@ from kafka_msgs import DeleteTopicsRequest, ProduceResponse
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.controller.image import MetadataImage
-from kafka_msgs.broker.controller.image_records import image_records
-from kafka_msgs.broker.controller.states import MetadataDelta
-from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
+from kafka_msgs.broker.controller.image_types import MetadataDelta
+from kafka_msgs.broker.controller.image_writer import image_records
+from kafka_msgs.broker.storage.metadata_batches import METADATA_TOPIC
 from kafka_msgs.client import Consumer, Producer
+from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.log import LogDirectory, Partition
-from kafka_msgs.log.files import read_meta_properties
+from kafka_msgs.log.small_files import read_meta_properties
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.delete_topics_request import DeleteTopicState
 from kafka_msgs.records import ControlType, RecordBatch
-from kafka_msgs.topics.batches import decode_batches
-from kafka_msgs.topics.records import TopicRecord
 from tests.support.virtual_brokers import VirtualCluster, batch
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"

@@ -21,7 +21,7 @@ from kafka_msgs import (
     OffsetCommitRequest,
     ShareGroupHeartbeatRequest,
 )
-from kafka_msgs.broker.controller.image_records import image_records
+from kafka_msgs.broker.controller.image_writer import image_records
 from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.log import LogDirectory
 from kafka_msgs.messages.add_partitions_to_txn_request import AddPartitionsToTxnTopic
@@ -29,8 +29,8 @@ from kafka_msgs.messages.alter_client_quotas_request import EntityData, EntryDat
 from kafka_msgs.messages.alter_user_scram_credentials_request import ScramCredentialUpsertion
 from kafka_msgs.messages.create_acls_request import AclCreation
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from tests.broker.partitions.lockstep import Ours
-from tests.broker.partitions.scripts import Script
+from tests.broker.storage.lockstep import Ours
+from tests.broker.storage.scripts import Script
 from tests.recorders.broker import run_kafka_class
 from tests.support.kafka_dump import dumped_file, sections_of
 from tests.support.virtual_brokers import START, VirtualCluster, batch

@@ -10,8 +10,8 @@ import pytest
 
 from kafka_msgs import ErrorCode, ProduceResponse
 from kafka_msgs.errors import OptionError
-from kafka_msgs.log.files import RECOVERY_POINTS, read_offset_checkpoint
-from tests.support.not_run import not_run
+from kafka_msgs.log.small_files import RECOVERY_POINTS, read_offset_checkpoint
+from tests.support.skip_reasons import not_run
 from tests.support.virtual_brokers import VirtualCluster, batch
 
 

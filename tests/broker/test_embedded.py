@@ -13,9 +13,9 @@ import pytest
 from kafka_msgs import MetadataRequest
 from kafka_msgs.admin import Admin, AsyncAdmin, NewTopic
 from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig, EmbeddedBroker, ListenerConfig, ManualClock
+from kafka_msgs.broker.accepted_connection import java_address
 from kafka_msgs.broker.clock import SystemClock
 from kafka_msgs.broker.cluster import Cluster
-from kafka_msgs.broker.connection import java_address
 from kafka_msgs.broker.handlers.fetch_sessions import FetchSessionCache
 from kafka_msgs.client import Consumer, Producer
 from kafka_msgs.errors import BrokerStartError, OptionError

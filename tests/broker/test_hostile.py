@@ -18,9 +18,9 @@ from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.share import ShareCoordinator, SharePartitionKey
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WritableTxnMarkerTopic
 from kafka_msgs.testing import random_message
-from kafka_msgs.topics.records import TopicRecord
 from tests.support.raw_client import RawClient
 from tests.support.virtual_brokers import VirtualCluster
 

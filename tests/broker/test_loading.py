@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from kafka_msgs import ErrorCode, MetadataRequest, OffsetFetchRequest
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
-from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
-from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
-from kafka_msgs.broker.partitions import AppendOrigin
+from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
+from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.sliced_work import SlicedWork
-from kafka_msgs.groups.batches import encode_batch
-from kafka_msgs.groups.outcome import RecordAppend
+from kafka_msgs.broker.storage import AppendOrigin
+from kafka_msgs.groups.output import RecordAppend
+from kafka_msgs.groups.record_batches import encode_batch
+from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequestGroup
-from kafka_msgs.topics.records import TopicRecord
 from tests.support.raw_client import RawClient
 from tests.support.virtual_brokers import VirtualCluster
 

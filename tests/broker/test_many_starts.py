@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from kafka_msgs.broker import AsyncEmbeddedBroker, EmbeddedBroker
+from kafka_msgs.broker.accepted_connection import AcceptedConnection
 from kafka_msgs.broker.cluster import Cluster
-from kafka_msgs.broker.connection import AcceptedConnection
 from kafka_msgs.messages.metadata_request import MetadataRequest
 from kafka_msgs.wire import ClientConnection
 

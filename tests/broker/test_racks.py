@@ -10,7 +10,7 @@ import pytest
 
 from kafka_msgs import ApiKey, ErrorCode, FetchRequest, FetchResponse, MetadataRequest
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.broker.call import ServerCall
+from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
 from kafka_msgs.messages.fetch_response import PartitionData
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic

@@ -16,7 +16,7 @@ from kafka_msgs import (
     OffsetForLeaderEpochRequest,
     ProduceResponse,
 )
-from kafka_msgs.broker.partitions import PartitionLog
+from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsTopic
 from kafka_msgs.messages.delete_topics_request import DeleteTopicState
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic, ForgottenTopic

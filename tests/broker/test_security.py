@@ -22,7 +22,7 @@ from kafka_msgs.message import Request
 from kafka_msgs.messages.metadata_request import MetadataRequest
 from kafka_msgs.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kafka_msgs.messages.sasl_handshake_request import SaslHandshakeRequest
-from tests.recorders.asking import Conversation
+from tests.recorders.raw_client import Conversation
 from tests.support.cluster_topics import new_name
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

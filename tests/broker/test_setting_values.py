@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_msgs.broker.controller.settings import TOPIC, config_keys
+from kafka_msgs.broker.controller.config_defs import TOPIC, config_keys
 from kafka_msgs.errors import RequestRefusedError
 
 RATIO = config_keys(TOPIC)["min.cleanable.dirty.ratio"]

@@ -10,14 +10,14 @@ import pytest
 
 from kafka_msgs import CreateTopicsRequest, DeleteTopicsRequest, ErrorCode, MetadataRequest
 from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
-from kafka_msgs.broker.partitions.directory import LogDirectoryStore
-from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
+from kafka_msgs.broker.storage.log_directory_store import LogDirectoryStore
+from kafka_msgs.broker.storage.metadata_batches import METADATA_TOPIC
 from kafka_msgs.errors import LogFileError, RequestRefusedError
-from kafka_msgs.log.files import MetaProperties
+from kafka_msgs.log.small_files import MetaProperties
 from kafka_msgs.messages.create_topics_request import CreatableTopic
 from kafka_msgs.messages.delete_topics_request import DeleteTopicState
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
-from tests.support.counted_lines import lines_run
+from tests.support.line_counter import lines_run
 from tests.support.virtual_brokers import START, VirtualCluster
 
 LONGEST = "x" * 249

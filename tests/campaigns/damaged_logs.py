@@ -25,13 +25,13 @@ from crc32c import crc32c
 from kafka_msgs import KafkaMsgsError
 from kafka_msgs.cli.render.log_files import LogDumpOptions, rows
 from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.log import files, index
+from kafka_msgs.internal_topics.records import TOPICS
+from kafka_msgs.log import indexes, small_files
+from kafka_msgs.log.file_scan import FileScan
 from kafka_msgs.log.index_check import check_offset_index, check_time_index
-from kafka_msgs.log.scan import FileScan
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.summary import LogSummary, walk_summary
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, MessageSetBuilder
-from kafka_msgs.topics.records import TOPICS
 from tests.support.implementations import implementations
 from tests.support.recordings import ACTIVE_LOGS, GROUP_LOGS, LOGS, TIERED_LOGS
 
@@ -40,13 +40,13 @@ __all__ = ["check", "damaged", "main", "seeds"]
 _KEPT: Final = Path(__file__).parents[2] / "build" / "campaign"
 _INTERESTING: Final = (0, 1, 2, 13, 14, 48, 49, 60, 61, 0x7F, 0x80, 0xFF, 2**15, 2**31 - 1, 2**31, 2**32 - 1)
 _SMALL: Final[Mapping[str, Callable[[Path], Any]]] = {
-    ".snapshot": files.read_producer_snapshot,
-    "leader-epoch-checkpoint": files.read_leader_epochs,
-    "recovery-point-offset-checkpoint": files.read_offset_checkpoint,
-    "partition.metadata": files.read_partition_metadata,
-    "meta.properties": files.read_meta_properties,
-    "quorum-state": files.read_quorum_state,
-    ".kafka_cleanshutdown": files.read_clean_shutdown,
+    ".snapshot": small_files.read_producer_snapshot,
+    "leader-epoch-checkpoint": small_files.read_leader_epochs,
+    "recovery-point-offset-checkpoint": small_files.read_offset_checkpoint,
+    "partition.metadata": small_files.read_partition_metadata,
+    "meta.properties": small_files.read_meta_properties,
+    "quorum-state": small_files.read_quorum_state,
+    ".kafka_cleanshutdown": small_files.read_clean_shutdown,
 }
 
 
@@ -249,9 +249,9 @@ def _check_seeking(path: Path, rng: Random) -> None:
 
 
 _READERS: Final[Mapping[str, tuple[Callable[..., Iterator[Any]], int]]] = {
-    ".index": (index.walk_offset_index, index.OFFSET_ENTRY_SIZE),
-    ".timeindex": (index.walk_time_index, index.TIME_ENTRY_SIZE),
-    ".txnindex": (index.walk_aborted_transactions, 34),
+    ".index": (indexes.walk_offset_index, indexes.OFFSET_ENTRY_SIZE),
+    ".timeindex": (indexes.walk_time_index, indexes.TIME_ENTRY_SIZE),
+    ".txnindex": (indexes.walk_aborted_transactions, 34),
 }
 
 

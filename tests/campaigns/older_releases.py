@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-from kafka_msgs_generator.pipeline import CompileOptions, compile_paths
+from kafka_msgs_generator.compiler import CompileOptions, compile_paths
 from tests.oracle.examples import values
 from tests.oracle.older_releases import RELEASES, definitions_of, error_codes_by_java, oracle_of
 from tests.oracle.schemas_before_28 import compare_by_schemas

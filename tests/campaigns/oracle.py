@@ -26,11 +26,11 @@ from rich.table import Table
 
 from kafka_msgs.messages import RELEASE
 from tests.oracle.build import OracleUnavailableError
+from tests.oracle.class_pairs import ALL_NAMES, subjects_of
 from tests.oracle.driver import Oracle
 from tests.oracle.examples import EXAMPLES
 from tests.oracle.older_releases import oracle_of
 from tests.oracle.parity import UNREAD_BYTES, Difference, Tally
-from tests.oracle.subjects import ALL_NAMES, subjects_of
 
 _SHOWN: Final = 3
 """Differences of a kind that are printed."""

@@ -23,8 +23,8 @@ import pytest
 from kafka_msgs import iter_message_classes
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions, DecodeBudget, python, reference
 from kafka_msgs.codec.codec import Codec
+from kafka_msgs.codec.error_explanation import trailing_data
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.explain import trailing_data
 from kafka_msgs.codec.plan import Plan, compile_plan
 from kafka_msgs.errors import DecodeError, EncodeError
 from kafka_msgs.testing.random_values import random_message

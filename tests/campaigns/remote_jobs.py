@@ -22,8 +22,8 @@ from click.testing import CliRunner
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from kafka_msgs.cli.group import command
-from kafka_msgs.filesystems.opening import filesystem_of
+from kafka_msgs.cli.command_group import command
+from kafka_msgs.filesystems.resolver import filesystem_of
 from tests.support.hdfs_cluster import hdfs_cluster
 from tests.support.object_stores import azure_store, gcs_store
 from tests.support.recordings import GROUP_LOGS

@@ -6,8 +6,8 @@ import pytest
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.broker.faults import At, DropResponse, Fault
-from kafka_msgs.broker.partitions.producers import ProducerStateEntry
-from tests.campaigns.chaos.ledger import Ledger, Outcome, Promises
+from kafka_msgs.broker.storage.producer_state import ProducerStateEntry
+from tests.campaigns.chaos.history import Ledger, Outcome, Promises
 from tests.campaigns.chaos.simulation import simulate
 
 

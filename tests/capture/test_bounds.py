@@ -20,7 +20,7 @@ from kafka_msgs import MetadataRequest
 from kafka_msgs.capture import CaptureLimits, Endpoint, FaultKind, read_exchanges
 from kafka_msgs.errors import CaptureError
 from kafka_msgs.wire import encode_request
-from tests.support.counted_lines import lines_run
+from tests.support.line_counter import lines_run
 from tests.support.packets import (
     CLIENT,
     Sent,

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import MetadataRequest
-from kafka_msgs.capture.finders import RequestFinder
+from kafka_msgs.capture.frame_finders import RequestFinder
 from kafka_msgs.capture.resync import Found, Frame, ResyncSplitter, Skipped
-from kafka_msgs.capture.streams import StreamChunk
+from kafka_msgs.capture.tcp_streams import StreamChunk
 from kafka_msgs.wire import encode_request
 from tests.support.packets import framed
 

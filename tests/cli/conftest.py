@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kafka_msgs.admin import Admin
-from kafka_msgs.cli.group import command
+from kafka_msgs.cli.command_group import command
 from kafka_msgs.client.producer import Producer
 from tests.support.cluster_topics import new_name, new_topic
 from tests.support.command_line import Run

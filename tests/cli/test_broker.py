@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafka_msgs.admin import Admin, NewTopic
-from kafka_msgs.cli.group import command
+from kafka_msgs.cli.command_group import command
 from kafka_msgs.client import ClientConfig
 
 WAIT = 30

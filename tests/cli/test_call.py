@@ -15,7 +15,7 @@ import pytest
 
 from kafka_msgs import ApiKey, OffsetFetchRequest, iter_message_classes
 from kafka_msgs.client import Client, ClientConfig
-from kafka_msgs.client.routes import ROUTES
+from kafka_msgs.client.routing import ROUTES
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from tests.support.command_line import Run
 from tests.support.kafka_cluster import ClusterAddresses
@@ -200,7 +200,7 @@ def test_a_file_of_kafkas_properties_says_how_to_connect(
     run: Run, kafka_cluster: ClusterAddresses, tmp_path: Path
 ) -> None:
     user, password = next(iter(kafka_cluster.users.items()))
-    path = tmp_path / "client.properties"
+    path = tmp_path / "client.client_properties"
     path.write_text(
         "# how to connect\n"
         "security.protocol = SASL_PLAINTEXT\n"
@@ -220,9 +220,9 @@ def test_a_file_of_kafkas_properties_says_how_to_connect(
 
 
 def test_i4_properties_reach_the_client(tmp_path: Path) -> None:
-    from kafka_msgs.cli.connecting import client_config
+    from kafka_msgs.cli.broker_options import client_config
 
-    path = tmp_path / "client.properties"
+    path = tmp_path / "client.client_properties"
     path.write_text("client.id=auditor\nrequest.timeout.ms=1500\nbootstrap.servers=elsewhere:9092\n")
     made = client_config("localhost:9092", path, 2000)
     plain = ClientConfig(bootstrap_servers="localhost:9092")

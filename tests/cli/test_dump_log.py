@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
+from kafka_msgs.internal_topics.records import TOPICS
 from kafka_msgs.records import BatchBuilder, CompressionType, MessageSetBuilder
-from kafka_msgs.topics.records import TOPICS
 from tests.support.command_line import Run
 from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
 

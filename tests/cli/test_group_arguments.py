@@ -12,13 +12,13 @@ import click
 import pytest
 
 from kafka_msgs import __version__
-from kafka_msgs.admin.resets import OffsetTarget
-from kafka_msgs.cli.groups import actions
-from kafka_msgs.cli.groups.arguments import GroupCommandOptions
-from kafka_msgs.cli.groups.kinds import GroupCommandSpec
-from kafka_msgs.cli.groups.scope import TopicSelection
-from kafka_msgs.cli.groups.targets import offsets_in, target_of
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.admin.offset_resets import OffsetTarget
+from kafka_msgs.cli.group_commands import read_actions
+from kafka_msgs.cli.group_commands.option_rules import GroupCommandOptions
+from kafka_msgs.cli.group_commands.reset_targets import offsets_in, target_of
+from kafka_msgs.cli.group_commands.specs import GroupCommandSpec
+from kafka_msgs.cli.group_commands.topic_scope import TopicSelection
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from tests.support.command_line import Run
 
 BROKER = ("--bootstrap-server", "localhost:9092")
@@ -37,7 +37,7 @@ def parse(run: Run, monkeypatch: pytest.MonkeyPatch) -> Parse:
     def note(kind: GroupCommandSpec, asked: GroupCommandOptions, form: str) -> None:
         seen.append(asked)
 
-    monkeypatch.setattr(actions, "run_action", note)
+    monkeypatch.setattr(read_actions, "run_action", note)
 
     def parse(*arguments: str) -> GroupCommandOptions:
         result = run("streams-groups", *BROKER, *arguments)
@@ -327,7 +327,7 @@ def test_what_changes_groups_needs_a_broker(refuse: Refuse, tmp_path: Path) -> N
 @pytest.mark.parametrize("command", ["streams-groups", "consume", "produce", "lag", "call", "groups"])
 def test_no_client_is_imported_for_help(command: str) -> None:
     code = (
-        "import sys; from kafka_msgs.cli.group import command\n"
+        "import sys; from kafka_msgs.cli.command_group import command\n"
         f"command([{command!r}, '--help'], standalone_mode=False)\n"
         "loaded = [name for name in sys.modules if name.startswith(('kafka_msgs.client', 'kafka_msgs.admin'))]\n"
         "sys.exit(', '.join(loaded) or None)"

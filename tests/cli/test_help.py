@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from kafka_msgs import __version__
-from kafka_msgs.cli.group import command
+from kafka_msgs.cli.command_group import command
 from kafka_msgs_generator.cli import command as generator_command
 from tests.support.command_line import Run
 

@@ -9,11 +9,11 @@ from crc32c import crc32c
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafka_msgs.binary_layouts import CRC_START
 from kafka_msgs.cli.render.log_files import LogDumpOptions, rows
-from kafka_msgs.layouts import CRC_START
-from kafka_msgs.log.scan import read_log
+from kafka_msgs.internal_topics.records import TOPICS
+from kafka_msgs.log.file_scan import read_log
 from kafka_msgs.log.summary import LogSummary
-from kafka_msgs.topics.records import TOPICS
 from tests.support.recordings import LOGS, TIERED_LOGS
 
 FOLDERS = (LOGS, TIERED_LOGS)

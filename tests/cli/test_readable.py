@@ -16,8 +16,8 @@ from kafka_msgs import (
     SyncGroupResponse,
     encode_versioned,
 )
-from kafka_msgs.cli.render.embedded import readable_json
-from kafka_msgs.cli.render.times import iso_of_ms, iso_of_us, time_name
+from kafka_msgs.cli.render.nested_messages import readable_json
+from kafka_msgs.cli.render.timestamps import iso_of_ms, iso_of_us, time_name
 from kafka_msgs.messages.consumer_protocol_assignment import TopicPartition
 from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 from tests.support.command_line import Run

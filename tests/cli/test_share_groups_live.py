@@ -13,10 +13,10 @@ from click import ClickException
 
 from kafka_msgs import ApiKey, ShareGroupHeartbeatRequest
 from kafka_msgs.admin import Admin
-from kafka_msgs.cli.groups.broker import BrokerGroups
-from kafka_msgs.cli.groups.files import FileGroups
-from kafka_msgs.cli.groups.source import Offsets
-from kafka_msgs.cli.watching import RecordingNetwork
+from kafka_msgs.cli.frame_recorder import RecordingNetwork
+from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
+from kafka_msgs.cli.group_commands.file_groups import FileGroups
+from kafka_msgs.cli.group_commands.group_source import Offsets
 from kafka_msgs.client import Client, ClientConfig, TopicPartition
 from kafka_msgs.client.core import ClientCore
 from tests.support.command_line import Run, squeezed

@@ -14,7 +14,7 @@ from attrs import define, field
 from click.testing import CliRunner, Result
 
 from kafka_msgs.admin import Admin, NewTopic
-from kafka_msgs.cli.group import command
+from kafka_msgs.cli.command_group import command
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.producer import Producer
 from tests.support.cluster_topics import make_topics, new_name

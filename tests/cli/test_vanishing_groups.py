@@ -11,7 +11,7 @@ from attrs import evolve
 from kafka_msgs.admin import Admin
 from kafka_msgs.admin.groups import GroupListing
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.cli.groups.broker import BrokerGroups
+from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
 from kafka_msgs.client import ClientConfig, TopicPartition
 from kafka_msgs.enums import GroupType
 from kafka_msgs.testing import new_topic

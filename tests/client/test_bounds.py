@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.client import routes
-from kafka_msgs.client.cluster import ClusterMetadata
+from kafka_msgs.client import routing
+from kafka_msgs.client.cluster_metadata import ClusterMetadata
+from kafka_msgs.client.flow import Flow, Future, Wait
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.core import ProducerCore
-from kafka_msgs.client.routes import CoordinatorRoute, LeaderRoute
-from kafka_msgs.client.schedule import gather
-from kafka_msgs.client.waiting import Flow, Future, Wait
+from kafka_msgs.client.routing import CoordinatorRoute, LeaderRoute
+from kafka_msgs.client.scheduler import gather
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, OptionError, RequestLimitError, TooManyBrokersError
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
@@ -27,11 +27,11 @@ from kafka_msgs.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tests.support.counted_lines import lines_run
-from tests.support.network import SimulatedNetwork
+from tests.support.line_counter import lines_run
 from tests.support.produce_cluster import ProduceCluster
 from tests.support.simulated_cluster import SimulatedCluster
 from tests.support.simulated_groups import GroupCluster, User
+from tests.support.simulated_network import SimulatedNetwork
 
 
 def check_linear(work: Callable[[int], Callable[[], Any]]) -> None:
@@ -44,18 +44,18 @@ def check_linear(work: Callable[[int], Callable[[], Any]]) -> None:
 def test_a_request_is_split_over_many_brokers_in_one_pass() -> None:
     def groups(size: int) -> Callable[[], Any]:
         request = DescribeGroupsRequest(groups=tuple(f"g{number}" for number in range(size)))
-        route = routes.route_of(request)
+        route = routing.route_of(request)
         assert isinstance(route, CoordinatorRoute)
         assert route.many is not None
         items = route.many
-        return lambda: routes.split_request(request, items, lambda item: int(str(item)[1:]))
+        return lambda: routing.split_request(request, items, lambda item: int(str(item)[1:]))
 
     def partitions(size: int) -> Callable[[], Any]:
         asked = tuple(ListOffsetsPartition(partition_index=number) for number in range(size))
         request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=asked),))
-        route = routes.route_of(request)
+        route = routing.route_of(request)
         assert isinstance(route, LeaderRoute)
-        return lambda: routes.split_request(request, route.many, lambda item: int(item[1]))
+        return lambda: routing.split_request(request, route.many, lambda item: int(item[1]))
 
     assert len(groups(30)()) == len(partitions(30)()) == 30
     check_linear(groups)

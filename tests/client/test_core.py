@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Future, wait_for
+from kafka_msgs.client.flow import Future, wait_for
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, UnsupportedVersionError
 from kafka_msgs.message import Request, Response
@@ -37,7 +37,7 @@ from kafka_msgs.messages.metadata_response import (
 )
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponse, OffsetFetchResponseGroup
-from tests.support.network import SimulatedBroker, SimulatedNetwork, apis
+from tests.support.simulated_network import SimulatedBroker, SimulatedNetwork, apis
 
 
 class SmallCluster:
@@ -405,7 +405,7 @@ def test_an_abandoned_call_leaves_the_connection_usable(cluster: SmallCluster) -
 
 
 def test_merging_joins_topics_and_keeps_the_first_error() -> None:
-    from kafka_msgs.client.routes import merge_responses
+    from kafka_msgs.client.routing import merge_responses
 
     one = ListGroupsResponse(error_code=0, groups=(ListedGroup(group_id="a"),))
     two = evolve(one, error_code=15, groups=(ListedGroup(group_id="b"),))

@@ -20,9 +20,9 @@ import pytest
 from kafka_msgs.client import AsyncClient, Client, ClientConfig
 from kafka_msgs.client.dial import NEXT_ATTEMPT
 from kafka_msgs.client.dns import alternate_families
+from kafka_msgs.client.flow import Flow, Future
 from kafka_msgs.client.network import Address, Endpoint, TransportReceiver
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Flow, Future
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
@@ -31,7 +31,7 @@ from kafka_msgs.messages.find_coordinator_response import Coordinator, FindCoord
 from kafka_msgs.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from kafka_msgs.wire import encode_response, join_frames
 from tests.support.faulty_server import FaultyServer, greet, receive
-from tests.support.network import SimulatedNetwork
+from tests.support.simulated_network import SimulatedNetwork
 
 IP4, IP6 = socket.AF_INET, socket.AF_INET6
 AGAIN = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
@@ -436,7 +436,7 @@ def _block_dns(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 
 def _dial(core: Any) -> Flow[Any]:
-    from kafka_msgs.client.link import BrokerConnection
+    from kafka_msgs.client.broker_connection import BrokerConnection
 
     return BrokerConnection.open(
         core.network, Address("slow.test", 9092), core.config, broker_id=None, deadline=core.deadline(20),

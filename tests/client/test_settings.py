@@ -26,9 +26,9 @@ from kafka_msgs.client import (
     Producer,
     ProducerConfig,
 )
+from kafka_msgs.client.config_loading import load_config
 from kafka_msgs.client.property_parsing import resolve_names
 from kafka_msgs.client.property_table import IGNORED, SETTINGS, UNSUPPORTED, Setting, find_setting, is_ignored
-from kafka_msgs.client.servers import load_config
 from kafka_msgs.errors import KafkaMsgsError, OptionError
 
 SECRET = "s3cret"
@@ -104,7 +104,7 @@ def test_every_client_refuses_an_unknown_property_of_a_mapping(cls: type[Any]) -
 def test_an_unknown_property_of_a_file_is_one_warning(
     cls: type[Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "client.properties"
+    path = tmp_path / "client.client_properties"
     path.write_text(f"bootstrap.servers=localhost:1\nmy.tool={SECRET}\nother.tool={SECRET}\nkey.deserializer=x\n")
     with caplog.at_level(logging.DEBUG, "kafka_msgs.client"):
         build(cls, path)
@@ -291,7 +291,7 @@ def _outcome(properties: dict[str, str], role: Any) -> str:
 
 
 def test_a_properties_file_is_parsed_in_linear_time(tmp_path: Path) -> None:
-    path = tmp_path / "client.properties"
+    path = tmp_path / "client.client_properties"
     path.write_text("bootstrap.servers=b:1\nclient.id=a" + "\\\n  b" * 200_000 + "\n" + "x" * 10, encoding="utf-8")
     begin = time.process_time()
     config, _ = load_config(path, {})

@@ -13,15 +13,8 @@ import pytest
 from kafka_msgs.admin.topics import describe_topic_partitions, describe_topics, list_topics
 from kafka_msgs.client import Client
 from kafka_msgs.client.auth import PlainCredentials, ScramCredentials, Tokens, _next_token
-from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
-from kafka_msgs.client.consumer.offsets import (
-    OffsetAndMetadata,
-    commit_offsets,
-    fetch_committed_offsets,
-    list_offsets,
-)
-from kafka_msgs.client.consumer.protocol import (
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.consumer.consumer_protocol import (
     UserData,
     decode_assignment,
     decode_member,
@@ -29,6 +22,13 @@ from kafka_msgs.client.consumer.protocol import (
     encode_subscription,
     encode_user_data,
     read_joined_member,
+)
+from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
+from kafka_msgs.client.consumer.offsets import (
+    OffsetAndMetadata,
+    commit_offsets,
+    fetch_committed_offsets,
+    list_offsets,
 )
 from kafka_msgs.errors import AuthenticationError, BrokerError, DeadlineError
 from kafka_msgs.message import Request, Response
@@ -52,8 +52,8 @@ from kafka_msgs.messages.offset_commit_response import OffsetCommitResponse
 from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponse, OffsetFetchResponseGroup
 from kafka_msgs.messages.sasl_authenticate_response import SaslAuthenticateResponse
 from kafka_msgs.messages.sasl_handshake_response import SaslHandshakeResponse
-from kafka_msgs.prefixed import encode_versioned
-from tests.support.network import SimulatedNetwork
+from kafka_msgs.versioned import encode_versioned
+from tests.support.simulated_network import SimulatedNetwork
 
 T0 = TopicPartition("t", 0)
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from kafka_msgs.client import Client, TopicPartition
+from kafka_msgs.client.config_loading import load_config
 from kafka_msgs.client.consumer import ConsumerConfig
 from kafka_msgs.client.consumer.config import CONSUMER, parse_consumer_properties
-from kafka_msgs.client.servers import load_config
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
@@ -26,8 +26,8 @@ from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataReques
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafka_msgs.records import ConsumerRecord
 from tests.support.kafka_cluster import ClusterAddresses
-from tests.support.network import apis
 from tests.support.simulated_groups import GroupCluster, User
+from tests.support.simulated_network import apis
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 

@@ -9,14 +9,14 @@ from typing import Any, Final
 import pytest
 
 from kafka_msgs import evolve, iter_message_classes
+from kafka_msgs.codec.error_explanation import Edit
 from kafka_msgs.codec.executors import EXECUTORS, part_functions
-from kafka_msgs.codec.explain import Edit
 from kafka_msgs.codec.options import DEFAULT_OPTIONS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.codec.selection import select_fields
 from kafka_msgs.schema import FieldInfo, Struct, fields
 from kafka_msgs.testing.random_values import random_message
-from tests.support.paths import chosen
+from tests.support.field_paths import chosen
 
 CLASSES: Final = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 NEW: Final = {"string": "a patched text", "int32": 7_700_077, "int16": 7_707, "bytes": b"patched" * 30}

@@ -9,8 +9,8 @@ import pytest
 
 from kafka_msgs.codec import CodecOptions, DecodeBudget
 from kafka_msgs.errors import EncodeError
-from kafka_msgs.option_checks import LARGEST
 from kafka_msgs.schema import Struct, field
+from kafka_msgs.validators import LARGEST
 from tests.support.codecs import Codecs, message_class, struct_class
 
 Part = struct_class("Part", number=field("Number", "int64", default=0))

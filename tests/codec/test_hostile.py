@@ -29,7 +29,7 @@ from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import Codecs, message_class, struct_class
-from tests.support.counted_lines import lines_run
+from tests.support.line_counter import lines_run
 from tests.support.nested_structs import SHAPES, nested
 
 CLASSES = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)

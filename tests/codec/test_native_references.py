@@ -15,8 +15,8 @@ from kafka_msgs import MetadataResponse, VersionRange, evolve, iter_message_clas
 from kafka_msgs._backend import BACKENDS
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.codec.codec import Codec
+from kafka_msgs.codec.error_explanation import PartFunctions
 from kafka_msgs.codec.executors import EXECUTORS, part_functions
-from kafka_msgs.codec.explain import PartFunctions
 from kafka_msgs.codec.options import DEFAULT_OPTIONS
 from kafka_msgs.codec.plan import StructPlan, WireValue, compile_plan
 from kafka_msgs.codec.selection import select_fields
@@ -25,7 +25,7 @@ from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import codec, message_class, struct_class
 from tests.support.damage import corrupted, mutated
-from tests.support.references import check_balance, fail_each
+from tests.support.refcounts import check_balance, fail_each
 
 pytestmark = pytest.mark.skipif("c" not in BACKENDS, reason="the C core is not built")
 

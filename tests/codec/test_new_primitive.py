@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.not_run import not_run
+from tests.support.skip_reasons import not_run
 
 ROOT = Path(__file__).parents[2]
 TABLE = "kafka_msgs/primitive_types.py"

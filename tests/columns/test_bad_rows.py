@@ -16,12 +16,12 @@ from kafka_msgs.codec import CodecOptions, DecodeBudget, codec_for
 from kafka_msgs.codec.ops import MAX_TAGS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.columns import arrow_type, decode, decode_column, python
-from kafka_msgs.columns.common import RowSlice
+from kafka_msgs.columns.interface import RowSlice
 from kafka_msgs.errors import InternalError, KafkaMsgsError
-from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
+from kafka_msgs.versioned import decode_versioned
 from tests.oracle.mutation import mutations
 from tests.support.codecs import message_class, struct_class
 from tests.support.columns import CLASSES, NAMES, facts, plain, prefixed_rows

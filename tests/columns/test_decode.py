@@ -13,7 +13,7 @@ from pyarrow import parquet
 from kafka_msgs import MetadataResponse, OffsetCommitKey, OffsetCommitValue, OffsetFetchRequest, decode_versioned
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.columns import arrow_type, decode, decode_column, encode_column
-from kafka_msgs.columns.common import RowSlice
+from kafka_msgs.columns.interface import RowSlice
 from kafka_msgs.columns.types import KAFKA_TYPE
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InvalidUtf8Error, OptionError, UnknownColumnError
 from tests.support.columns import CLASSES, NAMES, plain, prefixed_rows, random_rows, sliced

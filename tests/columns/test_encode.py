@@ -18,7 +18,7 @@ from kafka_msgs import (
 )
 from kafka_msgs.columns import arrow_type, decode_column, encode, encode_column
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, UnknownColumnError
-from kafka_msgs.prefixed import encode_versioned
+from kafka_msgs.versioned import encode_versioned
 from tests.support.columns import random_rows, sliced
 
 pytestmark = pytest.mark.usefixtures("implementation")

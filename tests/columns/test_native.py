@@ -21,7 +21,7 @@ from kafka_msgs.columns.types import RECORD_SCHEMA, arrow_type
 from kafka_msgs.records import BatchBuilder, RecordBatch, read_batches
 from tests.support.columns import prefixed_rows, random_rows
 from tests.support.damage import mutated
-from tests.support.references import check_balance, without_memory
+from tests.support.refcounts import check_balance, without_memory
 
 native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core is not built")
 pytestmark = pytest.mark.skipif(backend() != "c", reason="another backend was chosen")

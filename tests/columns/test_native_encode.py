@@ -16,7 +16,7 @@ from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.columns import arrow_type, decode_column
 from kafka_msgs.columns.lowering import Lowering
 from tests.support.columns import prefixed_rows
-from tests.support.references import check_balance, without_memory
+from tests.support.refcounts import check_balance, without_memory
 
 native = pytest.importorskip("kafka_msgs.columns.native", reason="the C core is not built")
 pytestmark = pytest.mark.skipif(backend() != "c", reason="another backend was chosen")

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafka_msgs.binary_layouts import CONTROL, TRANSACTIONAL
 from kafka_msgs.columns import walk_record_table
-from kafka_msgs.columns.records import BATCH_COLUMNS, walk_batch_table
-from kafka_msgs.layouts import CONTROL, TRANSACTIONAL
-from kafka_msgs.log import runs
-from kafka_msgs.log.runs import EVERYTHING, RunLimits, walk_runs
-from kafka_msgs.log.scan import FileScan, walk_log
+from kafka_msgs.columns.record_tables import BATCH_COLUMNS, walk_batch_table
+from kafka_msgs.log import batch_runs
+from kafka_msgs.log.batch_runs import EVERYTHING, RunLimits, walk_runs
+from kafka_msgs.log.file_scan import FileScan, walk_log
 from kafka_msgs.records import (
     DEFAULT_READ_OPTIONS,
     BatchBuilder,
@@ -28,9 +28,9 @@ from kafka_msgs.records import (
 )
 from kafka_msgs.records.batch import BatchRun
 from tests.support.batches import described, sealed
-from tests.support.dumped_logs import BATCHES, named
+from tests.support.dump_fixtures import BATCHES, named
 from tests.support.implementations import implementations, name_of
-from tests.support.pieces_of_logs import PIECES, PRODUCER, batch
+from tests.support.log_fragments import PIECES, PRODUCER, batch
 
 pytestmark = pytest.mark.usefixtures("implementation", "counting")
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("implementation", "counting")
 @pytest.fixture(params=implementations("kafka_msgs.log"), ids=name_of)
 def counting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What finds the runs is the implementation under test."""
-    monkeypatch.setattr(runs, "_IMPLEMENTATION", request.param)
+    monkeypatch.setattr(batch_runs, "_IMPLEMENTATION", request.param)
 
 
 def outcome(items: Iterator[Any]) -> list[Any]:

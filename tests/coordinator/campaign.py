@@ -19,12 +19,12 @@ from time import monotonic
 
 from attrs import Factory, define
 
+from tests.coordinator.coverage_counts import Tally
 from tests.coordinator.history import Coordinator, Difference, History, compare, record
 from tests.coordinator.oracle import Command, CoordinatorOracle, OracleUnavailableError, Result
-from tests.coordinator.play import play
+from tests.coordinator.player import play
 from tests.coordinator.scripts import KINDS, PROTOCOLS, random_script
 from tests.coordinator.shrinking import shrink
-from tests.coordinator.tally import Tally
 
 __all__ = ["Campaign", "main"]
 

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from tests.coordinator.comparison import alike, differences
 from tests.coordinator.oracle import Command, Result
-from tests.coordinator.world import Script
+from tests.coordinator.script_state import Script
 
 __all__ = ["Coordinator", "Difference", "History", "compare", "record"]
 

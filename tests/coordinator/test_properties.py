@@ -17,9 +17,9 @@ from tests.coordinator.clients import Client, ConsumerClient, EpochClient, Strea
 from tests.coordinator.clients.topologies import TOPOLOGIES
 from tests.coordinator.invariants import Part, Watch
 from tests.coordinator.oracle import Result
-from tests.coordinator.play import Player
-from tests.coordinator.scripts.steered import Cast, Stage
-from tests.coordinator.world import Script, World, topic_id
+from tests.coordinator.player import Player
+from tests.coordinator.script_state import Script, World, topic_id
+from tests.coordinator.scripts.guided_clients import Cast, Stage
 
 _HISTORIES: Final = 6
 _ROUNDS: Final = 60

@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
+from tests.coordinator.coverage_counts import Tally
 from tests.coordinator.history import record
 from tests.coordinator.oracle import Command, CoordinatorOracle
 from tests.coordinator.scripts import KINDS, PROTOCOLS, random_script
 from tests.coordinator.shrinking import shrink
-from tests.coordinator.tally import Tally
 
 _SCRIPTS = 4
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.lookup import iter_message_classes
-from tests.support.pages import ROOT
+from kafka_msgs.catalog import iter_message_classes
+from tests.support.markdown_pages import ROOT
 
 pytest.importorskip("mkdocstrings")
 

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from docs.demo.demo import COLUMNS, ROOT, run
-from docs.demo.stage import Stage
+from docs.demo.presenter import Stage
 from kafka_msgs import ConsumerProtocolAssignment, ConsumerProtocolSubscription, HeartbeatRequest
 
 NOT_NEEDED = ("hypothesis", "pytest", "pyspark")

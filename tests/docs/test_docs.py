@@ -17,12 +17,12 @@ from attrs import evolve
 from pyarrow import fs
 
 from kafka_msgs.admin import Admin, NewTopic
-from kafka_msgs.cli.group import command as messages_command
+from kafka_msgs.cli.command_group import command as messages_command
 from kafka_msgs.samples import write_sample
 from kafka_msgs_generator.cli import command as generator_command
 from tests.support.cluster_topics import wait_for_topics
 from tests.support.kafka_cluster import ClusterAddresses
-from tests.support.pages import ROOT, Block, anchors, blocks, code_spans, links, pages
+from tests.support.markdown_pages import ROOT, Block, anchors, blocks, code_spans, links, pages
 from tests.support.s3_server import S3Server, s3_server
 
 PAGES = {str(page.relative_to(ROOT)): page for page in pages()}

@@ -12,7 +12,7 @@ from kafka_msgs import client
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client.property_table import find_setting
-from tests.support.pages import ROOT
+from tests.support.markdown_pages import ROOT
 
 PEERS: Final = {"kafka-python": "kafka", "aiokafka": "aiokafka", "confluent-kafka": "confluent_kafka"}
 _ROW: Final = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import util
 
-from tests.support.pages import ROOT
+from tests.support.markdown_pages import ROOT
 
 
 def test_the_pictures_are_up_to_date() -> None:

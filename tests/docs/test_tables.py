@@ -9,8 +9,8 @@ import pytest
 
 from kafka_msgs import drafts
 from tests.oracle import Oracle
-from tests.oracle.subjects import ALL_NAMES
-from tests.support.pages import ROOT
+from tests.oracle.class_pairs import ALL_NAMES
+from tests.support.markdown_pages import ROOT
 
 
 @pytest.fixture(scope="module")

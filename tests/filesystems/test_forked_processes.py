@@ -15,8 +15,8 @@ from fsspec.implementations.local import LocalFileSystem
 from fsspec.registry import register_implementation
 
 from kafka_msgs.errors import ForkedProcessError
-from kafka_msgs.filesystems.opening import filesystem_of
-from kafka_msgs.filesystems.settings import FilesystemOptions
+from kafka_msgs.filesystems.options import FilesystemOptions
+from kafka_msgs.filesystems.resolver import filesystem_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 

@@ -10,19 +10,19 @@ import pytest
 from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import JobPathError, OptionError
-from kafka_msgs.filesystems.copying import check_empty, copy_directory
-from kafka_msgs.filesystems.files import local_copy, log_files
-from kafka_msgs.filesystems.opening import filesystem_of
-from kafka_msgs.filesystems.settings import FilesystemOptions
+from kafka_msgs.filesystems.options import FilesystemOptions
+from kafka_msgs.filesystems.path_resolution import local_copy, log_files
+from kafka_msgs.filesystems.resolver import filesystem_of
+from kafka_msgs.filesystems.upload import check_empty, copy_directory
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.output import OutputDirectory
+from kafka_msgs.pipeline.local_inputs import LocalInputs
+from kafka_msgs.pipeline.table_output import OutputDirectory
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.hdfs_cluster import HdfsCluster, hdfs_cluster
 from tests.support.maven import OracleUnavailableError
-from tests.support.not_run import not_run
 from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.skip_reasons import not_run
 from tests.support.spark_tables import read
 
 NAME = f"{0:020}.log"

@@ -13,9 +13,9 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import JobPathError, OptionError
-from kafka_msgs.filesystems.copying import check_empty, copy_directory
-from kafka_msgs.filesystems.files import local_copy, log_files
-from kafka_msgs.filesystems.settings import FilesystemOptions
+from kafka_msgs.filesystems.options import FilesystemOptions
+from kafka_msgs.filesystems.path_resolution import local_copy, log_files
+from kafka_msgs.filesystems.upload import check_empty, copy_directory
 from kafka_msgs.spark.sources.capture import CaptureReader, KafkaCaptureSource
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recordings import LOGS

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kafka_msgs import CodecOptions, FetchResponse, MetadataResponse, OffsetFetchRequest, evolve
 from kafka_msgs._backend import backend_module
 from kafka_msgs.codec import codec_for
-from kafka_msgs.codec.parts import Patch, Peek
+from kafka_msgs.codec.field_access import Patch, Peek
 from kafka_msgs.errors import DecodeError, EncodeError
 from kafka_msgs.records import BatchBuilder, ReadOptions, RecordBatch, read_batches
 from kafka_msgs.testing.random_values import random_message

@@ -5,7 +5,7 @@ The mark ¶ stands where the error must point.
 
 from __future__ import annotations
 
-from tests.support.definitions import data, head
+from tests.support.small_definitions import data, head
 
 V = '"validVersions": "0-1"'
 F = '"flexibleVersions": "0+"'

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from kafka_msgs.versions import NONE, VersionRange
+from kafka_msgs_generator.compiler import CompileOptions, compile_file, compile_paths
 from kafka_msgs_generator.ir import Field, NewStruct
-from kafka_msgs_generator.pipeline import CompileOptions, compile_file, compile_paths
-from tests.support.definitions import compiled, data, head
+from tests.support.small_definitions import compiled, data, head
 
 DEFINITIONS = Path("message_defs")
 PAGE = sorted(Path("message_defs/drafts/kip_1071").glob("*.json"))

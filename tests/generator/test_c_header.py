@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka_msgs.binary_layouts import ATTRIBUTES, HEADER, RECORD_COLUMNS, ColumnKind, RecordField, header_struct
 from kafka_msgs.codec.ops import MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, LengthFlag
-from kafka_msgs.layouts import ATTRIBUTES, HEADER, RECORD_COLUMNS, ColumnKind, RecordField, header_struct
 from kafka_msgs.primitive_types import Kind, Op
 from kafka_msgs_generator.c_header import layouts_header, ops_header
 from kafka_msgs_generator.output import ForeignFileError, apply, plan

@@ -12,8 +12,8 @@ import pytest
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.canonical import canonical_text, read_definition, supported_errors
-from kafka_msgs_generator.load import parse_definition
-from kafka_msgs_generator.site import SourceObject
+from kafka_msgs_generator.json_tree import parse_definition
+from kafka_msgs_generator.source_object import SourceObject
 from kafka_msgs_generator.spec import MessageSpec, read_message
 
 DEFINITIONS = sorted(Path("message_defs").glob("*/*/*.json"))

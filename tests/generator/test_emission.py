@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 from kafka_msgs.message import Message
 from kafka_msgs.schema import FieldInfo, MessageInfo, fields
 from kafka_msgs.versions import VersionRange
-from kafka_msgs_generator import layout
+from kafka_msgs_generator import source_formatting
+from kafka_msgs_generator.compiler import Compiled, CompileOptions, compile_file, compile_paths
 from kafka_msgs_generator.emit import message_module
 from kafka_msgs_generator.ir import Field, NewStruct, Struct
 from kafka_msgs_generator.ir import Message as MessageDefinition
 from kafka_msgs_generator.naming import attribute_name
-from kafka_msgs_generator.pipeline import Compiled, CompileOptions, compile_file, compile_paths
-from tests.support.definitions import compiled, data
+from tests.support.small_definitions import compiled, data
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.json"))
 
@@ -129,7 +129,7 @@ def test_a_draft_says_so() -> None:
 def test_documentation_stands_below_what_it_documents(path: Path) -> None:
     item = compile_file(path, CompileOptions(documentation=Sentences()), "golden")
     text = message_module(item.message, item.source)
-    assert max(len(line) for line in text.splitlines()) <= layout.WIDTH
+    assert max(len(line) for line in text.splitlines()) <= source_formatting.WIDTH
     tree = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)}
     structs: tuple[Struct | MessageDefinition, ...] = (*item.message.structs, item.message)
     for struct in structs:
@@ -148,7 +148,17 @@ def test_generated_code_is_as_the_formatter_would_have_it(tmp_path: Path) -> Non
         for suffix, reading in (("plain", CompileOptions()), ("documented", CompileOptions(documentation=Sentences()))):
             text = message_module(compile_file(path, reading, "golden").message, "golden", draft="Title")
             (tmp_path / f"{path.stem.lower()}_{suffix}.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", str(layout.WIDTH), "--diff", "."]
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--isolated",
+        "--line-length",
+        str(source_formatting.WIDTH),
+        "--diff",
+        ".",
+    ]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (0, "")
 
@@ -193,7 +203,7 @@ def test_no_attribute_hides_what_a_message_offers() -> None:
 @given(st.text() | st.binary() | st.integers() | st.floats(allow_nan=False) | st.uuids() | st.booleans() | st.none())
 def test_a_literal_is_its_value(value: object) -> None:
     module = executed(
-        f"from uuid import UUID\nfrom kafka_msgs.schema import ZERO_UUID\nvalue = {layout.literal(value)}"
+        f"from uuid import UUID\nfrom kafka_msgs.schema import ZERO_UUID\nvalue = {source_formatting.literal(value)}"
     )
     assert (module.value, type(module.value)) == (value, type(value))
 

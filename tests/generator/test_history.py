@@ -26,8 +26,8 @@ from kafka_msgs_generator.history import (
 )
 from tests.oracle.build import OracleUnavailableError
 from tests.oracle.older_releases import definitions_of
-from tests.support.definitions import compiled, data
-from tests.support.not_run import not_run
+from tests.support.skip_reasons import not_run
+from tests.support.small_definitions import compiled, data
 
 ROOT = Path(__file__).parents[2]
 SIZE = '{"name": "Size", "type": "int32", "versions": "0+"}'

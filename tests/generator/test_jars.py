@@ -16,13 +16,13 @@ import pytest
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator import jar as jar_module
 from kafka_msgs_generator.class_file import ClassFile, ClassFileError, parse_class
+from kafka_msgs_generator.compiler import compile_text
 from kafka_msgs_generator.error_table import KafkaError, read_errors
 from kafka_msgs_generator.importer import import_path
 from kafka_msgs_generator.jar import MAX_ENTRY_BYTES, MAX_TOTAL_BYTES, open_jar
 from kafka_msgs_generator.maven import SourceUnavailableError
-from kafka_msgs_generator.pipeline import compile_text
 from tests.support.class_files import empty_class, errors_class, errors_of_kafka
-from tests.support.not_run import not_run
+from tests.support.skip_reasons import not_run
 
 DEFINITION = '{"name": "A", "type": "data", "validVersions": "0", "flexibleVersions": "none", "fields": []}'
 PLACE = "common/message/A.json"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import SchemaError
-from kafka_msgs_generator.load import Node, Number, ObjectEntry, parse_definition, parse_definitions
+from kafka_msgs_generator.json_tree import Node, Number, ObjectEntry, parse_definition, parse_definitions
 
 NBSP = "\N{NO-BREAK SPACE}"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka_msgs_generator.atomic_write import write_atomically
 from kafka_msgs_generator.emit import MARK
-from kafka_msgs_generator.files import write_atomically
 from kafka_msgs_generator.output import ForeignFileError, apply, plan, summary
 
 HEAD = f"{MARK}; do not edit.\n"

@@ -8,10 +8,10 @@ import pytest
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator import defaults
-from kafka_msgs_generator.pipeline import CompileOptions, InvalidDefinitionsError, compile_paths
+from kafka_msgs_generator.compiler import CompileOptions, InvalidDefinitionsError, compile_paths
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 from tests.generator.broken_definitions import BROKEN, F, f
-from tests.support.definitions import data, head, refusal, unmarked
+from tests.support.small_definitions import data, head, refusal, unmarked
 
 
 @pytest.mark.parametrize(("rule", "definition", "words"), BROKEN)

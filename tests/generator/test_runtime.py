@@ -13,7 +13,7 @@ from attrs import evolve
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.message import Message
 from kafka_msgs.schema import fields
-from kafka_msgs_generator.runtime import compile_schema
+from kafka_msgs_generator.runtime_compiler import compile_schema
 
 PING = """{
   "name": "Ping", "type": "data", "validVersions": "0-1", "flexibleVersions": "1+",

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_msgs.groups.profiles import Quirks
 from tests.coordinator.oracle import Command
-from tests.coordinator.play import play
+from tests.coordinator.player import play
 from tests.coordinator.transcripts import read
 
 START: Final[Command] = {"op": "start", "now": 1000, "config": {"offsets.topic.num.partitions": "1"}}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from kafka_msgs.groups.api import TopicChange
-from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage
+from kafka_msgs.groups.group_protocol import TopicChange
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage
 
 
 def _topic(name: str, number: int, partitions: int = 1) -> CoordinatorTopicImage:

@@ -13,10 +13,13 @@ from attrs import evolve
 
 from kafka_msgs.client import Client
 from kafka_msgs.groups.config import CoordinatorConfig
-from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage, TopicsImage
-from kafka_msgs.groups.memory import MemoryLog
+from kafka_msgs.groups.memory_log import MemoryLog
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage, TopicsImage
+from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.records import InternalRecord, UnknownRecord
+from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.message import Request
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
@@ -41,9 +44,6 @@ from kafka_msgs.messages.streams_group_heartbeat_request import (
 )
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from kafka_msgs.records import read_batches
-from kafka_msgs.topics.batches import decode_batches
-from kafka_msgs.topics.records import InternalRecord, UnknownRecord
-from kafka_msgs.topics.replay import TransactionEnd
 from tests.support.cluster_topics import new_name, new_topic
 from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses

@@ -14,9 +14,9 @@ from kafka_msgs.groups.metrics import (
 )
 from kafka_msgs.groups.profiles import Quirks
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from tests.coordinator.play import Player
+from tests.coordinator.player import Player
 from tests.coordinator.transcripts import read
-from tests.groups.classic.desk import Desk
+from tests.groups.classic.coordinator_fixture import Desk
 
 
 def _counted(name: str) -> Metrics:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_msgs.error_codes import ErrorCode
-from tests.groups.told import partitions, told
+from tests.groups.transcripts_by_request import partitions, told
 
 
 def test_consumer_assignors_draw() -> None:

@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.groups.config import CoordinatorConfig
-from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage, TopicsImage
-from kafka_msgs.groups.memory import MemoryLog
+from kafka_msgs.groups.memory_log import MemoryLog
 from kafka_msgs.groups.protocols import PROTOCOLS
-from kafka_msgs.lookup import iter_message_classes
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage, TopicsImage
+from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.records import internal_topic
 from kafka_msgs.message import Message, Request
 from kafka_msgs.messages import ORIGINS
 from kafka_msgs.messages.metadata_response import MetadataResponse
-from kafka_msgs.topics.batches import decode_batches
-from kafka_msgs.topics.records import internal_topic
 from kafka_msgs.wire import decode_request, decode_response
 from tests.support.recorded_answers import answers
 from tests.support.recorded_frames import exchanges, read_frames

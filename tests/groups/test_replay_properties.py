@@ -13,7 +13,7 @@ import pytest
 
 from kafka_msgs.groups.profiles import Quirks
 from tests.coordinator.oracle import Command
-from tests.coordinator.play import Player
+from tests.coordinator.player import Player
 from tests.coordinator.scripts import KINDS, PROTOCOLS, random_script
 from tests.support.group_facts import compacted, facts, replayed
 

@@ -13,21 +13,21 @@ import pytest
 from attrs import fields_dict
 
 from kafka_msgs import OffsetCommitRequest, OffsetFetchRequest
+from kafka_msgs.catalog import message_class
 from kafka_msgs.drafts.kip_1071 import StreamsGroupHeartbeatRequest as DocumentHeartbeatRequest
 from kafka_msgs.drafts.kip_1071 import StreamsGroupMemberMetadataValue as DocumentMemberMetadataValue
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import SchemaError
-from kafka_msgs.groups.memory import MemoryLog
+from kafka_msgs.groups.memory_log import MemoryLog
 from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
-from kafka_msgs.lookup import message_class
+from kafka_msgs.internal_topics.records import TopicRecord, decode_record, encode_record
+from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kafka_msgs.messages.streams_group_describe_response import StreamsGroupDescribeResponse
 from kafka_msgs.messages.streams_group_heartbeat_request import Endpoint, StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kafka_msgs.schema_compiler import compile_schema
-from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
-from kafka_msgs.topics.replay import TransactionEnd
 from tests.groups.streams.broker import Broker, join_classic, page, subtopology, tasks, topology
 
 BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])

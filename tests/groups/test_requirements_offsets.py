@@ -12,16 +12,17 @@ from uuid import UUID
 import pytest
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.api import GroupProtocol, ProducerIdAndEpoch, TopicChange
 from kafka_msgs.groups.config import CoordinatorConfig
-from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import EMPTY_IMAGE, CoordinatorTopicImage
-from kafka_msgs.groups.journal import WITHOUT_UNDO
-from kafka_msgs.groups.memory import MemoryLog
+from kafka_msgs.groups.group_protocol import GroupProtocol, ProducerIdAndEpoch, TopicChange
+from kafka_msgs.groups.memory_log import MemoryLog
 from kafka_msgs.groups.protocols import PROTOCOLS
-from kafka_msgs.groups.state import subscribe
-from kafka_msgs.groups.timeline import java_hash_code
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.shard_state import subscribe
+from kafka_msgs.groups.timeline_map import java_hash_code
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage
+from kafka_msgs.groups.undo_log import WITHOUT_UNDO
+from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.message import Request
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
@@ -44,7 +45,6 @@ from kafka_msgs.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from kafka_msgs.topics.records import TopicRecord
 
 _GROUP = "billing"
 _STORED = (("t1", 0), ("t1", 1), ("t2", 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.coordinator.comparison import differences
-from tests.coordinator.play import play
+from tests.coordinator.player import play
 from tests.coordinator.transcripts import NAMES, read
 
 

@@ -18,10 +18,10 @@ import pytest
 
 from kafka_msgs.columns import read_record_table
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log import mapping, resync, scan
-from kafka_msgs.log.files import read_offset_checkpoint, read_producer_snapshot
-from kafka_msgs.log.index import read_offset_index
-from kafka_msgs.log.scan import read_log, walk_log
+from kafka_msgs.log import file_scan, mapped_file, resync
+from kafka_msgs.log.file_scan import read_log, walk_log
+from kafka_msgs.log.indexes import read_offset_index
+from kafka_msgs.log.small_files import read_offset_checkpoint, read_producer_snapshot
 from kafka_msgs.log.summary import read_summary
 from kafka_msgs.records import BatchBuilder, BatchHeader, BatchReader, LegacyBatch, RecordBatch, read_batches
 
@@ -59,12 +59,12 @@ class Work:
             self.size += len(data)
             return read_batches(data)
 
-        def not_zero(data: mapping.Mapped, start: int, end: int) -> int:
-            found = mapping.first_not_zero(data, start, end)
+        def not_zero(data: mapped_file.Mapped, start: int, end: int) -> int:
+            found = mapped_file.first_not_zero(data, start, end)
             self.size += found - start
             return found
 
-        patch.setattr(scan, "BatchReader", Reader)
+        patch.setattr(file_scan, "BatchReader", Reader)
         patch.setattr(resync, "read_batches", read)
         patch.setattr(resync, "first_not_zero", not_zero)
 
@@ -136,7 +136,7 @@ def test_damage_in_many_places_is_passed_over_wherever_it_is(tmp_path: Path) -> 
 PEAK = """
 import resource, sys
 from pathlib import Path
-from kafka_msgs.log.scan import walk_log
+from kafka_msgs.log.file_scan import walk_log
 for item in walk_log(Path(sys.argv[1]).with_name("00000000000000000001.log")):
     pass
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -161,7 +161,7 @@ def test_a_sparse_segment_is_looked_through_in_bounded_memory(tmp_path: Path, st
     )
     count, mebibytes = map(int, done.stdout.split())
     assert count == (1 if state == "open" else 3)
-    assert mebibytes <= 2 * mapping.WINDOW // 2**20
+    assert mebibytes <= 2 * mapped_file.WINDOW // 2**20
 
 
 class Searched:
@@ -171,7 +171,7 @@ class Searched:
         self.size = 0
         work = self
 
-        class File(mapping._File):
+        class File(mapped_file._File):
             def __getitem__(self, at: Any) -> Any:
                 found = super().__getitem__(at)
                 work.size += len(found) if isinstance(found, bytes) else 1
@@ -181,13 +181,13 @@ class Searched:
             def __init__(self, pattern: re.Pattern[bytes]) -> None:
                 self.pattern = pattern
 
-            def search(self, data: mapping.Mapped, start: int, end: int) -> re.Match[bytes] | None:
+            def search(self, data: mapped_file.Mapped, start: int, end: int) -> re.Match[bytes] | None:
                 found = self.pattern.search(data, start, end)
                 work.size += (found.end() if found else min(end, len(data))) - start
                 return found
 
-        patch.setattr(mapping, "_File", File)
-        patch.setattr(mapping, "_NOT_ZERO", Pattern(mapping._NOT_ZERO))
+        patch.setattr(mapped_file, "_File", File)
+        patch.setattr(mapped_file, "_NOT_ZERO", Pattern(mapped_file._NOT_ZERO))
         for name in ("_FROM_MAGIC", "_FROM_ANY_MAGIC"):
             patch.setattr(resync, name, Pattern(getattr(resync, name)))
 
@@ -212,7 +212,7 @@ def test_holes_are_passed_over_and_not_read(tmp_path: Path, monkeypatch: pytest.
     items = list(walk_log(path, closed=True))
     assert [item.base_offset for item in items if isinstance(item, RecordBatch)] == [0, 1]
     assert sum(item.skipped for item in items if isinstance(item, LogFileError)) == HOLE - len(batch(0))
-    assert work.size <= 4 * mapping.WINDOW
+    assert work.size <= 4 * mapped_file.WINDOW
 
 
 def no_holes_known(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_msgs import EndTxnMarker
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.scan import AnyBatch, FileScan, read_log
+from kafka_msgs.log.file_scan import AnyBatch, FileScan, read_log
 from kafka_msgs.log.summary import LogSummary, walk_summary
 from kafka_msgs.records import (
     BatchBuilder,

@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.files import LeaderEpoch, read_clean_shutdown, read_offset_checkpoint
-from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.log.scan import FileScan, read_log
+from kafka_msgs.log.file_scan import FileScan, read_log
+from kafka_msgs.log.log_directory import LogDirectory, Partition
+from kafka_msgs.log.small_files import LeaderEpoch, read_clean_shutdown, read_offset_checkpoint
 from kafka_msgs.messages.quorum_state_data import Voter
 from kafka_msgs.records import CompressionType, ControlType, RecordBatch
-from tests.support.dumped_logs import BATCHES, DUMPED, RECORDED, files, named
+from tests.support.dump_fixtures import BATCHES, DUMPED, RECORDED, files, named
 from tests.support.kafka_dump import dumped, dumped_file, sections
 from tests.support.recordings import ACTIVE_LOGS, LOGS, TIERED_LOGS
 

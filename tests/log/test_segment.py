@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log import index
+from kafka_msgs.log import indexes
 from kafka_msgs.log.faults import skip_faults
-from kafka_msgs.log.index import (
+from kafka_msgs.log.indexes import (
     AbortedTransaction,
     OffsetEntry,
     TimeEntry,
@@ -239,8 +239,8 @@ def test_few_entries_of_a_long_index_are_read(tmp_path: Path, monkeypatch: pytes
         pack_into(">qi", content, 12 * number, number + 1, number + 1)
     path = tmp_path / f"{0:020}.timeindex"
     path.write_bytes(content)
-    first = Mock(side_effect=index._first)
-    monkeypatch.setattr(index, "_first", first)
+    first = Mock(side_effect=indexes._first)
+    monkeypatch.setattr(indexes, "_first", first)
     assert find_time(path, 70_000) == TimeEntry(69_999, 69_999)
     assert first.call_count <= 17
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import CrcMismatchError, LogFileError
-from kafka_msgs.log.scan import FileScan
+from kafka_msgs.log.file_scan import FileScan
 from kafka_msgs.log.summary import LogSummary, read_summary, walk_summary
 from kafka_msgs.records import CompressionType, MessageSetBuilder, ReadOptions
-from tests.support.pieces_of_logs import PIECES, PLAIN, batch
+from tests.support.log_fragments import PIECES, PLAIN, batch
 from tests.support.recordings import LOGS
 
 Log = Callable[[bytes], Path]

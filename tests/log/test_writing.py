@@ -18,7 +18,9 @@ from kafka_msgs.log import (
     read_producer_snapshot,
     read_quorum_state,
 )
-from kafka_msgs.log.writing.files import (
+from kafka_msgs.log.writers.index_writer import DEFAULT_INTERVAL
+from kafka_msgs.log.writers.segment_writer import SegmentWriter
+from kafka_msgs.log.writers.small_files import (
     format_clean_shutdown,
     format_leader_epochs,
     format_meta_properties,
@@ -27,8 +29,6 @@ from kafka_msgs.log.writing.files import (
     format_producer_snapshot,
     format_quorum_state,
 )
-from kafka_msgs.log.writing.indexes import DEFAULT_INTERVAL
-from kafka_msgs.log.writing.segments import SegmentWriter
 from kafka_msgs.records import BatchBuilder, BatchHeader, RecordBatch
 
 INTERVALS = {"codecs-0": 1}

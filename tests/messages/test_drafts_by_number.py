@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs import OffsetFetchRequest, OffsetFetchResponse, SchemaError, compile_schema
+from kafka_msgs.catalog import message_class
 from kafka_msgs.drafts import kafka_0_9, kip_88
 from kafka_msgs.drafts.kip_88.describe_groups_response import Group, Member, Offset
-from kafka_msgs.lookup import message_class
 from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponsePartition
 from kafka_msgs.schema import Struct, fields
 

@@ -22,17 +22,21 @@ CORE = {
     "kafka_msgs.codec.options",
     "kafka_msgs.errors",
     *(f"kafka_msgs.errors.{path.stem}" for path in (ROOT / "kafka_msgs" / "errors").glob("[a-z]*.py")),
-    "kafka_msgs.lazy_attrs",
+    "kafka_msgs.deferred_attrs",
     "kafka_msgs.message",
-    "kafka_msgs.option_checks",
+    "kafka_msgs.validators",
     "kafka_msgs.primitives",
     "kafka_msgs.schema",
-    "kafka_msgs.values",
-    "kafka_msgs.values.sealing",
+    "kafka_msgs.instances",
+    "kafka_msgs.instances.sealing",
     "kafka_msgs.versions",
-    *(["kafka_msgs._core.extension", "kafka_msgs.values.native"] if "c" in BACKENDS else ["kafka_msgs.values.python"]),
+    *(
+        ["kafka_msgs._core.extension", "kafka_msgs.instances.native"]
+        if "c" in BACKENDS
+        else ["kafka_msgs.instances.python"]
+    ),
 }
-MACHINERY = {"kafka_msgs.messages", "kafka_msgs.messages._index", "kafka_msgs.lazy"}
+MACHINERY = {"kafka_msgs.messages", "kafka_msgs.messages._index", "kafka_msgs.lazy_modules"}
 
 
 def run(code: str) -> str:

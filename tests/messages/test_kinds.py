@@ -22,7 +22,7 @@ from kafka_msgs.message import (
 from kafka_msgs.messages import OffsetCommitKey, OffsetCommitValue, OffsetFetchRequest, OffsetFetchResponse
 from kafka_msgs.schema import KeyedMessageInfo
 from kafka_msgs_generator.emit import KIND_BASES as EMITTED
-from kafka_msgs_generator.runtime import compile_schema
+from kafka_msgs_generator.runtime_compiler import compile_schema
 
 CLASSES = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 REQUESTS = [cls for cls in CLASSES if issubclass(cls, Request)]

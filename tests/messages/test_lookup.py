@@ -12,11 +12,11 @@ import pytest
 
 import kafka_msgs
 from kafka_msgs import Message, drafts, messages
+from kafka_msgs.catalog import MessageCatalog, iter_message_classes, message_by_name, message_class, release_catalog
 from kafka_msgs.codec import codec_for
 from kafka_msgs.drafts import kafka_0_9, kip_88, kip_1071
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
-from kafka_msgs.lookup import MessageCatalog, iter_message_classes, message_by_name, message_class, release_catalog
 from kafka_msgs.messages import API_KEYS, MODULES, ORIGINS, RELEASE
 from kafka_msgs.schema import Kind, Struct, fields
 from kafka_msgs.versions import VersionRange

@@ -20,12 +20,18 @@ from kafka_msgs import (
     encode_versioned,
 )
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.directories import end_offset_of, end_offsets_in, end_offsets_of, partitions_in, topic_names
+from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.replay import replay
+from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, read_groups
+from kafka_msgs.offline.partition_discovery import (
+    end_offset_of,
+    end_offsets_in,
+    end_offsets_of,
+    partitions_in,
+    topic_names,
+)
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
-from kafka_msgs.topics.batches import decode_batches
-from kafka_msgs.topics.replay import replay
 from tests.support.recorded_answers import answers
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS
 

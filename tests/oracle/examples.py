@@ -13,12 +13,12 @@ from typing import Final, TypeAlias
 from attrs import evolve
 
 from kafka_msgs.message import Message
-from kafka_msgs.testing import samples
+from kafka_msgs.testing import edge_values
 from kafka_msgs.testing.random_values import random_message
+from tests.oracle.class_pairs import Subject, subjects_of
 from tests.oracle.driver import Oracle
 from tests.oracle.mutation import mutations
 from tests.oracle.parity import Tally, compare_downgrades, compare_inputs, compare_values
-from tests.oracle.subjects import Subject, subjects_of
 
 __all__ = ["EXAMPLES", "Examples", "damaged"]
 
@@ -94,11 +94,11 @@ def _bare_values(subject: Subject, count: int, rng: Random) -> Iterator[Message]
 
 
 def _with_one_field(subject: Subject, value: Message, rng: Random) -> Message:
-    present = samples.present_fields(subject.cls, subject.version)
+    present = edge_values.present_fields(subject.cls, subject.version)
     kept = rng.choice(present) if present else None
     resets = {
         info.attribute: info.default
         for info in present
-        if info is not kept and samples.default_is_allowed(info, subject.version)
+        if info is not kept and edge_values.default_is_allowed(info, subject.version)
     }
     return evolve(value, **resets)

@@ -16,7 +16,7 @@ from kafka_msgs_generator.maven import SourceUnavailableError, fetch_existing_ja
 from kafka_msgs_generator.release import GROUP, ORIGINS
 from tests.oracle.build import PROJECT, OracleUnavailableError, java_command
 from tests.oracle.driver import Oracle
-from tests.support.made_once import made_once
+from tests.support.build_cache import made_once
 
 __all__ = ["RELEASES", "definitions_of", "error_codes_by_java", "jars_of", "oracle_of"]
 

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from attrs import Factory, define, frozen
 
-from kafka_msgs.codec.json import from_json, to_json
+from kafka_msgs.codec.json_form import from_json, to_json
 from kafka_msgs.codec.ops import MAX_TAG
 from kafka_msgs.errors import DecodeError, EncodeError
 from kafka_msgs.message import Message
 from kafka_msgs.schema import Struct, fields
+from tests.oracle.class_pairs import Subject
 from tests.oracle.driver import Decoded, Oracle, OracleReject
-from tests.oracle.lenient import BEFORE_4_4, DEVIATIONS, LenientDecoder
-from tests.oracle.subjects import Subject
+from tests.oracle.lenient_decoder import BEFORE_4_4, DEVIATIONS, LenientDecoder
 
 __all__ = [
     "UNREAD_BYTES",

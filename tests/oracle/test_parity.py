@@ -16,9 +16,9 @@ from kafka_msgs import iter_message_classes
 from kafka_msgs.messages import OffsetFetchRequest
 from kafka_msgs.testing.strategies import messages
 from tests.oracle import Oracle
+from tests.oracle.class_pairs import ALL_NAMES, Subject, subjects_of
 from tests.oracle.examples import EXAMPLES
 from tests.oracle.parity import Difference, Tally, compare_inputs, compare_values
-from tests.oracle.subjects import ALL_NAMES, Subject, subjects_of
 
 pytestmark = pytest.mark.oracle
 

@@ -24,9 +24,9 @@ from kafka_msgs.errors import (
 from kafka_msgs.messages import ApiVersionsRequest
 from kafka_msgs.primitives import write_uvarint
 from tests.oracle import Oracle, OracleReject
-from tests.oracle.lenient import DEVIATIONS
+from tests.oracle.class_pairs import Subject, subjects_of
+from tests.oracle.lenient_decoder import DEVIATIONS
 from tests.oracle.parity import compare_inputs
-from tests.oracle.subjects import Subject, subjects_of
 
 pytestmark = pytest.mark.oracle
 

@@ -16,12 +16,12 @@ import pytest
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult, group_offsets_run
 from kafka_msgs.pipeline.group_state import StateSummary, group_state_run
+from kafka_msgs.pipeline.group_state_report import group_state_report
 from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.state_report import group_state_report
-from tests.support.cut_logs import copy_of_earlier
+from kafka_msgs.pipeline.local_inputs import LocalInputs
 from tests.support.offsets_topic import TOPIC, OffsetsTopic, commit, end, write_items, write_segments
 from tests.support.recordings import GROUP_LOGS
+from tests.support.truncated_logs import copy_of_earlier
 
 TABLES: Final = ("offsets", "pending", "groups", "problems")
 STATE_TABLES: Final = ("descriptions", "groups", "members", "assignments", "topology", "problems")

@@ -13,11 +13,11 @@ import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner
 
-from kafka_msgs.cli.group import command
-from kafka_msgs.formats import get_format
-from tests.support.cut_logs import copy_of_earlier
+from kafka_msgs.cli.command_group import command
+from kafka_msgs.table_formats import get_format
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS
+from tests.support.truncated_logs import copy_of_earlier
 
 TABLES = {
     "group-state": ("descriptions", "groups", "members", "assignments", "topology", "problems"),

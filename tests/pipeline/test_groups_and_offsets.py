@@ -12,17 +12,17 @@ import pytest
 
 from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.offline.directories import end_offsets_of, partitions_in
+from kafka_msgs.internal_topics.records import NO_PRODUCER
+from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
-from kafka_msgs.pipeline import survivors
-from kafka_msgs.pipeline.answers import GROUPS, OFFSETS, PENDING, PROBLEMS
+from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
+from kafka_msgs.pipeline import live_records
 from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult, group_offsets_run
+from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
 from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.offsets_report import group_offsets_report
+from kafka_msgs.pipeline.local_inputs import LocalInputs
+from kafka_msgs.pipeline.offset_tables import GROUPS, OFFSETS, PENDING, PROBLEMS
 from kafka_msgs.report import Table
-from kafka_msgs.topics.records import NO_PRODUCER
-from kafka_msgs.topics.replay import replay
 from tests.support.offsets_topic import Item, OffsetsTopic, commit, commit_oldest, end, write_items
 from tests.support.recorded_answers import answers
 from tests.support.recordings import GROUP_LOGS
@@ -72,8 +72,8 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         write_items(home / "logs", number, story)
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "one reduction":
-            patch.setattr(survivors, "_BUFFER", 1)
-            patch.setattr("kafka_msgs.pipeline.logs._MAX_BYTES", 1)
+            patch.setattr(live_records, "_BUFFER", 1)
+            patch.setattr("kafka_msgs.pipeline.partition_reader._MAX_BYTES", 1)
         run(home / "logs", home / "out")
     return stories, home / "out"
 

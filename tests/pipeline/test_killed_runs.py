@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
-from kafka_msgs.filesystems.settings import NO_OPTIONS
-from kafka_msgs.pipeline import offsets_log
+from kafka_msgs.filesystems.options import NO_OPTIONS
+from kafka_msgs.pipeline import group_offsets_task
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.logs import PartitionInput
-from kafka_msgs.pipeline.output import OutputDirectory
-from kafka_msgs.pipeline.partition import TaskResult
+from kafka_msgs.pipeline.local_inputs import LocalInputs
+from kafka_msgs.pipeline.partition_reader import PartitionInput
+from kafka_msgs.pipeline.partition_task import TaskResult
+from kafka_msgs.pipeline.table_output import OutputDirectory
 from tests.pipeline.test_append import from_nothing, run, tables
 from tests.support.offsets_topic import OffsetsTopic
 
@@ -122,7 +122,7 @@ def test_what_another_attempt_of_a_task_writes_is_in_no_table(tmp_path: Path, mo
             list(here(function, [log]))
             yield from here(function, [log])
             with monkeypatch.context() as patched:
-                patched.setattr(offsets_log, "write_table", killed)
+                patched.setattr(group_offsets_task, "write_table", killed)
                 with pytest.raises(KilledError):
                     list(here(function, [log]))
 

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 from pyarrow import fs
 
-from kafka_msgs.pipeline.output import OutputDirectory, write_table
+from kafka_msgs.pipeline.table_output import OutputDirectory, write_table
 
 
 class WithoutMoves(fs.FSSpecHandler):  # type: ignore[misc]

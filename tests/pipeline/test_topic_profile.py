@@ -12,22 +12,22 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from kafka_msgs.offline.directories import partitions_in
-from kafka_msgs.offline.profile import TopicStats, read_profile
-from kafka_msgs.pipeline import batch_log, figures
-from kafka_msgs.pipeline.batch_log import BATCHES
-from kafka_msgs.pipeline.figures import PROFILE
+from kafka_msgs.offline.partition_discovery import partitions_in
+from kafka_msgs.offline.topic_profile import TopicStats, read_profile
+from kafka_msgs.pipeline import batch_table, hourly_stats
+from kafka_msgs.pipeline.batch_table import BATCHES
+from kafka_msgs.pipeline.hourly_stats import PROFILE
 from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local import LocalInputs
-from kafka_msgs.pipeline.output import OutputDirectory, PublishPlan
-from kafka_msgs.pipeline.profile_log import PROBLEMS, ProfileSummary
-from kafka_msgs.pipeline.profile_report import topic_profile_report
+from kafka_msgs.pipeline.local_inputs import LocalInputs
+from kafka_msgs.pipeline.table_output import OutputDirectory, PublishPlan
 from kafka_msgs.pipeline.topic_profile import topic_profile_run
+from kafka_msgs.pipeline.topic_profile_report import topic_profile_report
+from kafka_msgs.pipeline.topic_profile_task import PROBLEMS, ProfileSummary
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.report import Report
-from tests.support.cut_logs import copy_of_earlier
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.truncated_logs import copy_of_earlier
 
 TABLES: Final = {"batches": BATCHES, "profile": PROFILE, "problems": PROBLEMS}
 
@@ -60,14 +60,14 @@ def plain(table: pa.Table) -> list[dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def now(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that stands still: reports take no time that is later than now for the newest."""
-    monkeypatch.setattr("kafka_msgs.offline.times.time", lambda: 2e9)
+    monkeypatch.setattr("kafka_msgs.offline.log_timestamps.time", lambda: 2e9)
 
 
 def with_small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let everything be reduced after each batch."""
-    monkeypatch.setattr(batch_log, "_BUFFER", 1)
-    monkeypatch.setattr(figures, "_BUFFER", 1)
-    monkeypatch.setattr("kafka_msgs.pipeline.logs._MAX_BYTES", 1)
+    monkeypatch.setattr(batch_table, "_BUFFER", 1)
+    monkeypatch.setattr(hourly_stats, "_BUFFER", 1)
+    monkeypatch.setattr("kafka_msgs.pipeline.partition_reader._MAX_BYTES", 1)
 
 
 def walked(logs: Path) -> dict[tuple[str, int, int | None], tuple[Any, ...]]:
@@ -233,7 +233,7 @@ def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(
     topic.grow(20)
     topic.write()
     with monkeypatch.context() as patch:
-        patch.setattr("kafka_msgs.pipeline.output.OutputDirectory._carry_out", dies_at(at))
+        patch.setattr("kafka_msgs.pipeline.table_output.OutputDirectory._carry_out", dies_at(at))
         with pytest.raises(KeyboardInterrupt):
             Ran(topic.home, tmp_path / "out")
     topic.grow(20)

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from tests.support.made_once import made_once
+from tests.support.build_cache import made_once
 from tests.support.releases import maven_releases, release_of
 
 __all__ = [

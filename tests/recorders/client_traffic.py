@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafka_msgs import OffsetFetchRequest
-from tests.recorders.asking import Conversation
 from tests.recorders.broker import Broker, Jars
 from tests.recorders.proxy import RecordingProxy
+from tests.recorders.raw_client import Conversation
 from tests.recorders.scenario import BILLING_GROUP, ShopTools
 from tests.support.recorded_frames import Frame, exchanges, write_lines
 from tests.support.recordings import RECORDINGS

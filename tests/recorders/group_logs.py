@@ -44,16 +44,16 @@ from kafka_msgs import (
     ShareGroupDescribeRequest,
     StreamsGroupDescribeRequest,
 )
-from kafka_msgs.log.partition import LogDirectory
+from kafka_msgs.log.log_directory import LogDirectory
 from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsTopic
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequestGroup
-from tests.recorders.asking import Conversation
 from tests.recorders.broker import Broker, BrokerError, Jars, java_command, run_kafka_class
+from tests.recorders.broker_configs import share_from_earliest
 from tests.recorders.client_traffic import python_with_clients, write_recording
-from tests.recorders.configuring import share_from_earliest
 from tests.recorders.log_directory import take_directory
+from tests.recorders.raw_client import Conversation
 from tests.support.recorded_frames import Frame
 from tests.support.recordings import ANSWERS, END_OFFSETS, GROUP_LOGS
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from kafka_msgs import NoOpRecord
-from kafka_msgs.topics.records import TopicRecord
+from kafka_msgs.internal_topics.records import TopicRecord
 from tests.recorders.broker import Broker, Jars, run_kafka_class
+from tests.recorders.broker_configs import limit_producers, share_from_earliest
 from tests.recorders.client_traffic import python_with_clients, write_recording
-from tests.recorders.configuring import limit_producers, share_from_earliest
 from tests.recorders.log_file import read_partition
 from tests.support.recorded_records import Line, record_of
 from tests.support.recordings import INTERNAL_TOPICS

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.recorders.broker import Broker, BrokerError, run_kafka_class
-from tests.recorders.configuring import share_from_earliest
+from tests.recorders.broker_configs import share_from_earliest
 from tests.recorders.proxy import RecordingProxy
 from tests.support.recorded_frames import REQUEST
 

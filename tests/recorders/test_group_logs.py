@@ -20,9 +20,9 @@ from kafka_msgs import (
     ShareGroupDescribeResponse,
     StreamsGroupDescribeResponse,
 )
-from kafka_msgs.log.partition import Partition
+from kafka_msgs.internal_topics.records import TopicRecord
+from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
-from kafka_msgs.topics.records import TopicRecord
 from tests.support.kafka_dump import dumped, sections
 from tests.support.recorded_answers import answers
 from tests.support.recorded_frames import exchanges, read_frames, read_header

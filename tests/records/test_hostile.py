@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs import KafkaMsgsError, RecordError
-from kafka_msgs.layouts import RecordField
+from kafka_msgs.binary_layouts import RecordField
 from kafka_msgs.records import ReadOptions, RecordBatch, python, read_batches
 from kafka_msgs.records.record import RecordFaultError, explain
 from tests.support.batches import by_hand, read_one

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_msgs.binary_layouts import RecordField
 from kafka_msgs.errors import RecordWriteError
-from kafka_msgs.layouts import RecordField
 from kafka_msgs.records import BatchBuilder, CompressionType, Record, builder, python
 from tests.support.batches import BatchSpec, described, read_one, sealed
 from tests.support.damaged_batches import mutated, outcome

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from kafka_msgs import KafkaMsgsError
-from kafka_msgs.layouts import RecordField
+from kafka_msgs.binary_layouts import RecordField
 from kafka_msgs.records import Batch, BatchBuilder, BatchHeader, Payload, ReadOptions, Record, read_batches
 from kafka_msgs.records.builder import RowColumns
 from tests.support.batches import sealed
 from tests.support.damaged_batches import mutated
 from tests.support.implementations import name_of
-from tests.support.references import check_balance, fail_each
+from tests.support.refcounts import check_balance, fail_each
 
 SHARED: list[Any] = [None, True, False, (), b"", "", 0, 1, -1, Record]
 

@@ -15,7 +15,7 @@ import pytest
 
 from kafka_msgs._backend import backend
 from kafka_msgs.records import BatchBuilder, BatchHeader, ConsumerRecord, MessageSetBuilder, Record, read_batches
-from tests.support.references import check_balance
+from tests.support.refcounts import check_balance
 
 ONE = Record(7, 1_700_000_000_000, b"k", None, (("h", b"v"),))
 

@@ -21,7 +21,7 @@ from kafka_msgs import (
     SaslAuthenticateResponse,
 )
 from kafka_msgs.capture import CapturedConnection, CapturedPayload, Endpoint, Exchange
-from kafka_msgs.lookup import iter_message_classes
+from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.messages.alter_user_scram_credentials_request import ScramCredentialUpsertion
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
@@ -30,10 +30,10 @@ from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kafka_msgs.messages.request_header import RequestHeader
-from kafka_msgs.prefixed import decode_versioned, encode_versioned
 from kafka_msgs.redaction import RedactKind, Redactor
-from kafka_msgs.redaction.kinds import is_classified
+from kafka_msgs.redaction.field_kinds import is_classified
 from kafka_msgs.schema import fields
+from kafka_msgs.versioned import decode_versioned, encode_versioned
 from kafka_msgs.wire import decode_request, encode_request, encode_response
 from tests.support.recorded_frames import exchanges, read_frames
 from tests.support.recordings import RECORDINGS

@@ -17,11 +17,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafka_msgs.errors import MissingExtraError
 from kafka_msgs.report import BarPlot, LinePlot, Metric, Report, Sample, Table, write_report
 from kafka_msgs.report.cells import cell
-from kafka_msgs.report.content import Kind
-from kafka_msgs.report.data import to_dict, to_json
-from kafka_msgs.report.environment import environment
-from kafka_msgs.report.exposition import exposition
-from kafka_msgs.report.page import render_page
+from kafka_msgs.report.html_page import render_page
+from kafka_msgs.report.json_report import to_dict, to_json
+from kafka_msgs.report.model import Kind
+from kafka_msgs.report.prometheus import exposition
+from kafka_msgs.report.templates import environment
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kafka_msgs.report import BarPlot, Report, ReportPart, Table, report_of
-from kafka_msgs.report.data import to_dict
-from kafka_msgs.report.exposition import exposition
-from kafka_msgs.report.page import render_page
+from kafka_msgs.report.html_page import render_page
+from kafka_msgs.report.json_report import to_dict
+from kafka_msgs.report.prometheus import exposition
 from kafka_msgs.report.sections.clients import client_part
 from kafka_msgs.report.sections.lag import lag_part, with_times
 from kafka_msgs.report.sections.retention import retention_part

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_msgs.spark import register
-from tests.support.counted_files import BUCKET, as_bucket
+from tests.support.counting_filesystem import BUCKET, as_bucket
 
 _LOGGING = """\
 rootLogger.level = error

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from kafka_msgs.spark import from_kafka, register, schema_of, to_kafka
-from kafka_msgs.spark.live import read_stream, write_stream
+from kafka_msgs.spark.kafka_connector import read_stream, write_stream
 
 VERSION = 3
 FEW = "60"

@@ -20,16 +20,16 @@ import pytest
 from kafka_msgs.admin import Admin, OffsetSpec
 from kafka_msgs.client import Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
-from kafka_msgs.log.writing.files import format_producer_snapshot
-from kafka_msgs.log.writing.segments import SegmentWriter
+from kafka_msgs.log.writers.segment_writer import SegmentWriter
+from kafka_msgs.log.writers.small_files import format_producer_snapshot
 from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
 from kafka_msgs.records import BatchBuilder, BatchHeader
-from kafka_msgs.spark.sources.committed import TransactionTrail
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import ReadPlan
+from kafka_msgs.spark.sources.read_committed import TransactionTrail
+from kafka_msgs.spark.sources.read_plan import ReadPlan
 from tests.support.cluster_topics import new_name, new_topic
-from tests.support.counted_files import as_bucket
+from tests.support.counting_filesystem import as_bucket
 from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.spark_tables import read

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from kafka_msgs import OffsetCommitValue
-from kafka_msgs.log.partition import LogDirectory
+from kafka_msgs.internal_topics.records import TopicRecord, decode_record
+from kafka_msgs.log.log_directory import LogDirectory
 from kafka_msgs.records import Record
-from kafka_msgs.topics.records import TopicRecord, decode_record
 from tests.support.recordings import GROUP_LOGS
 
 APPLICATION = Path(__file__).parent / "connect_app.py"

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_msgs.errors import LogFileError, OptionError
-from kafka_msgs.log.scan import read_log
+from kafka_msgs.log.file_scan import read_log
 from kafka_msgs.records import RecordBatch
 from kafka_msgs.spark import count_records
 from kafka_msgs.spark.sources.counts import KafkaLogCountsSource

@@ -9,8 +9,8 @@ import pytest
 
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import ReadPlan
-from tests.support.counted_files import as_bucket
+from kafka_msgs.spark.sources.read_plan import ReadPlan
+from tests.support.counting_filesystem import as_bucket
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
 

@@ -17,13 +17,13 @@ from pyspark.sql.types import IntegerType, LongType, MapType, StringType, Struct
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.errors import UnknownColumnError, UnknownNameError, UnsupportedVersionError
+from kafka_msgs.internal_topics.records import TopicRecord, encode_record
 from kafka_msgs.messages.metadata_response import MetadataResponse
 from kafka_msgs.messages.offset_fetch_request import OffsetFetchRequest
-from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.spark import from_kafka, schema_of, to_kafka
 from kafka_msgs.spark.sql import VERSIONED_MESSAGES, function_name
 from kafka_msgs.testing.random_values import random_message
-from kafka_msgs.topics.records import TopicRecord, encode_record
+from kafka_msgs.versioned import encode_versioned
 
 GOOD = [
     encode_record(

@@ -13,13 +13,13 @@ import pytest
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.errors import LogFileError, OptionError, UnknownColumnError
-from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.internal_topics.records import TopicRecord, decode_record, encode_record
+from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kafka_msgs.messages.legacy_offset_commit_value import LegacyOffsetCommitValue
 from kafka_msgs.records import BatchBuilder, BatchHeader, RecordBatch
 from kafka_msgs.spark.sources.cluster_metadata import KafkaClusterMetadataSource
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
-from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
 from tests.support.kafka_dump import sections
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read

@@ -23,14 +23,14 @@ from kafka_msgs import (
     StreamsGroupDescribeResponse,
 )
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.offline import directories
+from kafka_msgs.offline import partition_discovery
 from kafka_msgs.offline.groups import read_groups
 from kafka_msgs.offline.reports import groups_report
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
+from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
 from kafka_msgs.pipeline.group_state import group_state_run
+from kafka_msgs.pipeline.group_state_report import group_state_report
 from kafka_msgs.pipeline.job import run_job
-from kafka_msgs.pipeline.offsets_report import group_offsets_report
-from kafka_msgs.pipeline.state_report import group_state_report
 from kafka_msgs.report import Report, write_report
 from kafka_msgs.spark.jobs import capture_report, group_offsets
 from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
@@ -303,8 +303,8 @@ def test_tables_elsewhere_need_a_place_for_the_report() -> None:
 
 
 def test_reports_have_the_lag_and_the_skew_that_the_files_give(offsets: Ran, groups: Ran) -> None:
-    logs = directories.partitions_in([GROUP_LOGS])
-    found = read_groups([each for each in logs if each.topic == OFFSETS], directories.end_offsets_of(logs))
+    logs = partition_discovery.partitions_in([GROUP_LOGS])
+    found = read_groups([each for each in logs if each.topic == OFFSETS], partition_discovery.end_offsets_of(logs))
     expected = group_metrics(groups_report(found, found.groups, logs))
     assert {"kafka_msgs_group_lag_seconds", "kafka_msgs_group_idle_members"} < expected.keys()
     assert {**group_metrics(groups.report), **group_metrics(offsets.report)} == expected

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_msgs.log.faults import skip_faults
-from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.records import ControlRecord, ControlType, RecordBatch
 from kafka_msgs.spark.jobs.log_directories import log_frame
 from kafka_msgs.spark.jobs.topic_profile import topic_profile

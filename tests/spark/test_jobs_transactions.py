@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord, encode_record
+from kafka_msgs.internal_topics.replay import TransactionEnd, replay
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kafka_msgs.messages.legacy_offset_commit_value import LegacyOffsetCommitValue
 from kafka_msgs.spark.jobs.group_offsets import group_offsets
 from kafka_msgs.spark.latest import latest_by_key
-from kafka_msgs.topics.records import NO_PRODUCER, TopicRecord, encode_record
-from kafka_msgs.topics.replay import TransactionEnd, replay
 
 OFFSETS: Final = "__consumer_offsets"
 COLUMNS: Final = (

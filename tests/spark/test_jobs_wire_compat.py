@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from kafka_msgs import iter_message_classes
 from kafka_msgs._backend import BACKENDS
+from kafka_msgs.codec.error_explanation import CodecFunctions, Executor
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.explain import CodecFunctions, Executor
 from kafka_msgs.codec.options import CodecOptions
 from kafka_msgs.codec.plan import Plan
 from kafka_msgs.errors import UnknownNameError

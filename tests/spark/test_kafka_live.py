@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_msgs import OffsetCommitValue, encode_versioned
 from kafka_msgs.client import Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
-from kafka_msgs.spark.sources.positions import from_json
-from kafka_msgs.spark.sources.ranges import limit_offsets, to_json
+from kafka_msgs.spark.sources.live_topics import from_json
+from kafka_msgs.spark.sources.offset_options import limit_offsets, to_json
 from tests.spark.connector import connector_jars
 from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, OptionError, UnknownColumnError
-from kafka_msgs.filesystems.files import log_files
-from kafka_msgs.log.index import read_aborted_transactions
-from kafka_msgs.log.partition import LogDirectory, Partition
-from kafka_msgs.log.scan import read_log, walk_log
+from kafka_msgs.filesystems.path_resolution import log_files
+from kafka_msgs.log.file_scan import read_log, walk_log
+from kafka_msgs.log.indexes import read_aborted_transactions
+from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.messages.list_offsets_response import ListOffsetsResponse
 from kafka_msgs.records import (
@@ -419,7 +419,7 @@ def test_a_segment_deleted_while_the_read_is_planned_does_not_end_it(
 ) -> None:
     home = Path(shutil.copytree(CODECS, tmp_path / CODECS.name))
     listed = log_files("kafka-log", [str(home)])
-    monkeypatch.setattr("kafka_msgs.spark.sources.plans.log_files", lambda *_, **__: listed)
+    monkeypatch.setattr("kafka_msgs.spark.sources.read_plan.log_files", lambda *_, **__: listed)
     for path in home.glob("*.log"):
         path.unlink()
     rows = log(home, **options)

@@ -13,12 +13,12 @@ import pytest
 
 from kafka_msgs import EndTxnMarker
 from kafka_msgs.errors import LogFileError, OffsetPositionError, OptionError
-from kafka_msgs.log.writing.files import format_partition_metadata
-from kafka_msgs.log.writing.indexes import SegmentIndexes
+from kafka_msgs.log.writers.index_writer import SegmentIndexes
+from kafka_msgs.log.writers.small_files import format_partition_metadata
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType
 from kafka_msgs.spark.sources.log import KafkaLogSource
+from kafka_msgs.spark.sources.offset_options import limit_offsets
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
-from kafka_msgs.spark.sources.ranges import limit_offsets
 from tests.support.log_streams import LogStream
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read

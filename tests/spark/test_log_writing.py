@@ -20,9 +20,9 @@ from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Consumer, Producer
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, OptionError, RecordWriteError
 from kafka_msgs.log import LogDirectory, check_offset_index, check_time_index, read_offset_checkpoint
-from kafka_msgs.log.files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LeaderEpoch
-from kafka_msgs.log.writing.directory_lock import DirectoryLock
-from kafka_msgs.log.writing.files import format_offset_checkpoint, format_partition_metadata
+from kafka_msgs.log.small_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LeaderEpoch
+from kafka_msgs.log.writers.directory_lock import DirectoryLock
+from kafka_msgs.log.writers.small_files import format_offset_checkpoint, format_partition_metadata
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.recorders.broker import run_kafka_class
 from tests.support.kafka_directory import KafkaNodes, claim_for_node

@@ -9,9 +9,9 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from kafka_msgs.formats import get_format
 from kafka_msgs.report import Report
 from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep, run
+from kafka_msgs.table_formats import get_format
 
 
 def numbers(tables: Tables) -> DataFrame:

@@ -15,16 +15,16 @@ from crc32c import crc32c
 from pyarrow import fs
 
 from kafka_msgs.errors import LogFileError, OptionError
-from kafka_msgs.filesystems import files
-from kafka_msgs.filesystems.opening import OpenedFilesystem
-from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.scan import read_log, walk_log
-from kafka_msgs.log.writing.segments import SegmentWriter
+from kafka_msgs.filesystems import path_resolution
+from kafka_msgs.filesystems.resolver import OpenedFilesystem
+from kafka_msgs.log.file_scan import read_log, walk_log
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.writers.segment_writer import SegmentWriter
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, MessageSetBuilder, RecordBatch
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import ReadPlan
-from tests.support.counted_files import CountedFiles, as_bucket
+from kafka_msgs.spark.sources.read_plan import ReadPlan
+from tests.support.counting_filesystem import CountedFiles, as_bucket
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
 
@@ -290,7 +290,7 @@ def test_damage_is_counted_as_rows_by_headers_too(seed: int, tmp_path: Path) -> 
 def test_columns_of_batches_are_made_without_decoding_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(_batch(0, 7) + _batch(7, 5))
-    monkeypatch.setattr("kafka_msgs.spark.sources.rows.walk_record_table", None)
+    monkeypatch.setattr("kafka_msgs.spark.sources.log_rows.walk_record_table", None)
     monkeypatch.setattr(RecordBatch, "offsets", None)
     assert [row["batchOffset"] for row in log(path, columns="batchOffset")] == [0] * 7 + [7] * 5
 
@@ -382,7 +382,7 @@ def test_the_last_percent_of_a_local_topic_costs_three_percent_of_its_bytes(
     home = Path(shutil.copytree(topic, tmp_path / topic.name))
     counted = CountedFiles(fs.LocalFileSystem())
     with monkeypatch.context() as patch:
-        patch.setattr(files, "filesystem_of", lambda *_: OpenedFilesystem(counted, ""))
+        patch.setattr(path_resolution, "filesystem_of", lambda *_: OpenedFilesystem(counted, ""))
         plan = ReadPlan.of("kafka-log", Options("kafka-log", {"path": str(home), **options}))
         (part,) = (part for split in plan.splits() for part in split)
     size = sum(path.stat().st_size for path in home.glob("*.log"))

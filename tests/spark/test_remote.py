@@ -14,11 +14,11 @@ from pyarrow import fs
 from pyiceberg.utils.config import Config
 from pyspark.sql import SparkSession
 
-from kafka_msgs.cli.group import command
-from kafka_msgs.filesystems.settings import FilesystemOptions
-from kafka_msgs.formats import get_format
+from kafka_msgs.cli.command_group import command
+from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.spark import count_records, register
 from kafka_msgs.spark.session import session_settings
+from kafka_msgs.table_formats import get_format
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.s3_server import KEYS, S3Server, s3_process, s3_server
 

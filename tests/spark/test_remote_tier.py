@@ -15,17 +15,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_msgs.errors import OptionError, RemoteFormatError
-from kafka_msgs.log.partition import Partition
-from kafka_msgs.log.tiers import REMOTE_NAMINGS, SegmentName, parse_remote_naming
-from kafka_msgs.log.writing.segments import SegmentWriter
+from kafka_msgs.internal_topics.remote_log import TopicIdPartition
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.remote_naming import REMOTE_NAMINGS, SegmentName, parse_remote_naming
+from kafka_msgs.log.writers.segment_writer import SegmentWriter
 from kafka_msgs.message import Message
 from kafka_msgs.records import BatchBuilder, BatchHeader, RecordBatch
 from kafka_msgs.spark.sources.counts import KafkaLogCountsSource
 from kafka_msgs.spark.sources.log import KafkaLogSource, log_reading
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
-from kafka_msgs.topics.remote_log import TopicIdPartition
-from tests.support.counted_files import as_bucket
+from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
+from tests.support.counting_filesystem import as_bucket
 from tests.support.recordings import REMOTE_TIER
 from tests.support.spark_tables import read
 from tests.support.tiers import as_aiven, finished, renamed, write_metadata

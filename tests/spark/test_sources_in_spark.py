@@ -21,7 +21,7 @@ from kafka_msgs.spark.functions import column_function
 from kafka_msgs.spark.sources.cluster_metadata import KafkaClusterMetadataSource
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
-from kafka_msgs.spark.types import without_notes
+from kafka_msgs.spark.spark_types import without_notes
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
 

@@ -22,9 +22,9 @@ from attrs import frozen
 from kafka_msgs import OffsetCommitValue, Versioned, decode_versioned
 from kafka_msgs.columns.types import arrow_type
 from kafka_msgs.errors import OptionError
-from kafka_msgs.log.partition import Partition
+from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.records import Record
-from kafka_msgs.spark.live import connector_packages, read_stream
+from kafka_msgs.spark.kafka_connector import connector_packages, read_stream
 from tests.spark.connector import connector_jars
 from tests.support.cluster_topics import new_topic
 from tests.support.kafka_cluster import ClusterAddresses

@@ -14,15 +14,15 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from kafka_msgs.broker.accepted_connection import AcceptedConnection, Server
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
-from kafka_msgs.broker.connection import AcceptedConnection, Server
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.driver import BlockingDriver
+from kafka_msgs.client.flow import Future
 from kafka_msgs.client.network import Address, Endpoint, TransportReceiver
-from kafka_msgs.client.waiting import Future
 from kafka_msgs.errors import ConnectionFailedError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pyarrow as pa
 from kafka_msgs import iter_message_classes
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.message import Message
-from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.schema import Struct
 from kafka_msgs.testing.random_values import random_message
+from kafka_msgs.versioned import encode_versioned
 
 CLASSES: Final = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 NAMES: Final = [cls.INFO.name for cls in CLASSES]

@@ -19,8 +19,8 @@ from zlib import crc32
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from kafka_msgs.log.partition import LogDirectory
-from kafka_msgs.log.scan import read_log
+from kafka_msgs.log.file_scan import read_log
+from kafka_msgs.log.log_directory import LogDirectory
 from kafka_msgs.records import CompressionType, Record, RecordBatch
 from tests.recorders.broker import java_command
 

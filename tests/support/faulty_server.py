@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.lookup import message_class
+from kafka_msgs.catalog import message_class
 from kafka_msgs.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from kafka_msgs.wire import RequestFrame, decode_request, encode_response, join_frames
 

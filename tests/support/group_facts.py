@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from attrs import fields, has
 
-from kafka_msgs.groups.journal import WITHOUT_UNDO
 from kafka_msgs.groups.protocols import PROTOCOLS
-from kafka_msgs.groups.state import Applier, OffsetAndPosition, ShardState
+from kafka_msgs.groups.shard_state import Applier, OffsetAndPosition, ShardState
+from kafka_msgs.groups.undo_log import WITHOUT_UNDO
+from kafka_msgs.internal_topics.records import TopicRecord
+from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.message import Message
-from kafka_msgs.topics.records import TopicRecord
-from kafka_msgs.topics.replay import TransactionEnd
 
 __all__ = ["compacted", "facts", "replayed"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from random import Random
 
 from kafka_msgs import Message, message_class
+from kafka_msgs.internal_topics.records import TOPICS, KeyValue, TopicRecord, encode_record
 from kafka_msgs.messages import API_KEYS
 from kafka_msgs.testing.random_values import random_message
-from kafka_msgs.topics.records import TOPICS, KeyValue, TopicRecord, encode_record
 
 TYPES: list[tuple[str, int]] = [
     (topic.name, number)

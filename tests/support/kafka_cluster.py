@@ -24,8 +24,8 @@ from types import TracebackType
 from typing import Final
 
 from kafka_msgs import MetadataRequest, MetadataResponse
-from tests.recorders.asking import Conversation
 from tests.recorders.broker import BrokerError, Jars, answers, free_ports, java_command, run_kafka_class
+from tests.recorders.raw_client import Conversation
 from tests.support.kafka_listeners import (
     HOST,
     USERS,

@@ -10,7 +10,7 @@ from typing import Self
 from uuid import UUID
 
 from kafka_msgs.log import LogDirectory
-from kafka_msgs.log.writing.files import format_meta_properties, uuid_text
+from kafka_msgs.log.writers.small_files import format_meta_properties, uuid_text
 from tests.support.kafka_cluster import KafkaCluster
 
 __all__ = ["KafkaNodes", "assert_equal_replicas", "claim_for_node"]

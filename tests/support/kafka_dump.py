@@ -12,15 +12,15 @@ from uuid import UUID
 
 from kafka_msgs import RemoteLogSegmentMetadataRecord, RemoteLogSegmentMetadataUpdateRecord
 from kafka_msgs.broker.transactions import TransactionState
-from kafka_msgs.log.files import read_producer_snapshot
-from kafka_msgs.log.index import read_aborted_transactions, read_offset_index, read_time_index
-from kafka_msgs.log.scan import read_log
+from kafka_msgs.internal_topics.consumer_protocol import consumer_members
+from kafka_msgs.internal_topics.records import TopicRecord, decode_record
+from kafka_msgs.log.file_scan import read_log
+from kafka_msgs.log.indexes import read_aborted_transactions, read_offset_index, read_time_index
+from kafka_msgs.log.small_files import read_producer_snapshot
 from kafka_msgs.message import Message
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue
 from kafka_msgs.records import CompressionType, ControlRecord, ControlType, Record, RecordBatch, TimestampType
-from kafka_msgs.topics.members import consumer_members
-from kafka_msgs.topics.records import TopicRecord, decode_record
 
 __all__ = ["dumped", "dumped_file", "sections", "sections_of"]
 

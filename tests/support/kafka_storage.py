@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.recorders.broker import Jars, run_kafka_class
+from tests.support.build_cache import made_once
 from tests.support.kafka_listeners import HOST, SCRAM_MECHANISMS, USERS
-from tests.support.made_once import made_once
 
 __all__ = ["copy_formatted", "shared_classes", "write_properties"]
 

@@ -16,9 +16,9 @@ from typing import Final
 from attrs import field, frozen
 from pyarrow import fs
 
-from kafka_msgs.filesystems.opening import filesystem_of
-from kafka_msgs.filesystems.settings import FilesystemOptions
-from tests.support.programs import AZURE, GCS
+from kafka_msgs.filesystems.options import FilesystemOptions
+from kafka_msgs.filesystems.resolver import filesystem_of
+from tests.support.foreign_programs import AZURE, GCS
 
 __all__ = ["ObjectStore", "azure_store", "gcs_store"]
 

@@ -12,7 +12,9 @@ from uuid import UUID
 from attrs import define, field, frozen
 
 from kafka_msgs import EndTxnMarker, OffsetCommitKey, OffsetCommitValue
-from kafka_msgs.log.writing.files import format_partition_metadata
+from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord, encode_record
+from kafka_msgs.internal_topics.replay import TransactionEnd
+from kafka_msgs.log.writers.small_files import format_partition_metadata
 from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from kafka_msgs.messages.consumer_group_metadata_value import ConsumerGroupMetadataValue
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
@@ -20,8 +22,6 @@ from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kafka_msgs.messages.legacy_offset_commit_value import LegacyOffsetCommitValue
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
-from kafka_msgs.topics.records import NO_PRODUCER, TopicRecord, encode_record
-from kafka_msgs.topics.replay import TransactionEnd
 
 __all__ = [
     "START_MS",

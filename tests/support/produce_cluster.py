@@ -14,9 +14,9 @@ from uuid import UUID
 
 from attrs import define, field, frozen
 
-from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.core import ProducerCore
+from kafka_msgs.client.producer.producer_batch import ProducerBatch
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
@@ -49,7 +49,7 @@ from kafka_msgs.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponseTopic,
 )
 from kafka_msgs.records import RecordBatch, read_batches
-from tests.support.network import SimulatedBroker, SimulatedNetwork
+from tests.support.simulated_network import SimulatedBroker, SimulatedNetwork
 
 __all__ = [
     "SMALL",

@@ -11,7 +11,7 @@ from uuid import UUID
 from attrs import define, field, frozen
 
 from kafka_msgs import EndTxnMarker
-from kafka_msgs.log.writing.files import format_partition_metadata
+from kafka_msgs.log.writers.small_files import format_partition_metadata
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType
 
 __all__ = ["RandomTopic"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafka_msgs.log.partition import LogDirectory, Partition
+from kafka_msgs.internal_topics.records import InternalRecord, decode_record
+from kafka_msgs.internal_topics.replay import TopicState, TransactionEnd, replay
+from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.records import ControlType, RecordBatch
-from kafka_msgs.topics.records import InternalRecord, decode_record
-from kafka_msgs.topics.replay import TopicState, TransactionEnd, replay
 from tests.support.recordings import GROUP_LOGS
 
 OFFSETS = "__consumer_offsets"

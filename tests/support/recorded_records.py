@@ -13,8 +13,8 @@ from typing import Any
 
 from attrs import frozen
 
-from kafka_msgs.topics.records import InternalRecord, decode_record
-from kafka_msgs.topics.replay import TransactionEnd
+from kafka_msgs.internal_topics.records import InternalRecord, decode_record
+from kafka_msgs.internal_topics.replay import TransactionEnd
 from tests.support.recordings import INTERNAL_TOPICS
 
 __all__ = ["Line", "Record", "read_lines", "read_records", "record_of"]

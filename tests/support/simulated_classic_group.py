@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_msgs.client.waiting import Future
+from kafka_msgs.client.flow import Future
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Response
 from kafka_msgs.messages import heartbeat_response, join_group_response, leave_group_response, sync_group_response
-from tests.support.network import Reply
+from tests.support.simulated_network import Reply
 
 if TYPE_CHECKING:
     from tests.support.simulated_groups import GroupCluster

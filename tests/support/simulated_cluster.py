@@ -20,7 +20,7 @@ from kafka_msgs.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tests.support.network import SimulatedNetwork
+from tests.support.simulated_network import SimulatedNetwork
 
 __all__ = ["SimulatedCluster"]
 

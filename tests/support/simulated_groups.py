@@ -13,11 +13,11 @@ from uuid import UUID
 
 from attrs import define, field
 
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.consumer import ConsumerConfig
 from kafka_msgs.client.consumer.core import ConsumerCore
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Future
+from kafka_msgs.client.flow import Future
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages import (
@@ -33,9 +33,9 @@ from kafka_msgs.messages import (
     sync_group_response,
 )
 from kafka_msgs.records import BatchBuilder, BatchHeader, ConsumerRecord
-from tests.support.network import Reply, SimulatedBroker, SimulatedNetwork
 from tests.support.simulated_classic_group import SimulatedGroup
 from tests.support.simulated_modern_group import SimulatedModernGroup
+from tests.support.simulated_network import Reply, SimulatedBroker, SimulatedNetwork
 
 __all__ = ["GroupCluster", "User"]
 

@@ -11,7 +11,7 @@ from attrs import define
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Response
 from kafka_msgs.messages import consumer_group_heartbeat_response
-from tests.support.network import Reply
+from tests.support.simulated_network import Reply
 
 if TYPE_CHECKING:
     from tests.support.simulated_groups import GroupCluster

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from kafka_msgs.spark.types import arrow_schema
+from kafka_msgs.spark.spark_types import arrow_schema
 
 __all__ = ["followed", "read", "table"]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from kafka_msgs.log.tiers import INDEX_SUFFIXES, REMOTE_NAMINGS, RemoteNaming
-from kafka_msgs.log.writing.segments import SegmentWriter
+from kafka_msgs.internal_topics.records import TopicRecord, encode_record
+from kafka_msgs.internal_topics.remote_log import TopicIdPartition
+from kafka_msgs.log.remote_naming import INDEX_SUFFIXES, REMOTE_NAMINGS, RemoteNaming
+from kafka_msgs.log.writers.segment_writer import SegmentWriter
 from kafka_msgs.message import Message
 from kafka_msgs.messages import remote_log_segment_metadata_record as segments
 from kafka_msgs.messages import remote_log_segment_metadata_update_record as updates
 from kafka_msgs.records import BatchBuilder, BatchHeader
-from kafka_msgs.topics.records import TopicRecord, encode_record
-from kafka_msgs.topics.remote_log import TopicIdPartition
 
 __all__ = ["METADATA", "as_aiven", "finished", "renamed", "write_metadata"]
 

@@ -9,9 +9,9 @@ from typing import Final
 from attrs import define, field
 
 from kafka_msgs import EndTxnMarker
-from kafka_msgs.log.index import AbortedTransaction
-from kafka_msgs.log.writing.files import format_producer_snapshot
-from kafka_msgs.log.writing.segments import SegmentWriter
+from kafka_msgs.log.indexes import AbortedTransaction
+from kafka_msgs.log.writers.segment_writer import SegmentWriter
+from kafka_msgs.log.writers.small_files import format_producer_snapshot
 from kafka_msgs.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 

@@ -18,18 +18,18 @@ from kafka_msgs import IncrementalAlterConfigsRequest, MetadataResponse
 from kafka_msgs.admin import Admin
 from kafka_msgs.capture import Exchange
 from kafka_msgs.capture.recording import read_recording
-from kafka_msgs.cli.group import command
+from kafka_msgs.cli.command_group import command
 from kafka_msgs.client import TopicPartition as Place
 from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
 from kafka_msgs.redaction import Redactor
-from tests.recorders.asking import Conversation
 from tests.recorders.broker import run_kafka_class
+from tests.recorders.raw_client import Conversation
 from tests.support.cluster_topics import new_topic
 from tests.support.eventually import until
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.kafka_listeners import USERS, Listener
 from tests.support.streams_application import streams_application
-from tests.support.tapped import TappedCluster
+from tests.support.tap_process import TappedCluster
 
 # Other clients use what newer versions of Python warn of.
 pytestmark = pytest.mark.filterwarnings("ignore")

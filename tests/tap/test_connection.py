@@ -24,7 +24,7 @@ from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.messages.api_versions_response import ApiVersion
 from kafka_msgs.messages.metadata_response import MetadataResponseBroker
 from kafka_msgs.tap import TapConfig, TapConnection
-from kafka_msgs.tap.inflow import FrameForwarder
+from kafka_msgs.tap.frame_forwarder import FrameForwarder
 from kafka_msgs.wire import decode_response, encode_request, encode_response, join_frames
 from tests.support.recorded_frames import REQUEST, read_frames
 from tests.support.recordings import RECORDINGS

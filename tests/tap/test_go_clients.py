@@ -1,6 +1,6 @@
 """Clients in Go behind ``kafka-msgs tap``, in front of three nodes: what the proxy recorded of their sessions.
 
-``python -m tests.recorders.tapped_go`` makes the recording again. Each client ends with an error if anything fails
+``python -m tests.recorders.go_clients`` makes the recording again. Each client ends with an error if anything fails
 that it asks for; then there is no recording.
 """
 

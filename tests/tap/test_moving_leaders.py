@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.shared_cluster import BreakableCluster
-from tests.support.tapped import TappedCluster
+from tests.support.tap_process import TappedCluster
 
 RECORDS = 400
 PARTITIONS = 3

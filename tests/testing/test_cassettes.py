@@ -24,7 +24,7 @@ from kafka_msgs.messages.create_topics_request import CreatableTopic
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
 from kafka_msgs.testing import Cassette, new_group, new_topic
 from tests.support.kafka_cluster import ClusterAddresses
-from tests.support.tapped import TappedCluster
+from tests.support.tap_process import TappedCluster
 
 VALUES: Final = [b"one tea", b"two teas", b"three teas"]
 DEADLINE: Final = 60

@@ -17,8 +17,8 @@ from hypothesis.strategies import SearchStrategy
 from kafka_msgs.errors import MissingExtraError, UnsupportedVersionError
 from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.schema import ZERO_UUID, MessageInfo, MessageStruct, Struct, field
+from kafka_msgs.testing.edge_values import LONG_STRINGS
 from kafka_msgs.testing.random_values import random_message
-from kafka_msgs.testing.samples import LONG_STRINGS
 from kafka_msgs.testing.strategies import messages, struct
 
 

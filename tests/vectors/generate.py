@@ -14,10 +14,10 @@ from typing import Final
 from kafka_msgs.errors import DecodeError
 from kafka_msgs.message import Message
 from kafka_msgs.testing.random_values import random_message
+from tests.oracle.class_pairs import ALL_NAMES, TEST_MESSAGES, Subject, subjects_of
 from tests.oracle.driver import Oracle, OracleReject
 from tests.oracle.examples import damaged
 from tests.oracle.parity import Tally, compare_inputs, compare_values, has_unknown_tags
-from tests.oracle.subjects import ALL_NAMES, TEST_MESSAGES, Subject, subjects_of
 from tests.vectors.files import FOLDER, REASONS, Invalid, Valid, Vectors, write
 
 _CANDIDATES: Final = 60

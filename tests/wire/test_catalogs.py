@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 
 from kafka_msgs import Message, OffsetFetchRequest, ProduceRequest, compile_schema
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.errors import UnknownMessageError, UnsupportedVersionError
-from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.wire import (
     decode_request,
     decode_response,

@@ -31,7 +31,7 @@ from kafka_msgs.wire import (
     join_frames,
 )
 from tests.support.connection_pairs import in_single_bytes
-from tests.support.counted_lines import lines_run
+from tests.support.line_counter import lines_run
 
 SILENT: Final = ProduceRequest(acks=0, timeout_ms=1, topic_data=())
 HEARTBEAT: Final = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")

@@ -18,7 +18,7 @@ from kafka_msgs import (
     ProduceRequest,
     iter_message_classes,
 )
-from kafka_msgs.lookup import MessageCatalog, release_catalog
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
 from kafka_msgs.messages.offset_fetch_request import (
     OffsetFetchRequestGroup,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafka_msgs import ApiKey, ApiVersionsResponse, FetchRequest, iter_message_classes
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.drafts import kip_88
-from kafka_msgs.lookup import MessageCatalog, release_catalog
 from kafka_msgs.messages.api_versions_response import ApiVersion, SupportedFeatureKey
 from kafka_msgs.wire import cap_api_versions, decode_response, encode_response
 

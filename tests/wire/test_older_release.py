@@ -13,7 +13,7 @@ import pytest
 from attrs import evolve
 
 from kafka_msgs import Message
-from kafka_msgs.lookup import MessageCatalog, release_catalog
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.testing import random_message
 from kafka_msgs.wire import decode_request, decode_response, encode_request, encode_response
 from tests.oracle import Decoded

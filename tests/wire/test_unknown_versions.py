@@ -6,9 +6,9 @@ import pytest
 from attrs import evolve
 
 from kafka_msgs import ApiVersionsResponse
+from kafka_msgs.catalog import MessageCatalog
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import DecodeError, TruncatedError, UnsupportedVersionError
-from kafka_msgs.lookup import MessageCatalog
 from kafka_msgs.messages.api_versions_response import ApiVersion
 from kafka_msgs.wire import (
     RequestPrefix,

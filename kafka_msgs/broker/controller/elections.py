@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_msgs.broker.controller.configs import effective_topic_configs
+from kafka_msgs.broker.controller.config_entries import effective_topic_configs
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

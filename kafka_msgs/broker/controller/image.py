@@ -1,7 +1,7 @@
 """The image of the cluster: brokers, topics, partitions, settings and security, as the metadata records say.
 
 The image changes only by records (``MetadataImage.apply``). So the image is the same after all records are read again
-from the log. ``states`` has what it consists of. This is the work of Kafka's ``org.apache.kafka.image`` package.
+from the log. ``image_types`` has what it consists of. This is the work of Kafka's ``org.apache.kafka.image`` package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uuid import UUID
 
 from attrs import Factory, define, evolve, field
 
-from kafka_msgs.broker.controller.states import (
+from kafka_msgs.broker.controller.image_types import (
     NO_LEADER,
     BrokerRegistration,
     Endpoint,

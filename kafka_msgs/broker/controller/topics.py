@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
+from kafka_msgs.broker.controller.config_defs import TOPIC, config_keys
 from kafka_msgs.broker.controller.image import MetadataImage, TopicImage
-from kafka_msgs.broker.controller.internal_topics import INTERNAL_TOPICS
-from kafka_msgs.broker.controller.placement import place_replicas
-from kafka_msgs.broker.controller.settings import TOPIC, config_keys
-from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
+from kafka_msgs.broker.controller.internal_topic_configs import INTERNAL_TOPICS
+from kafka_msgs.broker.controller.replica_placer import place_replicas
+from kafka_msgs.broker.storage.metadata_batches import METADATA_TOPIC
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

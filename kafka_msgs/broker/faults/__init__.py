@@ -18,7 +18,8 @@ A script is a sequence of ``At``: changes and faults at moments. ``Chaos`` makes
 ``FaultInjector.random`` hits a share of the requests by chance, from a seed.
 """
 
-from kafka_msgs.broker.faults.changes import (
+from kafka_msgs.broker.faults.chaos import Chaos
+from kafka_msgs.broker.faults.cluster_changes import (
     Change,
     FillDisk,
     Heal,
@@ -32,7 +33,9 @@ from kafka_msgs.broker.faults.changes import (
     StartBroker,
     StopBroker,
 )
-from kafka_msgs.broker.faults.effects import (
+from kafka_msgs.broker.faults.fault import At, Fault
+from kafka_msgs.broker.faults.injector import FaultInjector
+from kafka_msgs.broker.faults.request_effects import (
     Delay,
     Disconnect,
     DropResponse,
@@ -45,9 +48,6 @@ from kafka_msgs.broker.faults.effects import (
     WrongCorrelationId,
     WrongFrameSize,
 )
-from kafka_msgs.broker.faults.fault import At, Fault
-from kafka_msgs.broker.faults.faults import FaultInjector
-from kafka_msgs.broker.faults.scripts import Chaos
 
 __all__ = [
     "At",

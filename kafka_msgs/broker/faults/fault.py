@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from kafka_msgs.broker.call import ServerCall
-from kafka_msgs.broker.faults.changes import Change
-from kafka_msgs.broker.faults.effects import Effect
-from kafka_msgs.option_checks import int_range
+from kafka_msgs.broker.faults.cluster_changes import Change
+from kafka_msgs.broker.faults.request_effects import Effect
+from kafka_msgs.broker.server_call import ServerCall
+from kafka_msgs.validators import int_range
 
 __all__ = ["At", "Fault"]
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
-from kafka_msgs.broker.call import ApiHandler
+from kafka_msgs.broker.server_call import ApiHandler
 
 __all__ = ["MODULES", "all_handlers", "handler_modules"]
 
@@ -25,13 +25,13 @@ MODULES: Final = (
     "kafka_msgs.broker.handlers.find_coordinator",
     "kafka_msgs.broker.handlers.group_offsets",
     "kafka_msgs.broker.handlers.groups",
-    "kafka_msgs.broker.handlers.log_state",
+    "kafka_msgs.broker.handlers.log_dirs",
     "kafka_msgs.broker.handlers.metadata",
-    "kafka_msgs.broker.handlers.offsets",
+    "kafka_msgs.broker.handlers.list_offsets",
     "kafka_msgs.broker.handlers.produce",
-    "kafka_msgs.broker.handlers.replicas",
+    "kafka_msgs.broker.handlers.reassignments",
     "kafka_msgs.broker.handlers.sasl",
-    "kafka_msgs.broker.handlers.scram_users",
+    "kafka_msgs.broker.handlers.scram_credentials",
     "kafka_msgs.broker.handlers.share_acknowledgements",
     "kafka_msgs.broker.handlers.share_fetch",
     "kafka_msgs.broker.handlers.share_offsets",

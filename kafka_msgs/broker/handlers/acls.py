@@ -7,8 +7,8 @@ from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final
 
-from kafka_msgs.broker.call import CLUSTER_NAME, ApiHandler, ServerCall
 from kafka_msgs.broker.security.acls import matches_resource
+from kafka_msgs.broker.server_call import CLUSTER_NAME, ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.features import SUPPORTED_FEATURES
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.client_quotas import alter_quotas, find_quotas
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.messages import alter_client_quotas_response as altered
 from kafka_msgs.messages import describe_client_quotas_response as described

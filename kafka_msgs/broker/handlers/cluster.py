@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.features import METADATA_VERSION, SUPPORTED_FEATURES
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
-from kafka_msgs.broker.controller.internal_topics import is_internal
+from kafka_msgs.broker.controller.internal_topic_configs import is_internal
 from kafka_msgs.broker.controller.topics import missing_topic_error
-from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
-from kafka_msgs.broker.partitions.metadata_batches import METADATA_TOPIC
+from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
+from kafka_msgs.broker.storage.metadata_batches import METADATA_TOPIC
 from kafka_msgs.enums import AclOperation, ResourceType, UpgradeType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from kafka_msgs.broker.call import CLUSTER_NAME, ApiHandler, ServerCall
-from kafka_msgs.broker.controller.altering import alter_configs, check_resource, replace_configs
-from kafka_msgs.broker.controller.configs import ConfigEntry, resource_entries
+from kafka_msgs.broker.controller.config_changes import alter_configs, check_resource, replace_configs
+from kafka_msgs.broker.controller.config_entries import ConfigEntry, resource_entries
 from kafka_msgs.broker.controller.topics import check_topic_name
-from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
+from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
+from kafka_msgs.broker.server_call import CLUSTER_NAME, ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, AlterConfigOp, ConfigResourceType, ConfigType, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from attrs import Factory, define, evolve
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.image import PartitionKey, TopicImage
 from kafka_msgs.broker.handlers.fetch_sessions import (
     FIRST_WITH_IDS,
@@ -17,9 +16,10 @@ from kafka_msgs.broker.handlers.fetch_sessions import (
     FetchSessionCache,
     is_urgent,
 )
-from kafka_msgs.broker.handlers.leading import LeaderPartition, endpoints, find_topic, get_leader_partition
-from kafka_msgs.broker.handlers.racks import FIRST_WITH_RACKS, preferred_replica
-from kafka_msgs.broker.partitions import PartitionLog
+from kafka_msgs.broker.handlers.partition_access import LeaderPartition, endpoints, find_topic, get_leader_partition
+from kafka_msgs.broker.handlers.replica_selector import FIRST_WITH_RACKS, preferred_replica
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
+from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.codec import Buffer
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode

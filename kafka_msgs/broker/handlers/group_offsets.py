@@ -13,16 +13,16 @@ from typing import Any, Final, NamedTuple
 
 from attrs import evolve
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
-from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
+from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
+from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
+from kafka_msgs.broker.coordinators.leadership import find_log
+from kafka_msgs.broker.coordinators.transaction_service import join_transaction
 from kafka_msgs.broker.handlers.groups import require_group
-from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
-from kafka_msgs.broker.hosting.leading import find_log
-from kafka_msgs.broker.hosting.transactions import join_transaction
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.groups.api import ProducerIdAndEpoch
+from kafka_msgs.groups.group_protocol import ProducerIdAndEpoch
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest
 from kafka_msgs.messages.offset_delete_response import (

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 
 from attrs import evolve, frozen
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
-from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
+from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

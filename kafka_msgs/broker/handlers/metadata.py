@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
-from kafka_msgs.broker.controller.internal_topics import is_internal
+from kafka_msgs.broker.controller.internal_topic_configs import is_internal
 from kafka_msgs.broker.controller.topics import automatic_topic, missing_topic_error
 from kafka_msgs.broker.handlers.topic_creation import create_forwarded
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

@@ -13,13 +13,13 @@ from uuid import UUID
 
 from attrs import Factory, define, evolve
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.image import PartitionRegistration, TopicImage
-from kafka_msgs.broker.controller.internal_topics import is_internal
-from kafka_msgs.broker.handlers.leading import LeaderPartition, endpoints, find_topic, get_leader_partition
-from kafka_msgs.broker.partitions import AppendResult, PartitionLog, VerificationGuard
-from kafka_msgs.broker.partitions.headers import header_at
-from kafka_msgs.broker.partitions.incoming import is_transactional, split_batches, validate_produced
+from kafka_msgs.broker.controller.internal_topic_configs import is_internal
+from kafka_msgs.broker.handlers.partition_access import LeaderPartition, endpoints, find_topic, get_leader_partition
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
+from kafka_msgs.broker.storage import AppendResult, PartitionLog, VerificationGuard
+from kafka_msgs.broker.storage.batch_headers import header_at
+from kafka_msgs.broker.storage.log_validator import is_transactional, split_batches, validate_produced
 from kafka_msgs.codec import Buffer
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafka_msgs.broker.call import ApiHandler, ClientSession, Principal, SaslServer, ServerCall
 from kafka_msgs.broker.security.credentials import CredentialStore
 from kafka_msgs.broker.security.sasl import RefusedExchange, new_sasl_server
+from kafka_msgs.broker.server_call import ApiHandler, ClientSession, Principal, SaslServer, ServerCall
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.sasl_authenticate_request import SaslAuthenticateRequest

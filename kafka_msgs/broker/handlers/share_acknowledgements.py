@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple
 
 from attrs import define, field
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.controller.image import NO_LEADER
+from kafka_msgs.broker.coordinators.share_partition_manager import SharePartitionManager
 from kafka_msgs.broker.handlers.groups import check_share_member, require_group
-from kafka_msgs.broker.handlers.leading import endpoints
-from kafka_msgs.broker.hosting.share import SharePartitionManager
+from kafka_msgs.broker.handlers.partition_access import endpoints
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import FINAL_EPOCH, INITIAL_EPOCH, AcknowledgementBatch, MemberKey, TopicIdPartition
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode

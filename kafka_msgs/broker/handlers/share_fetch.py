@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from attrs import define, evolve, field
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
 from kafka_msgs.broker.handlers.fetch import charge_fetch_quota, concat_records
 from kafka_msgs.broker.handlers.share_acknowledgements import (
     MOVED,
@@ -24,8 +23,7 @@ from kafka_msgs.broker.handlers.share_acknowledgements import (
     leader_of,
     member_of,
 )
-from kafka_msgs.broker.partitions import PartitionLog
-from kafka_msgs.broker.partitions.headers import PositionedHeader, header_at
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -42,6 +40,8 @@ from kafka_msgs.broker.share import (
 from kafka_msgs.broker.share import (
     AcquiredRecords as Acquired,
 )
+from kafka_msgs.broker.storage import PartitionLog
+from kafka_msgs.broker.storage.batch_headers import PositionedHeader, header_at
 from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

@@ -12,11 +12,11 @@ from uuid import UUID
 
 from attrs import evolve
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
+from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
+from kafka_msgs.broker.coordinators.share_service import share_coordinator
 from kafka_msgs.broker.handlers.groups import require_group
-from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
-from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
-from kafka_msgs.broker.hosting.share_state import share_coordinator
+from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import UNSET, SharePartitionKey
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
-from kafka_msgs.broker.hosting.share_state import ShareCoordinatorService
+from kafka_msgs.broker.coordinators.share_service import ShareCoordinatorService
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import UNSET, ShareCoordinator, SharePartitionKey
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode

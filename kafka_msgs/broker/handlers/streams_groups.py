@@ -7,17 +7,17 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
-from kafka_msgs.broker.controller.internal_topics import is_internal
+from kafka_msgs.broker.controller.internal_topic_configs import is_internal
 from kafka_msgs.broker.controller.topics import check_topic_name
+from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.handlers.groups import DescribeGroupsApi, describe, require_group, require_topics
 from kafka_msgs.broker.handlers.topic_creation import create_forwarded, requested_topic
-from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.groups.outcome import Reply
-from kafka_msgs.groups.streams.internal_topics import StatusCode
+from kafka_msgs.groups.output import Reply
+from kafka_msgs.groups.streams.configured_topology import StatusCode
 from kafka_msgs.message import Response
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_describe_response import DescribedGroup

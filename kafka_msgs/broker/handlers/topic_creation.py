@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from kafka_msgs.broker.call import ServerCall
 from kafka_msgs.broker.controller.topics import (
     MAX_PARTITIONS,
     TopicToCreate,
@@ -20,6 +19,7 @@ from kafka_msgs.broker.controller.topics import (
     check_not_reserved,
     topic_records,
 )
+from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

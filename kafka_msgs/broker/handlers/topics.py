@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import filterfalse
 from typing import Any, Final
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
-from kafka_msgs.broker.controller.configs import topic_entries
+from kafka_msgs.broker.controller.config_entries import topic_entries
 from kafka_msgs.broker.controller.image import TopicImage
 from kafka_msgs.broker.controller.topics import (
     MAX_PARTITIONS,
@@ -16,8 +15,9 @@ from kafka_msgs.broker.controller.topics import (
     add_partitions,
     delete_topic,
 )
-from kafka_msgs.broker.handlers.leading import ERROR_TEXTS
+from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.handlers.topic_creation import TopicCreation, create_topics, requested_topic
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import starmap
 from typing import Any, Final
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
-from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
-from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
-from kafka_msgs.broker.hosting.leading import check_in_sync, find_log, leader_of
+from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
+from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
+from kafka_msgs.broker.coordinators.leadership import check_in_sync, find_log, leader_of
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from kafka_msgs.broker.call import ApiHandler, ServerCall
-from kafka_msgs.broker.controller.internal_topics import CONSUMER_OFFSETS
+from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
+from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
+from kafka_msgs.broker.coordinators.leadership import find_log
+from kafka_msgs.broker.coordinators.transaction_service import TransactionCoordinatorService
 from kafka_msgs.broker.handlers.groups import require_group
-from kafka_msgs.broker.hosting.groups import GroupCoordinatorService
-from kafka_msgs.broker.hosting.leading import find_log
-from kafka_msgs.broker.hosting.transactions import TransactionCoordinatorService
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
 from kafka_msgs.broker.transactions import TransactionState as TransactionStatus
 from kafka_msgs.enums import AclOperation, ResourceType

@@ -105,7 +105,9 @@ class QuotaMeter:
 
 @frozen
 class QuotaMeters:
-    """The meters of one broker. ``mutation`` is used by the controller, and ``connection`` measures addresses."""
+    """The meters of one broker. ``mutation`` is used by the controller, and ``accepted_connection``
+    measures addresses.
+    """
 
     produce: QuotaMeter
     fetch: QuotaMeter

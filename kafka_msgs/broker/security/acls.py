@@ -16,9 +16,9 @@ from kafka_msgs.messages.access_control_entry_record import AccessControlEntryRe
 from kafka_msgs.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker.call import ClientSession
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.controller.image import MetadataDelta
+    from kafka_msgs.broker.server_call import ClientSession
 
 __all__ = ["AclAuthorizer", "AclIndex", "matches_resource"]
 

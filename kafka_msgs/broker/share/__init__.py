@@ -5,13 +5,20 @@ and ``ShareCoordinator`` keeps the state of share partitions as records of ``__s
 clock or thread here. Members and assignments are in ``kafka_msgs.groups.share``.
 """
 
-from kafka_msgs.broker.share.aborted import archive_aborted
-from kafka_msgs.broker.share.acknowledging import StateChange
-from kafka_msgs.broker.share.acquiring import acquire
+from kafka_msgs.broker.share.aborted_records import archive_aborted
+from kafka_msgs.broker.share.acknowledgement import StateChange
+from kafka_msgs.broker.share.acquisition import acquire
 from kafka_msgs.broker.share.coordinator import UNSET, ShareCoordinator
-from kafka_msgs.broker.share.keys import SharePartitionKey
-from kafka_msgs.broker.share.partition import SharePartition
-from kafka_msgs.broker.share.sessions import (
+from kafka_msgs.broker.share.record_state import (
+    AcknowledgementBatch,
+    AcquiredRecords,
+    AcquireMode,
+    PersisterStateBatch,
+    RecordState,
+)
+from kafka_msgs.broker.share.share_partition import SharePartition
+from kafka_msgs.broker.share.share_partition_key import SharePartitionKey
+from kafka_msgs.broker.share.share_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     MemberKey,
@@ -19,13 +26,6 @@ from kafka_msgs.broker.share.sessions import (
     ShareSessionCache,
     TopicIdPartition,
     rotated,
-)
-from kafka_msgs.broker.share.states import (
-    AcknowledgementBatch,
-    AcquiredRecords,
-    AcquireMode,
-    PersisterStateBatch,
-    RecordState,
 )
 
 __all__ = [

@@ -15,17 +15,17 @@ from uuid import UUID
 
 from attrs import Factory, define, evolve
 
-from kafka_msgs.broker.share.keys import SharePartitionKey
-from kafka_msgs.broker.state_partition import partition_for_key
+from kafka_msgs.broker.coordinator_partition import partition_for_key
+from kafka_msgs.broker.share.share_partition_key import SharePartitionKey
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.internal_topics.records import InternalRecord, TopicRecord
+from kafka_msgs.internal_topics.share_state import apply_update, combine_batches
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue, StateBatch
 from kafka_msgs.messages.share_update_key import ShareUpdateKey
 from kafka_msgs.messages.share_update_value import ShareUpdateValue
 from kafka_msgs.messages.share_update_value import StateBatch as UpdateBatch
-from kafka_msgs.topics.records import InternalRecord, TopicRecord
-from kafka_msgs.topics.share_state import apply_update, combine_batches
 
 __all__ = ["UNSET", "ShareCoordinator"]
 

@@ -13,8 +13,8 @@ from operator import attrgetter
 
 from attrs import define, field
 
-from kafka_msgs.broker.share.states import RecordState
-from kafka_msgs.broker.timers import TimerHandle
+from kafka_msgs.broker.share.record_state import RecordState
+from kafka_msgs.broker.timer_queue import TimerHandle
 
 __all__ = ["InFlightBatch", "InFlightState"]
 

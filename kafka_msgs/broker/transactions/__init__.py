@@ -7,8 +7,8 @@ markers of the transactions that end.
 
 from kafka_msgs.broker.transactions.config import TransactionConfig
 from kafka_msgs.broker.transactions.coordinator import PendingCompletion, TransactionCoordinator
-from kafka_msgs.broker.transactions.status import TransactionState
-from kafka_msgs.broker.transactions.transaction import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
+from kafka_msgs.broker.transactions.state import TransactionState
+from kafka_msgs.broker.transactions.transaction_metadata import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
 
 __all__ = [
     "PendingCompletion",

@@ -15,7 +15,8 @@ __all__ = ["TransactionConfig"]
 class TransactionConfig:
     """Settings of the coordinator. The name of each setting is Kafka's, with underscores for dots; times are in ms.
 
-    ``transaction_version`` is the level of the feature ``transaction.version``: 2 is KIP-890, 0 is a release before it.
+    ``transaction_version`` is the level of the feature ``transaction_metadata.version``: 2 is KIP-890, 0 is a release
+    before it.
     """
 
     transaction_state_log_num_partitions: int = field(default=50, validator=ge(1))

@@ -18,11 +18,11 @@ from typing import Final
 
 from attrs import Factory, define, evolve, frozen
 
-from kafka_msgs.broker.state_partition import partition_for_key
+from kafka_msgs.broker.coordinator_partition import partition_for_key
 from kafka_msgs.broker.transactions.config import TransactionConfig
-from kafka_msgs.broker.transactions.ending import is_repeated, refuse
-from kafka_msgs.broker.transactions.status import TransactionState
-from kafka_msgs.broker.transactions.transaction import (
+from kafka_msgs.broker.transactions.end_checks import is_repeated, refuse
+from kafka_msgs.broker.transactions.state import TransactionState
+from kafka_msgs.broker.transactions.transaction_metadata import (
     LAST_EPOCH,
     NO_EPOCH,
     TOPIC,
@@ -33,9 +33,9 @@ from kafka_msgs.broker.transactions.transaction import (
 )
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, TopicRecord
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue
-from kafka_msgs.topics.records import NO_PRODUCER, InternalRecord, TopicRecord
 
 __all__ = ["PendingCompletion", "TransactionCoordinator"]
 

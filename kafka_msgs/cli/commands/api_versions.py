@@ -9,8 +9,8 @@ from typing import Any, Final
 import click
 
 from kafka_msgs import __version__
-from kafka_msgs.cli.connecting import broker_options, client_config
-from kafka_msgs.cli.options import listing_option
+from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.message import Message
 from kafka_msgs.versions import NONE, VersionRange
@@ -54,7 +54,7 @@ def _rows(offered: Mapping[int, VersionRange]) -> Iterator[dict[str, Any]]:
 
 def _requests() -> dict[int, type[Message]]:
     """Return the requests of the release by api key, but for those that no broker answers any more."""
-    from kafka_msgs.lookup import iter_message_classes
+    from kafka_msgs.catalog import iter_message_classes
 
     return {
         cls.INFO.api_key: cls

@@ -22,9 +22,9 @@ from kafka_msgs.message import Response
 
 if TYPE_CHECKING:
     from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig
-    from kafka_msgs.broker.call import ServerCall
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import ListenerConfig
+    from kafka_msgs.broker.server_call import ServerCall
 
 __all__ = ["broker_command"]
 

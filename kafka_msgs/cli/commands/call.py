@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafka_msgs.cli.connecting import broker_options, client_config
-from kafka_msgs.cli.input import read_text
+from kafka_msgs.cli.argument_data import read_text
+from kafka_msgs.cli.broker_options import broker_options, client_config
 from kafka_msgs.cli.message_names import complete_names, find_messages
 from kafka_msgs.cli.render.console import print_json
 from kafka_msgs.errors import JsonFormError
 from kafka_msgs.message import Request
 
 if TYPE_CHECKING:
-    from kafka_msgs.cli.watching import RecordingNetwork
+    from kafka_msgs.cli.frame_recorder import RecordingNetwork
     from kafka_msgs.client.core import ClientCore
-    from kafka_msgs.client.waiting import Flow
+    from kafka_msgs.client.flow import Flow
     from kafka_msgs.versions import VersionRange
 
 __all__ = ["call_command"]
@@ -62,7 +62,7 @@ def call_command(
     response, and do not change the exit status.
     """
     output_format = _form(text)
-    from kafka_msgs.cli.watching import RecordingNetwork
+    from kafka_msgs.cli.frame_recorder import RecordingNetwork
     from kafka_msgs.client.core import ClientCore
 
     network = RecordingNetwork()
@@ -115,21 +115,21 @@ def _fitting(cls: type[AnyRequest], output_format: Any, versions: VersionRange) 
 
 
 def _message(cls: type[AnyRequest], output_format: Any, version: int) -> AnyRequest:
-    from kafka_msgs.codec.json import from_json
+    from kafka_msgs.codec.json_form import from_json
 
     return from_json(cls, output_format, version, partial=True)
 
 
 def _print_response(response: Any, version: int) -> None:
-    from kafka_msgs.cli.render.embedded import readable_json
+    from kafka_msgs.cli.render.nested_messages import readable_json
 
     print_json(readable_json(response, version))
 
 
 def _explain(network: RecordingNetwork, request: type[AnyRequest]) -> None:
+    from kafka_msgs.catalog import release_catalog
     from kafka_msgs.cli.frame_dump import request_annotations, response_annotations
     from kafka_msgs.cli.render.hex_dump import print_dump
-    from kafka_msgs.lookup import release_catalog
     from kafka_msgs.wire import read_request_prefix
 
     catalog = release_catalog()

@@ -9,15 +9,15 @@ from typing import Any
 import click
 
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, read_exchanges
-from kafka_msgs.capture.files import open_capture
+from kafka_msgs.capture.pcap import open_capture
 from kafka_msgs.capture.recording import is_recording, read_recording
-from kafka_msgs.capture.report import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
-from kafka_msgs.cli.options import rows_option
+from kafka_msgs.capture.summary import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
+from kafka_msgs.cli.output_options import rows_option
 from kafka_msgs.cli.render.exchanges import item_row
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.rows import Named, Row, print_rows
-from kafka_msgs.cli.reporting import report_option, save_report
-from kafka_msgs.offline.clients import ClientTally, captures_report
+from kafka_msgs.cli.report_options import report_option, save_report
+from kafka_msgs.offline.capture_clients import ClientTally, captures_report
 
 __all__ = ["capture_command"]
 

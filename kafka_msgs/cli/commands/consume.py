@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.cli.connecting import broker_options, client_config
+from kafka_msgs.cli.broker_options import broker_options, client_config
 from kafka_msgs.cli.render.progress import counting
 from kafka_msgs.cli.render.records import DECODERS, content_of, headers_of
-from kafka_msgs.cli.render.times import iso_of_ms
-from kafka_msgs.topics.records import TOPICS
+from kafka_msgs.cli.render.timestamps import iso_of_ms
+from kafka_msgs.internal_topics.records import TOPICS
 
 if TYPE_CHECKING:
     from kafka_msgs.client import Client, TopicPartition

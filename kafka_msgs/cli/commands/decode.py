@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kafka_msgs.cli.input import read_binary
+from kafka_msgs.cli.argument_data import read_binary
 from kafka_msgs.cli.message_names import message_argument
 from kafka_msgs.cli.render.console import console, print_json
 from kafka_msgs.cli.render.hex_dump import annotate, print_dump, refuse_trailing

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import click
 
 from kafka_msgs.cli.log_paths import log_files
-from kafka_msgs.cli.options import rows_option
+from kafka_msgs.cli.output_options import rows_option
 from kafka_msgs.cli.render.log_files import LogDumpOptions, rows
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.records import DECODERS
 from kafka_msgs.cli.render.rows import Named, print_rows
-from kafka_msgs.cli.render.times import with_times
+from kafka_msgs.cli.render.timestamps import with_times
 from kafka_msgs.log.summary import LogSummary
 
 __all__ = ["dump_log_command"]

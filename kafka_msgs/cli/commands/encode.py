@@ -6,7 +6,7 @@ import json
 
 import click
 
-from kafka_msgs.cli.input import read_text
+from kafka_msgs.cli.argument_data import read_text
 from kafka_msgs.cli.message_names import message_argument
 from kafka_msgs.message import Message
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from kafka_msgs.cli.options import listing_option
+from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.error_codes import ErrorCode
 

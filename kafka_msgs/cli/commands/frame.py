@@ -6,9 +6,9 @@ import re
 
 import click
 
-from kafka_msgs.cli.definitions import current_catalog, definitions_options, user_messages
+from kafka_msgs.cli.argument_data import read_binary
+from kafka_msgs.cli.definition_options import current_catalog, definitions_options, user_messages
 from kafka_msgs.cli.frame_dump import request_annotations, response_annotations
-from kafka_msgs.cli.input import read_binary
 from kafka_msgs.cli.message_names import find_messages
 from kafka_msgs.cli.render.console import console, print_json
 from kafka_msgs.cli.render.hex_dump import print_dump

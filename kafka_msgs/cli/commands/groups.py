@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.cli.connecting import broker_options, client_config
-from kafka_msgs.cli.offsets_topic import names_in, read_groups_from, report_groups, report_problems, select_groups
-from kafka_msgs.cli.options import listing_option, log_dirs_option
+from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.log_groups import names_in, read_groups_from, report_groups, report_problems, select_groups
+from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
-from kafka_msgs.cli.render.times import iso_of_ms, short_time
-from kafka_msgs.cli.reporting import report_option
+from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time
+from kafka_msgs.cli.report_options import report_option
+from kafka_msgs.internal_topics.group_descriptions import AssignedItem, MemberDescription
 from kafka_msgs.offline.groups import GroupWithOffsets
-from kafka_msgs.topics.describe import AssignedItem, MemberDescription
 
 __all__ = ["groups_command"]
 
@@ -102,8 +102,8 @@ def groups_command(
         report_problems(found.problems)
         return
     from kafka_msgs.admin.admin import Admin
-    from kafka_msgs.cli.groups.broker import BrokerGroups
-    from kafka_msgs.cli.groups.summaries import member_summaries, summaries
+    from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
+    from kafka_msgs.cli.group_commands.summary_rows import member_summaries, summaries
 
     with Admin(client_config(bootstrap_server, command_config, timeout)) as admin:
         source = BrokerGroups(admin)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.cli.connecting import broker_options, client_config
-from kafka_msgs.cli.offsets_topic import read_groups_from, report_groups, report_problems, select_groups
-from kafka_msgs.cli.options import listing_option, log_dirs_option
+from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.log_groups import read_groups_from, report_groups, report_problems, select_groups
+from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
-from kafka_msgs.cli.render.times import iso_of_ms, short_time, streams_times
-from kafka_msgs.cli.reporting import report_option
+from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_times
+from kafka_msgs.cli.report_options import report_option
 
 if TYPE_CHECKING:
     from kafka_msgs.offline.groups import GroupOffset, GroupWithOffsets
@@ -103,8 +103,8 @@ def lag_command(
         report_problems(found.problems)
     else:
         from kafka_msgs.admin.admin import Admin
-        from kafka_msgs.cli.groups.broker import BrokerGroups
-        from kafka_msgs.cli.groups.lags import compute_lags, row_of
+        from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
+        from kafka_msgs.cli.group_commands.lags import compute_lags, row_of
 
         with Admin(client_config(bootstrap_server, command_config, timeout)) as admin:
             source = BrokerGroups(admin)
@@ -137,8 +137,8 @@ def _rounds(ask: Any, output_format: str, prometheus: bool, watch: float | None,
 
 def _show(rows: Rows, output_format: str, prometheus: bool) -> None:
     if prometheus:
-        from kafka_msgs.cli.groups.lags import metrics
-        from kafka_msgs.report.exposition import metrics_text
+        from kafka_msgs.cli.group_commands.lags import metrics
+        from kafka_msgs.report.prometheus import metrics_text
 
         click.echo(metrics_text(metrics(rows)), nl=False)
     else:

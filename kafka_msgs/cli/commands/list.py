@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.cli.message_names import (
     draft_names,
     draft_origins,
@@ -14,9 +15,8 @@ from kafka_msgs.cli.message_names import (
     released_names,
     released_origins,
 )
-from kafka_msgs.cli.options import listing_option
+from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
-from kafka_msgs.lookup import iter_message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.versions import VersionRange
 

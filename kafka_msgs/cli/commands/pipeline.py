@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from rich.console import Console
 
+from kafka_msgs.catalog import message_by_name
 from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option
 from kafka_msgs.cli.render.console import console, table
-from kafka_msgs.cli.reporting import input_facts
+from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
-from kafka_msgs.formats import FORMAT_NAMES
-from kafka_msgs.lookup import message_by_name
-from kafka_msgs.offline.directories import end_offsets_in
+from kafka_msgs.offline.partition_discovery import end_offsets_in
+from kafka_msgs.table_formats import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_msgs.filesystems.settings import FilesystemOptions
+    from kafka_msgs.filesystems.options import FilesystemOptions
     from kafka_msgs.pipeline.job import JobInputs, JobRun
     from kafka_msgs.report import Report
     from kafka_msgs.spark.jobs.job import JobResult
@@ -112,7 +112,7 @@ def group_offsets_command(
         return group_offsets_run(found, ends, history=history)
 
     def report(found: Any, of: JobInputs) -> Report:
-        from kafka_msgs.pipeline.offsets_report import group_offsets_report
+        from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
 
         return group_offsets_report(found, of.times())
 
@@ -137,7 +137,7 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
         return group_state_run(found)
 
     def report(found: Any, _: JobInputs) -> Report:
-        from kafka_msgs.pipeline.state_report import group_state_report
+        from kafka_msgs.pipeline.group_state_report import group_state_report
 
         return group_state_report(found)
 
@@ -161,7 +161,7 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
         return topic_profile_run(found)
 
     def report(found: Any, of: JobInputs) -> Report:
-        from kafka_msgs.pipeline.profile_report import topic_profile_report
+        from kafka_msgs.pipeline.topic_profile_report import topic_profile_report
 
         return topic_profile_report(found, of.local_partitions())
 
@@ -192,7 +192,7 @@ def records_command(**options: Any) -> None:
     INPUT is a log directory, or the directory of one partition. The memory that it takes does not grow with the files.
     Damage is a row with the reason in the column _error. In Spark the source kafka-log has the same rows.
     """
-    from kafka_msgs.cli.records_job import run_records
+    from kafka_msgs.cli.record_export import run_records
 
     run_records(**options)
 
@@ -243,7 +243,7 @@ def wire_compat_command(
 
 
 def _check_captures(inputs: Sequence[str], settings: FilesystemOptions) -> None:
-    from kafka_msgs.filesystems.files import CAPTURES, log_files
+    from kafka_msgs.filesystems.path_resolution import CAPTURES, log_files
 
     try:
         log_files("kafka-capture", inputs, CAPTURES, settings)
@@ -283,8 +283,8 @@ def _run(
     conf_of_spark = [setting(each) for each in conf]
     require_spark(_FEATURE)
     from kafka_msgs.cli.job_output import destination
-    from kafka_msgs.filesystems.files import is_remote
-    from kafka_msgs.filesystems.settings import NO_OPTIONS
+    from kafka_msgs.filesystems.options import NO_OPTIONS
+    from kafka_msgs.filesystems.path_resolution import is_remote
     from kafka_msgs.spark.session import session_settings
 
     jobs = import_module("kafka_msgs.spark.jobs.job")

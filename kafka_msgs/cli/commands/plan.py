@@ -8,7 +8,7 @@ import click
 from rich.syntax import Syntax
 
 from kafka_msgs.cli.message_names import message_argument
-from kafka_msgs.cli.options import json_option
+from kafka_msgs.cli.output_options import json_option
 from kafka_msgs.cli.render.console import console, print_json
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.ops import Op

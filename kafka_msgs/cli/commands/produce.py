@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import click
 
-from kafka_msgs.cli.connecting import broker_options, client_config
+from kafka_msgs.cli.broker_options import broker_options, client_config
 from kafka_msgs.cli.render.progress import counting
 
 if TYPE_CHECKING:

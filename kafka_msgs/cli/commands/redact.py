@@ -10,7 +10,7 @@ import click
 
 from kafka_msgs.capture.faults import CaptureFault
 from kafka_msgs.capture.recording import is_recording, read_recording, recording_pieces, recording_start
-from kafka_msgs.cli.recordings import new_file, redact_option
+from kafka_msgs.cli.recording_options import new_file, redact_option
 from kafka_msgs.redaction import RedactKind, Redactor
 
 __all__ = ["redact_command"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kafka_msgs.cli.message_names import messages_argument
-from kafka_msgs.cli.options import json_option
+from kafka_msgs.cli.output_options import json_option
 from kafka_msgs.cli.render.console import console, print_json
 from kafka_msgs.cli.render.description import described, errors_table, fields_tree, history_table
 from kafka_msgs.errors import UnsupportedVersionError

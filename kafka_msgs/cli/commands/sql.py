@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kafka_msgs.cli.options import listing_option
+from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.sql import SqlQuery

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_msgs.cli.groups.command import groups_command
-from kafka_msgs.cli.groups.kinds import STREAMS
+from kafka_msgs.cli.group_commands.command import groups_command
+from kafka_msgs.cli.group_commands.specs import STREAMS
 
 __all__ = ["streams_groups_command"]
 

@@ -16,8 +16,8 @@ import click
 from kafka_msgs.capture import CaptureFault, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.recording import recording_pieces, recording_start
-from kafka_msgs.cli.connecting import command_config_option
-from kafka_msgs.cli.recordings import new_file, redact_option
+from kafka_msgs.cli.broker_options import command_config_option
+from kafka_msgs.cli.recording_options import new_file, redact_option
 from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
 from kafka_msgs.redaction import RedactKind, Redactor
 from kafka_msgs.tap import Tap
@@ -149,8 +149,8 @@ def _client_tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | 
 def _broker_tls(command_config: Path | None) -> ssl.SSLContext | None:
     if command_config is None:
         return None
-    from kafka_msgs.client.properties import parse_tls
-    from kafka_msgs.client.servers import load_properties
+    from kafka_msgs.client.client_properties import parse_tls
+    from kafka_msgs.client.config_loading import load_properties
 
     return parse_tls(load_properties(command_config))
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from kafka_msgs.capture import CaptureFault, Exchange
 from kafka_msgs.capture.exchange_builder import Item
-from kafka_msgs.cli.render.embedded import readable_json
+from kafka_msgs.cli.render.nested_messages import readable_json
 from kafka_msgs.cli.render.rows import Row
-from kafka_msgs.cli.render.times import iso_of_us
+from kafka_msgs.cli.render.timestamps import iso_of_us
 
 __all__ = ["exchange_facts", "fault_facts", "item_row", "item_text", "message_facts", "printable"]
 

@@ -12,17 +12,17 @@ from uuid import UUID
 
 import attrs
 
+from kafka_msgs.binary_layouts import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
 from kafka_msgs.cli.render.records import content_of, headers_of, message_json
 from kafka_msgs.cli.render.rows import Row
-from kafka_msgs.cli.render.times import iso_of_ms, with_times
+from kafka_msgs.cli.render.timestamps import iso_of_ms, with_times
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
-from kafka_msgs.layouts import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
-from kafka_msgs.log import files, index, index_check
-from kafka_msgs.log.scan import AnyBatch, FileScan
+from kafka_msgs.internal_topics.records import TOPICS
+from kafka_msgs.log import index_check, indexes, small_files
+from kafka_msgs.log.file_scan import AnyBatch, FileScan
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, fault_in_batch, walk_summary
 from kafka_msgs.records import ControlRecord, ControlType, Record, RecordBatch
-from kafka_msgs.topics.records import TOPICS
 
 __all__ = ["LogDumpOptions", "is_log_file", "rows"]
 
@@ -76,12 +76,12 @@ class _PartitionOffset(NamedTuple):
 
 
 def _offsets(path: Path) -> Iterator[_PartitionOffset]:
-    for (topic, partition), offset in files.read_offset_checkpoint(path).items():
+    for (topic, partition), offset in small_files.read_offset_checkpoint(path).items():
         yield _PartitionOffset(topic, partition, offset)
 
 
 def _quorum(path: Path) -> list[dict[str, Any]]:
-    version, state = files.read_quorum_state(path)
+    version, state = small_files.read_quorum_state(path)
     return [{"version": version, **state.to_json(version)}]
 
 
@@ -91,19 +91,19 @@ _COMPARED: Final[Mapping[str, _Read]] = {
     ".timeindex": index_check.check_time_index,
 }
 _ENTRIES: Final[Mapping[str, _Read]] = {
-    ".index": lambda path: index.walk_offset_index(path),
-    ".timeindex": lambda path: index.walk_time_index(path),
-    ".txnindex": lambda path: index.walk_aborted_transactions(path),
-    ".snapshot": lambda path: files.read_producer_snapshot(path).producer_entries,
-    "leader-epoch-checkpoint": files.read_leader_epochs,
+    ".index": lambda path: indexes.walk_offset_index(path),
+    ".timeindex": lambda path: indexes.walk_time_index(path),
+    ".txnindex": lambda path: indexes.walk_aborted_transactions(path),
+    ".snapshot": lambda path: small_files.read_producer_snapshot(path).producer_entries,
+    "leader-epoch-checkpoint": small_files.read_leader_epochs,
     "recovery-point-offset-checkpoint": _offsets,
     "replication-offset-checkpoint": _offsets,
     "log-start-offset-checkpoint": _offsets,
     "cleaner-offset-checkpoint": _offsets,
-    "partition.metadata": lambda path: [files.read_partition_metadata(path)],
-    "meta.properties": lambda path: [files.read_meta_properties(path)],
+    "partition.metadata": lambda path: [small_files.read_partition_metadata(path)],
+    "meta.properties": lambda path: [small_files.read_meta_properties(path)],
     "quorum-state": _quorum,
-    ".kafka_cleanshutdown": lambda path: [files.read_clean_shutdown(path)],
+    ".kafka_cleanshutdown": lambda path: [small_files.read_clean_shutdown(path)],
 }
 
 

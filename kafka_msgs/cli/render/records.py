@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any, Final
 
-from kafka_msgs.cli.render.embedded import readable_json
+from kafka_msgs.cli.render.nested_messages import readable_json
+from kafka_msgs.internal_topics.records import TopicRecord, decode_record
 from kafka_msgs.message import Message
 from kafka_msgs.records import ConsumerRecord, Payload, Record
-from kafka_msgs.topics.records import TopicRecord, decode_record
 
 __all__ = ["DECODERS", "content_of", "headers_of", "message_json", "text_of", "typed"]
 

@@ -10,14 +10,14 @@ from typing import Any, Final
 from rich.text import Text
 from rich.tree import Tree
 
-from kafka_msgs.cli.render.embedded import opened, protocol_type_of, read_as
-from kafka_msgs.cli.render.times import is_time, iso_of_ms
+from kafka_msgs.cli.render.nested_messages import opened, protocol_type_of, read_as
+from kafka_msgs.cli.render.timestamps import is_time, iso_of_ms
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import Step, StructPlan, compile_plan
 from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.internal_topics.consumer_protocol import EmbeddedMessage
 from kafka_msgs.message import Message
 from kafka_msgs.schema import MessageStruct
-from kafka_msgs.topics.members import EmbeddedMessage
 
 __all__ = ["message_tree", "plain"]
 

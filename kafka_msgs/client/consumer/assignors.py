@@ -13,11 +13,11 @@ from typing import Final
 
 from attrs import frozen
 
-from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.protocol import Assigned, AssignorMember, UserData
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.consumer.consumer_protocol import Assigned, AssignorMember, UserData
 from kafka_msgs.client.consumer.racks import NO_RACKS, Racks
-from kafka_msgs.client.consumer.ranges import assign_range, subscribers_by_topic
-from kafka_msgs.client.consumer.sticky import assign_cooperatively, assign_sticky
+from kafka_msgs.client.consumer.range_assignor import assign_range, subscribers_by_topic
+from kafka_msgs.client.consumer.sticky_assignor import assign_cooperatively, assign_sticky
 
 __all__ = ["ASSIGNORS", "Assignor", "assign_round_robin"]
 

@@ -8,16 +8,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from kafka_msgs.client.async_client import AsyncClient
-from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
+from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
+from kafka_msgs.client.config_loading import Servers
+from kafka_msgs.client.consumer.assigned_partitions import OffsetResetStrategy
 from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerOptions
+from kafka_msgs.client.consumer.consumer_state import Callback, Offsets, offsets_to_commit
 from kafka_msgs.client.consumer.core import ConsumerCore, Undo
 from kafka_msgs.client.consumer.offsets import OffsetAndMetadata, OffsetAndTimestamp
-from kafka_msgs.client.consumer.partitions import OffsetResetStrategy
-from kafka_msgs.client.consumer.state import Callback, Offsets, offsets_to_commit
 from kafka_msgs.client.facade import EXIT_TIMEOUT, AsyncFacade
-from kafka_msgs.client.members import ConsumerGroupMetadata
-from kafka_msgs.client.servers import Servers
-from kafka_msgs.client.waiting import Flow, Future
+from kafka_msgs.client.flow import Flow, Future
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
 from kafka_msgs.records import ConsumerRecord
 
 if TYPE_CHECKING:

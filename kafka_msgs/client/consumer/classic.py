@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.broker_connection import BrokerConnection
+from kafka_msgs.client.broker_errors import raise_for
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS, Assignor
-from kafka_msgs.client.consumer.membership import AssignmentHost, Membership, PollOverdueError
-from kafka_msgs.client.consumer.protocol import (
+from kafka_msgs.client.consumer.consumer_protocol import (
     UserData,
     decode_assignment,
     encode_assignment,
@@ -22,10 +23,9 @@ from kafka_msgs.client.consumer.protocol import (
     encode_user_data,
     read_joined_member,
 )
+from kafka_msgs.client.consumer.membership import AssignmentHost, Membership, PollOverdueError
 from kafka_msgs.client.consumer.racks import NO_RACKS, Racks
-from kafka_msgs.client.failures import raise_for
-from kafka_msgs.client.link import BrokerConnection
-from kafka_msgs.client.waiting import Flow, Future, Wait
+from kafka_msgs.client.flow import Flow, Future, Wait
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest

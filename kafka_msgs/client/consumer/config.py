@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from attrs import Attribute, Factory, field, frozen
 
 from kafka_msgs.client.config import ClientOptions
+from kafka_msgs.client.config_loading import Keywords
 from kafka_msgs.client.consumer.assignors import ASSIGNORS
 from kafka_msgs.client.property_parsing import parse_settings
-from kafka_msgs.client.servers import Keywords
 from kafka_msgs.errors import OptionError
 
 __all__ = [

@@ -14,22 +14,22 @@ from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.assignment import AssignmentManager
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.consumer.assigned_partitions import AssignedPartition
+from kafka_msgs.client.consumer.assignment_manager import AssignmentManager
 from kafka_msgs.client.consumer.classic import ClassicMembership
 from kafka_msgs.client.consumer.config import ConsumerConfig
+from kafka_msgs.client.consumer.consumer_state import Callback, ConsumerState, Offsets, Subscription, refused
+from kafka_msgs.client.consumer.fetch_collector import collect_records
 from kafka_msgs.client.consumer.fetcher import Fetcher
+from kafka_msgs.client.consumer.housekeeping import Housekeeping
 from kafka_msgs.client.consumer.membership import Membership
 from kafka_msgs.client.consumer.modern import ModernMembership
 from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
-from kafka_msgs.client.consumer.partitions import AssignedPartition
 from kafka_msgs.client.consumer.positions import Positions
-from kafka_msgs.client.consumer.reading import collect_records
-from kafka_msgs.client.consumer.state import Callback, ConsumerState, Offsets, Subscription, refused
-from kafka_msgs.client.consumer.upkeep import Housekeeping
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Flow, Wait
+from kafka_msgs.client.flow import Flow, Wait
+from kafka_msgs.client.scheduler import Task
 from kafka_msgs.errors import (
     ClientClosedError,
     ClientError,

@@ -12,16 +12,16 @@ from functools import partial
 from typing import Any, Final, Protocol
 from uuid import UUID
 
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.broker_connection import BrokerConnection
+from kafka_msgs.client.broker_errors import broker_error
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.consumer.assigned_partitions import RESETS, AssignedPartition, AssignedPartitions, FetchedRecords
 from kafka_msgs.client.consumer.config import ConsumerConfig
+from kafka_msgs.client.consumer.fetch_session import FetchSession, FetchTarget, SessionRequest, TopicKey
 from kafka_msgs.client.consumer.membership import Signal
-from kafka_msgs.client.consumer.partitions import RESETS, AssignedPartition, AssignedPartitions, FetchedRecords
-from kafka_msgs.client.consumer.sessions import FetchSession, FetchTarget, SessionRequest, TopicKey
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.failures import broker_error
-from kafka_msgs.client.link import BrokerConnection
-from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Flow, Wait, sleep_until
+from kafka_msgs.client.flow import Flow, Wait, sleep_until
+from kafka_msgs.client.scheduler import Task
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ConnectionFailedError, DeadlineError, NoProgressError, OffsetPositionError

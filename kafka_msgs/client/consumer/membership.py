@@ -13,13 +13,13 @@ from typing import Final, Protocol, TypeVar
 
 from attrs import frozen
 
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.broker_connection import BrokerConnection
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.consumer.assigned_partitions import AssignedPartitions
 from kafka_msgs.client.consumer.config import ConsumerConfig
-from kafka_msgs.client.consumer.partitions import AssignedPartitions
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.link import BrokerConnection
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Flow, Future, Wait, sleep_until
+from kafka_msgs.client.flow import Flow, Future, Wait, sleep_until
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.message import Request, Response

@@ -13,10 +13,10 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.broker_errors import raise_for
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.consumer.membership import AssignmentHost, Membership, PollOverdueError
-from kafka_msgs.client.failures import raise_for
-from kafka_msgs.client.waiting import Flow, Wait
+from kafka_msgs.client.flow import Flow, Wait
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions

@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 from attrs import frozen
 
-from kafka_msgs.client.cluster import TopicPartition
+from kafka_msgs.client.broker_errors import broker_error, missing_error, raise_for
+from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.failures import broker_error, missing_error, raise_for
-from kafka_msgs.client.routes import CoordinatorKind
-from kafka_msgs.client.waiting import Flow, sleep_until
+from kafka_msgs.client.flow import Flow, sleep_until
+from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafka_msgs.messages.offset_commit_request import (

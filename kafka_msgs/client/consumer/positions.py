@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
-from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
+from kafka_msgs.client.broker_errors import broker_error, raise_for
+from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
+from kafka_msgs.client.consumer.assigned_partitions import RESETS, AssignedPartition
+from kafka_msgs.client.consumer.consumer_state import ConsumerState, Offsets, refused
 from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
 from kafka_msgs.client.consumer.offsets import (
     OffsetAndMetadata,
@@ -14,11 +17,8 @@ from kafka_msgs.client.consumer.offsets import (
     fetch_committed_offsets,
     list_offsets,
 )
-from kafka_msgs.client.consumer.partitions import RESETS, AssignedPartition
-from kafka_msgs.client.consumer.state import ConsumerState, Offsets, refused
-from kafka_msgs.client.failures import broker_error, raise_for
-from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ClientError, OffsetPositionError
 from kafka_msgs.messages.metadata_request import MetadataRequest

@@ -1,7 +1,7 @@
 """Racks of members and of replicas: a member reads cheaper from a replica in its own rack (KIP-881).
 
-Kafka's class is ``AbstractPartitionAssignor``. ``ranges`` and ``sticky`` prefer partitions with a replica in the rack
-of a member, where that does not make the shares less even.
+Kafka's class is ``AbstractPartitionAssignor``. ``range_assignor`` and ``sticky_assignor`` prefer partitions with a
+replica in the rack of a member, where that does not make the shares less even.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs.client.cluster import TopicPartition
-from kafka_msgs.client.consumer.protocol import AssignorMember
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.consumer.consumer_protocol import AssignorMember
 
 __all__ = ["NO_RACKS", "RackAffinity", "Racks", "rack_affinity"]
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kafka_msgs.client.consumer.assigned_partitions import AssignedPartition
+from kafka_msgs.client.consumer.fetch_collector import iter_batches, skip_batch
 from kafka_msgs.client.consumer.isolation import AnyBatch
-from kafka_msgs.client.consumer.partitions import AssignedPartition
-from kafka_msgs.client.consumer.reading import iter_batches, skip_batch
 from kafka_msgs.columns import read_record_table, record_schema
 from kafka_msgs.records import ReadOptions, RecordBatch
 

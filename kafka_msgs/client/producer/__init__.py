@@ -6,31 +6,31 @@ no socket, clock or thread. Nothing is imported before it is asked for.
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_module_attributes
+from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.client.producer.async_producer import AsyncProducer
-    from kafka_msgs.client.producer.batch import RecordMetadata
+    from kafka_msgs.client.producer.batch_completion import FailedBatch
     from kafka_msgs.client.producer.config import ProducerConfig
     from kafka_msgs.client.producer.delivery import AsyncDelivery, Delivery
-    from kafka_msgs.client.producer.offsets import ConsumerGroupMetadata, OffsetAndMetadata
-    from kafka_msgs.client.producer.outcomes import FailedBatch
     from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
     from kafka_msgs.client.producer.producer import Producer
+    from kafka_msgs.client.producer.producer_batch import RecordMetadata
+    from kafka_msgs.client.producer.transactional_offsets import ConsumerGroupMetadata, OffsetAndMetadata
 else:
     __getattr__, __dir__ = lazy_module_attributes(
         __name__,
         {
             "AsyncDelivery": "delivery",
             "AsyncProducer": "async_producer",
-            "OffsetAndMetadata": "offsets",
+            "OffsetAndMetadata": "transactional_offsets",
             "Delivery": "delivery",
-            "FailedBatch": "outcomes",
-            "ConsumerGroupMetadata": "offsets",
+            "FailedBatch": "batch_completion",
+            "ConsumerGroupMetadata": "transactional_offsets",
             "Partitioner": "partitioner",
             "Producer": "producer",
             "ProducerConfig": "config",
-            "RecordMetadata": "batch",
+            "RecordMetadata": "producer_batch",
             "partition_of_key": "partitioner",
         },
     )

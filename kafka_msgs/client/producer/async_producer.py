@@ -12,17 +12,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from kafka_msgs.client.async_client import AsyncClient
-from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
+from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
+from kafka_msgs.client.config_loading import Servers
 from kafka_msgs.client.facade import EXIT_TIMEOUT, AsyncFacade
-from kafka_msgs.client.producer.batch import RecordMetadata
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.producer.batch_completion import FailedBatch, OnDelivery
 from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerOptions
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import AsyncDelivery, DeliveryWaiter
-from kafka_msgs.client.producer.offsets import ConsumerGroupMetadata, OffsetAndMetadata, normalize_offsets
-from kafka_msgs.client.producer.outcomes import FailedBatch, OnDelivery
 from kafka_msgs.client.producer.partitioner import Partitioner
-from kafka_msgs.client.servers import Servers
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.producer.producer_batch import RecordMetadata
+from kafka_msgs.client.producer.transactional_offsets import ConsumerGroupMetadata, OffsetAndMetadata, normalize_offsets
 
 if TYPE_CHECKING:
     import pyarrow as pa

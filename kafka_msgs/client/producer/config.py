@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, TypeAlias
 from attrs import Attribute, field, frozen
 
 from kafka_msgs.client.config import ClientOptions
+from kafka_msgs.client.config_loading import Keywords
 from kafka_msgs.client.property_parsing import parse_settings
-from kafka_msgs.client.servers import Keywords
 from kafka_msgs.errors import OptionError
 from kafka_msgs.records import CompressionType
 from kafka_msgs.records.compression import check_level

@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_msgs.client.cluster import PartitionInfo, TopicPartition
+from kafka_msgs.binary_layouts import HEADER_SIZE
+from kafka_msgs.client.broker_errors import broker_error, raise_for
+from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.failures import broker_error, raise_for
-from kafka_msgs.client.producer.accumulator import PartitionQueue, RecordAccumulator, TopicQueues
-from kafka_msgs.client.producer.batch import ProducerBatch
+from kafka_msgs.client.flow import Flow, Wait, sleep_until
+from kafka_msgs.client.producer.batch_completion import FailedBatch, Undelivered
 from kafka_msgs.client.producer.config import ProducerConfig
-from kafka_msgs.client.producer.idempotence import SequenceManager
-from kafka_msgs.client.producer.offsets import ConsumerGroupMetadata, OffsetAndMetadata
-from kafka_msgs.client.producer.outcomes import FailedBatch, Undelivered
 from kafka_msgs.client.producer.partitioner import Partitioner, murmur2
+from kafka_msgs.client.producer.producer_batch import ProducerBatch
+from kafka_msgs.client.producer.record_accumulator import PartitionQueue, RecordAccumulator, TopicQueues
 from kafka_msgs.client.producer.sender import Sender
-from kafka_msgs.client.producer.transactions import TransactionManager, TransactionManagerState
-from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Flow, Wait, sleep_until
+from kafka_msgs.client.producer.sequences import SequenceManager
+from kafka_msgs.client.producer.transaction_manager import TransactionManager, TransactionManagerState
+from kafka_msgs.client.producer.transactional_offsets import ConsumerGroupMetadata, OffsetAndMetadata
+from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError, RecordWriteError
-from kafka_msgs.layouts import HEADER_SIZE
 from kafka_msgs.records import Payload
 from kafka_msgs.records.compression import compress
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from kafka_msgs.client.producer.batch import DeliveryStorage, ProducerBatch, RecordMetadata
-from kafka_msgs.client.waiting import Flow
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.producer.producer_batch import DeliveryStorage, ProducerBatch, RecordMetadata
 
 if TYPE_CHECKING:
     from kafka_msgs.client.producer.core import ProducerCore

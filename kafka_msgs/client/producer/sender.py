@@ -1,9 +1,9 @@
 """Sends batches to the leaders of their partitions.
 
-``Sender.run`` is one piece of logic that runs by itself as long as the producer is open. A turn of it does whatever
-can be done now, and never waits. ``accumulator`` has the batches, ``idempotence`` and ``transactions`` say which of
-them may leave, ``outcomes`` decides what becomes of them, ``nodes`` and ``leaders`` know the brokers. In Kafka this is
-the class ``org.apache.kafka.clients.producer.internals.Sender``.
+``Sender.run`` is one piece of logic that runs by itself as long as the producer is open. A turn of it does whatever can
+be done now, and never waits. ``accumulator`` has the batches, ``sequences`` and ``transactions`` say which of them may
+leave, ``batch_completion`` decides what becomes of them, ``broker_channels`` and ``metadata_refresh`` know the brokers.
+In Kafka this is the class ``org.apache.kafka.clients.producer.internals.Sender``.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kafka_msgs.client.producer import exchange
-from kafka_msgs.client.producer.accumulator import PartitionQueue, RecordAccumulator
-from kafka_msgs.client.producer.batch import ProducerBatch
+from kafka_msgs.client.flow import Flow, Future, Wait
+from kafka_msgs.client.producer import produce_request
+from kafka_msgs.client.producer.batch_completion import STOPPED, BatchCompletion, Undelivered
+from kafka_msgs.client.producer.broker_channels import BrokerChannel, InFlightRequest
 from kafka_msgs.client.producer.config import ProducerConfig
-from kafka_msgs.client.producer.idempotence import SequenceManager
-from kafka_msgs.client.producer.leaders import MetadataRefresher
-from kafka_msgs.client.producer.nodes import BrokerChannel, InFlightRequest
-from kafka_msgs.client.producer.outcomes import STOPPED, BatchCompletion, Undelivered
-from kafka_msgs.client.producer.transactions import TransactionManager
-from kafka_msgs.client.schedule import Task
-from kafka_msgs.client.waiting import Flow, Future, Wait
+from kafka_msgs.client.producer.metadata_refresh import MetadataRefresher
+from kafka_msgs.client.producer.producer_batch import ProducerBatch
+from kafka_msgs.client.producer.record_accumulator import PartitionQueue, RecordAccumulator
+from kafka_msgs.client.producer.sequences import SequenceManager
+from kafka_msgs.client.producer.transaction_manager import TransactionManager
+from kafka_msgs.client.scheduler import Task
 from kafka_msgs.errors import AuthenticationError, KafkaMsgsError
 from kafka_msgs.messages.produce_request import ProduceRequest
 
@@ -49,7 +49,7 @@ class Sender:
         self._accumulator = accumulator
         self._identity = identity
         self._transactions = transactions
-        self._settings = exchange.ProduceParams(
+        self._settings = produce_request.ProduceParams(
             config.transactional_id, config.acks, int(config.request_timeout * 1000)
         )
         self._nodes: dict[int, BrokerChannel] = {}
@@ -273,11 +273,11 @@ class Sender:
         assert node.connection is not None
         version = node.connection.highest_version(ProduceRequest)
         if self._transactions is not None and not self._transactions.is_v2:
-            version = min(version, exchange.BEFORE_TRANSACTIONS_V2)
-        ids = self._topic_ids(batches) if version > exchange.BEFORE_TOPIC_IDS else None
+            version = min(version, produce_request.BEFORE_TRANSACTIONS_V2)
+        ids = self._topic_ids(batches) if version > produce_request.BEFORE_TOPIC_IDS else None
         if ids is None:
-            version = min(version, exchange.BEFORE_TOPIC_IDS)
-        request = exchange.produce_request(self._settings, batches, ids)
+            version = min(version, produce_request.BEFORE_TOPIC_IDS)
+        request = produce_request.produce_request(self._settings, batches, ids)
         answer = node.connection.send(request, version)
         node.exchanges.append(InFlightRequest(answer, batches, ids, now + self._config.request_timeout))
         self._schedule_wakeup(now + self._config.request_timeout)

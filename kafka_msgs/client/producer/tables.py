@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field
 
-from kafka_msgs.client.producer.batch import ProducerBatch
 from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
+from kafka_msgs.client.producer.producer_batch import ProducerBatch
 from kafka_msgs.errors import ColumnTypeError, RecordWriteError, UnknownColumnError
 from kafka_msgs.records.builder import RowColumns
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafka_msgs.client.streams.config import DEPRECATED, StreamsConfig
 from kafka_msgs.client.streams.member import StreamsMember, TasksByRole
-from kafka_msgs.client.streams.offsets import Changelog, LocalTask, Task, TaskOffsetSums, TaskPhase, task_sums
+from kafka_msgs.client.streams.task_offsets import Changelog, LocalTask, Task, TaskOffsetSums, TaskPhase, task_sums
 
 __all__ = [
     "DEPRECATED",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from kafka_msgs.client.streams.offsets import LocalTask, Task, TaskPhase, task_sums
+from kafka_msgs.client.streams.task_offsets import LocalTask, Task, TaskPhase, task_sums
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest

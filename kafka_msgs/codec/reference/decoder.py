@@ -14,10 +14,10 @@ from attrs import frozen
 
 from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.passing import FAILURES, Skipper
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, WireValue
 from kafka_msgs.codec.reference.faults import FaultKind, FaultLocation, follow, root_value
 from kafka_msgs.codec.reference.path import Path
+from kafka_msgs.codec.skippers import FAILURES, Skipper
 from kafka_msgs.errors import (
     BudgetExceededError,
     DecodeError,

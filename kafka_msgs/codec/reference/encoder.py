@@ -7,7 +7,12 @@ from contextlib import suppress
 from operator import index
 from typing import Any, NoReturn
 
-from kafka_msgs.codec.exact import (
+from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
+from kafka_msgs.codec.options import CodecOptions
+from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan, WireValue
+from kafka_msgs.codec.reference.faults import Trail, follow, root_value
+from kafka_msgs.codec.reference.path import Path
+from kafka_msgs.codec.value_checks import (
     NotExactError,
     differs_from_default,
     exact_bytes,
@@ -17,11 +22,6 @@ from kafka_msgs.codec.exact import (
     is_set,
     uuid_bytes,
 )
-from kafka_msgs.codec.ops import FIXED, MAX_LENGTH, MAX_STRING, MAX_TAG, MAX_TAGS, Op
-from kafka_msgs.codec.options import CodecOptions
-from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan, WireValue
-from kafka_msgs.codec.reference.faults import Trail, follow, root_value
-from kafka_msgs.codec.reference.path import Path
 from kafka_msgs.errors import EncodeError, UnsupportedFieldError, shown
 from kafka_msgs.primitives import write_uvarint
 

@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING
 
-from kafka_msgs.lazy import lazy_module_attributes
+from kafka_msgs.lazy_modules import lazy_module_attributes
 
 from ._index import API_KEYS as API_KEYS
 from ._index import MODULES as MODULES

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
-from kafka_msgs.groups.assignors.java_order import (
+from kafka_msgs.groups.assignors.java_hash_order import (
     HashTable,
     hash_map_order,
     map_copy_capacity,
@@ -18,7 +18,7 @@ from kafka_msgs.groups.assignors.java_order import (
     string_key,
 )
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, MemberSpec, TopicSubscription
-from kafka_msgs.groups.timeline import java_hash_code
+from kafka_msgs.groups.timeline_map import java_hash_code
 
 __all__ = ["assign_range"]
 

@@ -3,7 +3,7 @@
 An assignor is a pure function from a specification of a group to what each member gets. ``GroupSpec`` describes a
 consumer group or a share group, ``StreamsSpec`` a streams group. The **order** of members, topics and partitions is
 part of the input: Kafka walks through hash tables, and its assignors break ties by the order of these tables. The
-functions of ``java_order`` give that order.
+functions of ``java_hash_order`` give that order.
 
 Results come in the order in which Kafka writes them to a record: topics and partitions of ``Partitions`` in the order
 of Kafka's tables, subtopologies and partitions of ``TaskAssignment`` in ascending order.

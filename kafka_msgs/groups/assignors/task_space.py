@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from kafka_msgs.groups.assignors.java_order import string_key
+from kafka_msgs.groups.assignors.java_hash_order import string_key
 from kafka_msgs.groups.assignors.spec import SubtopologySpec, Tasks
 
 __all__ = ["TaskSpace"]

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from kafka_msgs.errors import AssignorError
-from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order
+from kafka_msgs.groups.assignors.assignment_builder import AssignmentBuilder, in_order
+from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec
-from kafka_msgs.groups.assignors.target import AssignmentBuilder, in_order
-from kafka_msgs.groups.assignors.uniform_mixed import assign_heterogeneous
+from kafka_msgs.groups.assignors.uniform_heterogeneous import assign_heterogeneous
 
 __all__ = ["assign_uniform"]
 

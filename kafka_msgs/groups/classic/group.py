@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.classic.membership import LiveGroup
+from kafka_msgs.groups.classic.classic_state import ClassicGroupState
+from kafka_msgs.groups.classic.live_group import LiveGroup
 from kafka_msgs.groups.classic.rebalance import schedule_heartbeat_timeout
-from kafka_msgs.groups.classic.states import ClassicGroupState
-from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
+from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, Group, is_expired
-from kafka_msgs.groups.journal import Changes
-from kafka_msgs.groups.state import OffsetAndPosition, ShardState
+from kafka_msgs.groups.shard_state import OffsetAndPosition, ShardState
+from kafka_msgs.groups.undo_log import Changes
 from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.list_groups_response import ListedGroup
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["ClassicGroup", "apply_group_metadata"]
 

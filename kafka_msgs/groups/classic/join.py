@@ -8,10 +8,10 @@ from attrs import evolve, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import client_error_for
+from kafka_msgs.groups.classic.classic_state import ClassicGroupState
 from kafka_msgs.groups.classic.group import ClassicGroup
+from kafka_msgs.groups.classic.live_group import LiveGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
-from kafka_msgs.groups.classic.membership import LiveGroup
 from kafka_msgs.groups.classic.rebalance import (
     JOIN_TIMEOUT_MS,
     complete_join_if_ready,
@@ -21,15 +21,15 @@ from kafka_msgs.groups.classic.rebalance import (
     schedule_heartbeat_timeout,
     schedule_member_timeout,
 )
-from kafka_msgs.groups.classic.states import ClassicGroupState
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.promise import Future
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.group_protocol import client_error_for
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["JoinContext", "join_classic_group"]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.groups.classic.classic_state import CAN_REBALANCE, ClassicGroupState
 from kafka_msgs.groups.classic.members import ClassicGroupMember
-from kafka_msgs.groups.classic.states import CAN_REBALANCE, ClassicGroupState
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
@@ -19,7 +19,7 @@ from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.classic.group import ClassicGroup
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "JOIN_TIMEOUT_MS",

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import client_error_for
+from kafka_msgs.groups.classic.classic_state import ClassicGroupState
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.classic.membership import LiveGroup
+from kafka_msgs.groups.classic.live_group import LiveGroup
 from kafka_msgs.groups.classic.rebalance import (
     emit_metadata,
     maybe_prepare_rebalance_or_complete_join,
@@ -16,15 +16,15 @@ from kafka_msgs.groups.classic.rebalance import (
     reset_and_propagate_assignment,
     set_and_propagate_assignment,
 )
-from kafka_msgs.groups.classic.states import ClassicGroupState
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.group_protocol import client_error_for
 from kafka_msgs.groups.metrics import CLASSIC_REBALANCES
-from kafka_msgs.groups.promise import Future
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
 if TYPE_CHECKING:
     from kafka_msgs.groups.classic.members import ClassicGroupMember
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["sync_classic_group"]
 

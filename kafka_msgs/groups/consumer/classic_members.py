@@ -9,13 +9,14 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
-from kafka_msgs.groups.classic_speech import (
+from kafka_msgs.groups.classic_support import (
     ClassicMemberSupport,
     ClassicMetadata,
     join_timer_key,
     requires_known_member_id,
     schedule_sync_timeout,
 )
+from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
 from kafka_msgs.groups.consumer.membership import (
@@ -27,15 +28,14 @@ from kafka_msgs.groups.consumer.membership import (
     sorted_names,
 )
 from kafka_msgs.groups.consumer.migration import Tombstones, accepts_classic_members, downgrade, may_downgrade_replacing
-from kafka_msgs.groups.consumer.reconcile import Reported
 from kafka_msgs.groups.consumer.subscription import GroupSnapshot, update_subscription
-from kafka_msgs.groups.consumer.targets import previous_target, reconcile_member, update_target
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL, decode_subscription, encode_assignment
-from kafka_msgs.groups.image import TopicsImage
-from kafka_msgs.groups.modern import static_member_of_request
-from kafka_msgs.groups.promise import Future
-from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.consumer.target_assignment import previous_target, reconcile_member, update_target
+from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL, decode_subscription, encode_assignment
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.modern_group import static_member_of_request
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicMemberMetadata,
     ClassicProtocol,
@@ -46,7 +46,7 @@ from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["CLASSIC_SUPPORT"]
 

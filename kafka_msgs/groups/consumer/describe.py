@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import each_group
-from kafka_msgs.groups.assignors.java_order import HashTable, copy_capacity, hash_map_order
+from kafka_msgs.groups.assignors.java_hash_order import HashTable, copy_capacity, hash_map_order
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.membership import find_group
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.image import TopicsImage
-from kafka_msgs.groups.timeline import iter_kafka_order, java_hash_code
+from kafka_msgs.groups.group_protocol import each_group
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.timeline_map import iter_kafka_order, java_hash_code
+from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages import consumer_group_describe_response as response
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["describe", "refuse_description"]
 

@@ -12,19 +12,19 @@ from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.consumer.emit import emit_tombstones
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.records import emit_tombstones
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
-from kafka_msgs.groups.journal import Changes
-from kafka_msgs.groups.modern import ModernGroup
+from kafka_msgs.groups.modern_group import ModernGroup
 from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, epoch_name, stale
-from kafka_msgs.groups.state import ShardState, subscribe
-from kafka_msgs.groups.timeline import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.shard_state import ShardState, subscribe
+from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.undo_log import Changes
+from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
-from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["ConsumerGroup", "SubscriberCounts", "Target"]
 
@@ -42,12 +42,12 @@ class SubscriberCounts(NamedTuple):
 class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
     """A consumer group.
 
-    ``topics`` counts the subscribers of each topic, ``assignors`` the members that ask for each assignor, ``regexes``
-    the members of each regular expression. ``resolved`` has the topics of regular expressions. ``classic_members`` is
-    the number of members of the classic protocol, ``classic_protocols`` counts the protocols that they support.
-    ``owner_epochs`` has the epoch of the owner of each partition. ``heterogeneous`` is set if members subscribe to
-    different topics, as of the latest change of a member. ``has_partition_metadata`` is set while the group has a
-    record that an earlier release wrote.
+    ``topics`` counts the subscribers of each topic, ``assignors`` the members that ask for each assignor,
+    ``regex_subscriptions`` the members of each regular expression. ``resolved`` has the topics of regular expressions.
+    ``classic_members`` is the number of members of the classic protocol, ``classic_protocols`` counts the protocols
+    that they support. ``owner_epochs`` has the epoch of the owner of each partition. ``heterogeneous`` is set if
+    members subscribe to different topics, as of the latest change of a member. ``has_partition_metadata`` is set while
+    the group has a record that an earlier release wrote.
     """
 
     __slots__ = (

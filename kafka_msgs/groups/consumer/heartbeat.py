@@ -9,7 +9,7 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.consumer.emit import emit_current_assignment
+from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, Owned
 from kafka_msgs.groups.consumer.membership import (
@@ -22,17 +22,17 @@ from kafka_msgs.groups.consumer.membership import (
     replace_member,
     sorted_names,
 )
-from kafka_msgs.groups.consumer.reconcile import Reported
+from kafka_msgs.groups.consumer.records import emit_current_assignment
 from kafka_msgs.groups.consumer.subscription import GroupSnapshot, live_group, update_subscription
-from kafka_msgs.groups.consumer.targets import reconcile_member, update_target
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.modern import (
+from kafka_msgs.groups.consumer.target_assignment import reconcile_member, update_target
+from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
     schedule_session,
     static_member_of_request,
 )
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_group_heartbeat_response import (
     Assignment,
@@ -42,8 +42,8 @@ from kafka_msgs.messages.consumer_group_heartbeat_response import (
 from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.api import RequestValidation
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.group_protocol import RequestValidation
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["check_heartbeat", "heartbeat"]
 

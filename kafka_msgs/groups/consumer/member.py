@@ -9,8 +9,8 @@ from uuid import UUID
 
 from attrs import evolve, field, frozen
 
-from kafka_msgs.groups.assignors.java_order import hash_map_order
-from kafka_msgs.groups.consumer.tables import number_order
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
+from kafka_msgs.groups.consumer.hash_order import number_order
 from kafka_msgs.messages.consumer_group_current_member_assignment_value import (
     ConsumerGroupCurrentMemberAssignmentValue,
     TopicPartitions,

@@ -16,10 +16,13 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_order import string_key
+from kafka_msgs.groups.assignors.java_hash_order import string_key
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.classic_speech import join_timer_key, sync_timer_key
-from kafka_msgs.groups.consumer.emit import (
+from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
+from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.migration import Tombstones, downgrade, may_downgrade, upgrade
+from kafka_msgs.groups.consumer.records import (
     emit_current_assignment,
     emit_epoch,
     emit_member,
@@ -28,15 +31,12 @@ from kafka_msgs.groups.consumer.emit import (
     emit_target,
     emit_target_metadata,
 )
-from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember
-from kafka_msgs.groups.consumer.migration import Tombstones, downgrade, may_downgrade, upgrade
-from kafka_msgs.groups.modern import rebalance_timer_key, session_timer_key
-from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.modern_group import rebalance_timer_key, session_timer_key
+from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topic_hash import group_hash
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "GroupLookup",

@@ -13,11 +13,14 @@ from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
-from kafka_msgs.groups.assignors.java_order import hash_map_order, string_key
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, string_key
 from kafka_msgs.groups.classic.conversion import create_classic_group, detach_members
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
-from kafka_msgs.groups.consumer.emit import (
+from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.consumer.hash_order import number_order, set_order
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.records import (
     emit_current_assignment,
     emit_epoch,
     emit_member,
@@ -25,14 +28,11 @@ from kafka_msgs.groups.consumer.emit import (
     emit_target_metadata,
     emit_tombstones,
 )
-from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember
-from kafka_msgs.groups.consumer.tables import number_order, set_order
-from kafka_msgs.groups.embedded import decode_subscription, encode_assignment, read_assignment
-from kafka_msgs.groups.image import TopicsImage
-from kafka_msgs.groups.modern import schedule_session
-from kafka_msgs.groups.timeline import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.consumer_protocol import decode_subscription, encode_assignment, read_assignment
+from kafka_msgs.groups.modern_group import schedule_session
+from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.topic_hash import group_hash
+from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicMemberMetadata,
     ClassicProtocol,
@@ -41,8 +41,8 @@ from kafka_msgs.messages.consumer_group_member_metadata_value import (
 from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.modern import Fence
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.modern_group import Fence
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["Tombstones", "accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
 

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import CommitCheck, Committer, group_not_found
 from kafka_msgs.groups.metrics import OFFSET_COMMITS
-from kafka_msgs.groups.transaction import OperationContext
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
 from kafka_msgs.messages.offset_commit_response import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group, group_not_found
 from kafka_msgs.groups.metrics import OFFSET_DELETIONS
-from kafka_msgs.groups.offsets.records import emit_offset_tombstone, find_offset, is_open
-from kafka_msgs.groups.transaction import OperationContext
+from kafka_msgs.groups.offsets.appliers import emit_offset_tombstone, find_offset, is_open
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest, OffsetDeleteRequestTopic
 from kafka_msgs.messages.offset_delete_response import (
     OffsetDeleteResponse,

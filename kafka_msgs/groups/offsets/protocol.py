@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.groups.api import GroupProtocol, MultiGroupApi, ProducerIdAndEpoch, SingleGroupApi, accept_any
+from kafka_msgs.groups.group_protocol import (
+    GroupProtocol,
+    MultiGroupApi,
+    ProducerIdAndEpoch,
+    SingleGroupApi,
+    accept_any,
+)
+from kafka_msgs.groups.offsets.appliers import apply_legacy_offset, apply_marker, apply_offset
 from kafka_msgs.groups.offsets.commit import (
     commit_offsets,
     commit_transactional_offsets,
@@ -12,9 +19,8 @@ from kafka_msgs.groups.offsets.commit import (
     refuse_transactional_commit,
 )
 from kafka_msgs.groups.offsets.delete import delete_offsets, refuse_offset_delete
-from kafka_msgs.groups.offsets.expiry import delete_offsets_of_topics, schedule_expiry
+from kafka_msgs.groups.offsets.expiration import delete_offsets_of_topics, schedule_expiry
 from kafka_msgs.groups.offsets.fetch import fetch_offsets, fetch_response, refuse_fetch, requested_groups
-from kafka_msgs.groups.offsets.records import apply_legacy_offset, apply_marker, apply_offset
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest

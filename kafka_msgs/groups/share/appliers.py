@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from kafka_msgs.groups.journal import Changes
-from kafka_msgs.groups.modern import LEAVE_EPOCH
 from kafka_msgs.groups.modern_appliers import (
     apply_group,
     apply_target,
@@ -17,8 +15,10 @@ from kafka_msgs.groups.modern_appliers import (
     for_member,
     in_order,
 )
+from kafka_msgs.groups.modern_group import LEAVE_EPOCH
+from kafka_msgs.groups.shard_state import Applier, ShardState
 from kafka_msgs.groups.share.group import ShareGroup, ShareMember
-from kafka_msgs.groups.state import Applier, ShardState
+from kafka_msgs.groups.undo_log import Changes
 from kafka_msgs.message import Message
 from kafka_msgs.messages.share_group_current_member_assignment_key import ShareGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.share_group_member_metadata_key import ShareGroupMemberMetadataKey

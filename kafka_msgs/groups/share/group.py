@@ -11,17 +11,17 @@ from attrs import field, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition
-from kafka_msgs.groups.journal import Changes
-from kafka_msgs.groups.modern import ModernGroup
-from kafka_msgs.groups.share.emit import emit_tombstones
-from kafka_msgs.groups.state import ShardState, subscribe
-from kafka_msgs.groups.timeline import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.modern_group import ModernGroup
+from kafka_msgs.groups.shard_state import ShardState, subscribe
+from kafka_msgs.groups.share.records import emit_tombstones
+from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.undo_log import Changes
+from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 from kafka_msgs.messages.share_group_state_partition_metadata_value import ShareGroupStatePartitionMetadataValue
-from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["Partitions", "ShareGroup", "ShareMember"]
 

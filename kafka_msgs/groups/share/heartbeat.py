@@ -8,21 +8,22 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AssignorError, GroupError
-from kafka_msgs.groups.assignors.java_order import copy_capacity, hash_map_order, map_copy_capacity, string_key
+from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order, map_copy_capacity, string_key
 from kafka_msgs.groups.assignors.simple import assign_simple
 from kafka_msgs.groups.assignors.spec import GroupSpec, TopicSubscription
 from kafka_msgs.groups.assignors.spec import MemberSpec as AssignorMember
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.image import TopicsImage
 from kafka_msgs.groups.metrics import SHARE_REBALANCES
-from kafka_msgs.groups.modern import (
+from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     can_compute_assignment,
     schedule_session,
     session_timer_key,
 )
-from kafka_msgs.groups.share.emit import (
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.share.group import Partitions, ShareGroup, ShareMember
+from kafka_msgs.groups.share.initialization import has_unassigned, initialize, initialized_partitions
+from kafka_msgs.groups.share.records import (
     emit_current_assignment,
     emit_epoch,
     emit_member,
@@ -30,10 +31,9 @@ from kafka_msgs.groups.share.emit import (
     emit_target,
     emit_target_metadata,
 )
-from kafka_msgs.groups.share.group import Partitions, ShareGroup, ShareMember
-from kafka_msgs.groups.share.initialization import has_unassigned, initialize, initialized_partitions
-from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topic_hash import group_hash
+from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafka_msgs.messages.share_group_heartbeat_response import (
     Assignment,
@@ -43,8 +43,8 @@ from kafka_msgs.messages.share_group_heartbeat_response import (
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.api import RequestValidation
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.group_protocol import RequestValidation
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["check_heartbeat", "fence_member", "find_group", "heartbeat"]
 

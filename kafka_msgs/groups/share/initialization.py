@@ -12,7 +12,7 @@ from uuid import UUID
 from attrs import evolve
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_order import (
+from kafka_msgs.groups.assignors.java_hash_order import (
     HashTable,
     NumberTable,
     copy_capacity,
@@ -21,8 +21,8 @@ from kafka_msgs.groups.assignors.java_order import (
     map_copy_capacity,
 )
 from kafka_msgs.groups.share.group import Partitions, ShareGroup
-from kafka_msgs.groups.share_states import UNSET
-from kafka_msgs.groups.timeline import iter_kafka_order, java_hash_code
+from kafka_msgs.groups.share_persister import UNSET
+from kafka_msgs.groups.timeline_map import iter_kafka_order, java_hash_code
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_value import (
     ShareGroupStatePartitionMetadataValue,
@@ -31,9 +31,9 @@ from kafka_msgs.messages.share_group_state_partition_metadata_value import (
 )
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.api import TopicChange
-    from kafka_msgs.groups.promise import Future
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.future import Future
+    from kafka_msgs.groups.group_protocol import TopicChange
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "begin_deletion",

@@ -12,11 +12,11 @@ from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import Api, SingleGroupApi
-from kafka_msgs.groups.assignors.java_order import hash_map_order, hash_set_order
-from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, hash_set_order
+from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.group import group_not_found
-from kafka_msgs.groups.promise import Future
+from kafka_msgs.groups.group_protocol import Api, SingleGroupApi
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.share.group import Partitions, ShareGroup
 from kafka_msgs.groups.share.heartbeat import find_group
 from kafka_msgs.groups.share.initialization import (
@@ -34,7 +34,7 @@ from kafka_msgs.messages.share_group_state_partition_metadata_value import Topic
 from kafka_msgs.schema import ZERO_UUID
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["OFFSET_APIS"]
 

@@ -13,24 +13,24 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
-from kafka_msgs.groups.classic_speech import (
+from kafka_msgs.groups.classic_support import (
     ClassicMemberSupport,
     ClassicMetadata,
     join_timer_key,
     requires_known_member_id,
     schedule_sync_timeout,
 )
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
-from kafka_msgs.groups.modern import JOIN_EPOCH, static_member_of_request
-from kafka_msgs.groups.promise import Future
+from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.modern_group import JOIN_EPOCH, static_member_of_request
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.streams.classic_assignment import probing_members, written_assignment
+from kafka_msgs.groups.streams.current_assignment import reconcile
+from kafka_msgs.groups.streams.fencing import fence_member, remove_members
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.heartbeat import HeartbeatHandler
-from kafka_msgs.groups.streams.leave import fence_member, remove_members
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
 from kafka_msgs.groups.streams.migration import classic_metadata, downgrade, may_downgrade
-from kafka_msgs.groups.streams.reconcile import reconcile
 from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, grouped, task_set
 from kafka_msgs.groups.streams.user_data import read_heartbeat
 from kafka_msgs.groups.streams.validation import check_translated
@@ -39,7 +39,7 @@ from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, TaskIds
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["CLASSIC_SUPPORT"]
 

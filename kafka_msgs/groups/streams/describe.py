@@ -7,26 +7,26 @@ from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import MultiGroupApi
-from kafka_msgs.groups.assignors.java_order import hash_map_order, string_key
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.streams.access import check_described, check_enabled
-from kafka_msgs.groups.streams.descriptions import with_description
-from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
-from kafka_msgs.groups.streams.internal_topics import (
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, string_key
+from kafka_msgs.groups.group_protocol import MultiGroupApi
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.streams.authorization import check_described, check_enabled
+from kafka_msgs.groups.streams.configured_topology import (
     ConfiguredSubtopology,
     ConfiguredTopic,
     ConfiguredTopology,
     configure,
 )
+from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.membership import live_group
-from kafka_msgs.groups.streams.patterns import resolve
-from kafka_msgs.groups.streams.target import assignor_name
+from kafka_msgs.groups.streams.source_patterns import resolve
+from kafka_msgs.groups.streams.target_assignment import assignor_name
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, grouped
 from kafka_msgs.groups.streams.topology import StreamsTopology
-from kafka_msgs.groups.timeline import iter_kafka_order
-from kafka_msgs.groups.transaction import OperationContext
+from kafka_msgs.groups.streams.topology_descriptions import with_description
+from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.messages import streams_group_topology_value as record
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_describe_response import (

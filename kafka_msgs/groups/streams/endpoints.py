@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import TaskId, grouped
-from kafka_msgs.groups.timeline import iter_kafka_order
-from kafka_msgs.groups.transaction import OperationContext
+from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.messages.streams_group_heartbeat_response import Endpoint, EndpointToPartitions, TopicPartition
 
 __all__ = ["all_endpoints", "task_partitions"]

@@ -13,19 +13,19 @@ from attrs import Factory, define, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
-from kafka_msgs.groups.modern import DeadlineAndEpoch, ModernGroup
+from kafka_msgs.groups.modern_group import DeadlineAndEpoch, ModernGroup
 from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, stale
 from kafka_msgs.groups.streams import records
-from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology
+from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology import StreamsTopology
-from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.streams_group_heartbeat_response import EndpointToPartitions, Status
-from kafka_msgs.topics.replay import GroupKind
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "NO_EPOCH",
@@ -93,9 +93,10 @@ class StreamsSoftState(DeadlineAndEpoch):
     """What is lost when the coordinator moves.
 
     ``shutdown_member`` asked for the end of the application. ``endpoint_epoch`` grows when the tasks of a member with
-    an endpoint change, and ``endpoints`` keeps what is answered for each member. ``offsets`` has what members reported,
-    the latest report last, and ``statuses`` what they got in their last answers. ``creation`` is about missing internal
-    topics. ``probed`` are the members of the classic protocol that are to join again to report their offsets.
+    an endpoint change, and ``endpoints`` keeps what is answered for each member. ``task_offsets`` has what members
+    reported, the latest report last, and ``statuses`` what they got in their last answers. ``topic_creation`` is about
+    missing internal topics. ``probed`` are the members of the classic protocol that are to join again to report their
+    offsets.
     """
 
     shutdown_member: str | None = None

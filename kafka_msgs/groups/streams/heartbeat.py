@@ -22,14 +22,15 @@ from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.context import RequestContext
+from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
-from kafka_msgs.groups.modern import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_timer_key
-from kafka_msgs.groups.promise import Future
-from kafka_msgs.groups.streams import leave, membership, records
-from kafka_msgs.groups.streams.access import check_enabled
-from kafka_msgs.groups.streams.answer import answer
-from kafka_msgs.groups.streams.descriptions import ask_for_description
+from kafka_msgs.groups.modern_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_timer_key
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.streams import fencing, membership, records
+from kafka_msgs.groups.streams.authorization import check_enabled
+from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem, configure
+from kafka_msgs.groups.streams.current_assignment import reconcile
 from kafka_msgs.groups.streams.group import (
     RefinedAssignment,
     StreamsGroup,
@@ -37,19 +38,18 @@ from kafka_msgs.groups.streams.group import (
     TaskOffsets,
     initial_rebalance_key,
 )
-from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, StatusCode, TopologyProblem, configure
+from kafka_msgs.groups.streams.heartbeat_response import answer
 from kafka_msgs.groups.streams.migration import upgrade
-from kafka_msgs.groups.streams.offsets import has_caught_up, updated_offsets
-from kafka_msgs.groups.streams.patterns import resolve
-from kafka_msgs.groups.streams.reconcile import reconcile
-from kafka_msgs.groups.streams.target import TargetAssignment, assignment_configs, next_target
+from kafka_msgs.groups.streams.source_patterns import resolve
+from kafka_msgs.groups.streams.target_assignment import TargetAssignment, assignment_configs, next_target
+from kafka_msgs.groups.streams.task_offsets import has_caught_up, updated_offsets
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskIds, TasksTuple, owned_tasks
 from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
-from kafka_msgs.groups.streams.upgrade import accepted_topology
+from kafka_msgs.groups.streams.topology_descriptions import ask_for_description
+from kafka_msgs.groups.streams.topology_updates import accepted_topology
 from kafka_msgs.groups.streams.user_data import with_classic_member
 from kafka_msgs.groups.streams.validation import check_unchecked_by_kafka, invalid_request
 from kafka_msgs.groups.topic_hash import group_hash
-from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
@@ -77,7 +77,7 @@ def heartbeat(
     if not op.quirks.streams_unchecked_input:
         check_unchecked_by_kafka(request)
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        return leave.leave(op, request)
+        return fencing.leave(op, request)
     if request.member_id == "":
         request = evolve(request, member_id=op.new_id())
     try:
@@ -95,7 +95,7 @@ def _fence(
 ) -> StreamsGroupHeartbeatResponse:
     """Remove a member that is at a wrong epoch, and refuse its heartbeat."""
     group = membership.existing_group(op, request.group_id)
-    leave.fence_member(op, group, group.member(request.member_id))
+    fencing.fence_member(op, group, group.member(request.member_id))
     return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
 
@@ -163,9 +163,9 @@ class HeartbeatHandler:
         if target.delay is not None:
             self.problems.append(target.delay)
         self._reconcile(target.epoch, self._refined(target, refined).get(request.member_id, NO_TARGET))
-        leave.schedule_session_timeout(op, group, self.updated)
+        fencing.schedule_session_timeout(op, group, self.updated)
         if request.shutdown_application and not op.profile.streams.shutdown_on_leave:
-            leave.request_shutdown(group, request.member_id)
+            fencing.request_shutdown(group, request.member_id)
         return answer(self, configured, configs)
 
     def _next_epoch(self, validated: int, metadata_hash: int, configs: Mapping[str, str]) -> int:
@@ -200,7 +200,7 @@ class HeartbeatHandler:
             group.cancel_timers(op)
             found = StreamsGroup(request.group_id)
         elif isinstance(group, ClassicGroup) and op.profile.streams.online_migration:
-            found = upgrade(op, group, leave.fence_member)
+            found = upgrade(op, group, fencing.fence_member)
         else:
             found = membership.require_streams(group)
         membership.check_capacity(op, found, request)
@@ -341,7 +341,7 @@ class HeartbeatHandler:
         group_id = self.group.group_id
         self.written.append(records.current_record(group_id, moved))
         if moved.is_revoking and moved.classic is None:
-            leave.schedule_rebalance_timeout(self.op, self.group, moved)
+            fencing.schedule_rebalance_timeout(self.op, self.group, moved)
         else:
             self.op.stop_timer(rebalance_timer_key(group_id, moved.member_id))
 

@@ -8,7 +8,7 @@ from typing import Final
 from attrs import evolve, frozen
 
 from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
-from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafka_msgs.groups.streams.tasks import NO_TASKS, TasksTupleWithEpochs
 from kafka_msgs.groups.streams.user_data import classic_member
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue

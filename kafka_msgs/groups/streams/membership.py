@@ -8,14 +8,14 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.group import Group, group_not_found
-from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH, static_member_of_request
+from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH, static_member_of_request
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TaskIds
-from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_member_metadata_value import (
     Endpoint,

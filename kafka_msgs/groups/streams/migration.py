@@ -19,27 +19,27 @@ from kafka_msgs.errors import DecodeError, GroupError
 from kafka_msgs.groups.classic.conversion import create_classic_group, detach_members
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
-from kafka_msgs.groups.classic_speech import join_timer_key, sync_timer_key
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.embedded import CONSUMER_PROTOCOL
-from kafka_msgs.groups.modern import JOIN_EPOCH, rebalance_timer_key, schedule_session, session_timer_key
+from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
+from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
+from kafka_msgs.groups.modern_group import JOIN_EPOCH, rebalance_timer_key, schedule_session, session_timer_key
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.classic_assignment import written_assignment
 from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
 from kafka_msgs.groups.streams.member import NEW_METADATA, StreamsGroupMember
 from kafka_msgs.groups.streams.membership import reported
-from kafka_msgs.groups.streams.offsets import updated_offsets
+from kafka_msgs.groups.streams.task_offsets import updated_offsets
 from kafka_msgs.groups.streams.tasks import TasksTuple, TasksTupleWithEpochs, task_set
 from kafka_msgs.groups.streams.topology import StreamsTopology, canonical, topology_value
 from kafka_msgs.groups.streams.user_data import read_answer, read_heartbeat, with_classic_member
 from kafka_msgs.groups.streams.validation import check_translated
-from kafka_msgs.groups.timeline import iter_kafka_order
+from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 
 if TYPE_CHECKING:
-    from kafka_msgs.groups.modern import Fence
-    from kafka_msgs.groups.transaction import OperationContext
+    from kafka_msgs.groups.modern_group import Fence
+    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["classic_metadata", "downgrade", "may_downgrade", "upgrade"]
 

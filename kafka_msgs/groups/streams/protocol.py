@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import GroupProtocol, RequestValidation, SingleGroupApi, TopicChange
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.streams.access import check_heartbeat
-from kafka_msgs.groups.streams.cleanup import clean_up
-from kafka_msgs.groups.streams.creation import creation_failed
+from kafka_msgs.groups.group_protocol import GroupProtocol, RequestValidation, SingleGroupApi, TopicChange
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.streams.appliers import APPLIERS
+from kafka_msgs.groups.streams.authorization import check_heartbeat
 from kafka_msgs.groups.streams.describe import DESCRIBE
-from kafka_msgs.groups.streams.descriptions import UPDATE
+from kafka_msgs.groups.streams.description_cleanup import clean_up
+from kafka_msgs.groups.streams.fencing import loaded
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.heartbeat import heartbeat
-from kafka_msgs.groups.streams.leave import loaded
-from kafka_msgs.groups.streams.patterns import has_patterns
-from kafka_msgs.groups.streams.replay import APPLIERS
+from kafka_msgs.groups.streams.source_patterns import has_patterns
+from kafka_msgs.groups.streams.topic_creation import creation_failed
+from kafka_msgs.groups.streams.topology_descriptions import UPDATE
 from kafka_msgs.groups.streams.validation import check
-from kafka_msgs.groups.transaction import OperationContext
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 

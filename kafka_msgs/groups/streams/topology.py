@@ -1,7 +1,7 @@
 """The topology of a streams group, as the first member sent it: Kafka's ``StreamsTopology``.
 
 A topology is kept in the form of its record, ``StreamsGroupTopologyValue``. How many partitions its internal topics
-need is not part of it: that follows from the topics of the cluster, see ``internal_topics``.
+need is not part of it: that follows from the topics of the cluster, see ``configured_topology``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
 from kafka_msgs.messages import streams_group_heartbeat_request as request
 from kafka_msgs.messages import streams_group_topology_value as record
 from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue, Subtopology

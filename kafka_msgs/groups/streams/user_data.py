@@ -19,13 +19,13 @@ from attrs import evolve
 from kafka_msgs.codec import codec_for
 from kafka_msgs.drafts.kip_1071_migration import AssignmentInfoData, StreamsGroupClassicMember, SubscriptionInfoData
 from kafka_msgs.errors import DecodeError, UnsupportedVersionError
-from kafka_msgs.groups.embedded import decode_subscription, encode_assignment, read_assignment
-from kafka_msgs.groups.image import TopicsImage
+from kafka_msgs.groups.consumer_protocol import decode_subscription, encode_assignment, read_assignment
+from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.message import Message
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
-from kafka_msgs.prefixed import decode_versioned, encode_versioned
+from kafka_msgs.versioned import decode_versioned, encode_versioned
 
 __all__ = [
     "CLASSIC_TAG",

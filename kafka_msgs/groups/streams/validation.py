@@ -10,10 +10,10 @@ from typing import Final, NoReturn
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.api import RequestValidation
-from kafka_msgs.groups.context import RequestContext
-from kafka_msgs.groups.modern import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.group_protocol import RequestValidation
+from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafka_msgs.groups.profiles import StreamsRules
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
 
 __all__ = ["check", "check_names", "check_translated", "check_unchecked_by_kafka", "invalid_request"]

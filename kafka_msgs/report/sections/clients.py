@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafka_msgs.report.content import BarPlot, Kind, Metric, ReportPart, Section
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, table_from
+from kafka_msgs.report.model import BarPlot, Kind, Metric, ReportPart, Section
+from kafka_msgs.report.sections.table_building import Row, Rows, grouped, largest_first, metric_of, table_from
 
 __all__ = ["WAITING", "client_part"]
 

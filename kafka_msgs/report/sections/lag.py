@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka_msgs.report.content import BarPlot, Kind, Metric, ReportPart, Section
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metrics_of, subset_note, table_from
-from kafka_msgs.topics.streams_metadata import decode_streams_metadata
+from kafka_msgs.internal_topics.streams_metadata import decode_streams_metadata
+from kafka_msgs.report.model import BarPlot, Kind, Metric, ReportPart, Section
+from kafka_msgs.report.sections.table_building import (
+    Row,
+    Rows,
+    grouped,
+    largest_first,
+    metrics_of,
+    subset_note,
+    table_from,
+)
 
 __all__ = ["lag_part", "with_times"]
 

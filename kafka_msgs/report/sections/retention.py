@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafka_msgs.report.content import Kind, ReportPart
-from kafka_msgs.report.sections.rows import Row, Rows, grouped, largest_first, metric_of, subset_note, table_from
+from kafka_msgs.report.model import Kind, ReportPart
+from kafka_msgs.report.sections.table_building import (
+    Row,
+    Rows,
+    grouped,
+    largest_first,
+    metric_of,
+    subset_note,
+    table_from,
+)
 
 __all__ = ["retention_part"]
 

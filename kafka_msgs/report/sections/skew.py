@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kafka_msgs.report.content import BarPlot, Kind, ReportPart, Section
-from kafka_msgs.report.sections.rows import (
+from kafka_msgs.report.model import BarPlot, Kind, ReportPart, Section
+from kafka_msgs.report.sections.table_building import (
     Row,
     Rows,
     grouped,

@@ -1,6 +1,6 @@
 """The traffic between clients and brokers, per api and version: counts, latencies, sizes, errors.
 
-Owns the figures, which are those of ``kafka_msgs.capture.report``, for captures of any size.
+Owns the figures, which are those of ``kafka_msgs.capture.summary``, for captures of any size.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from kafka_msgs.capture.report import QUANTILES
-from kafka_msgs.offline.clients import highest_versions
+from kafka_msgs.capture.summary import QUANTILES
+from kafka_msgs.offline.capture_clients import highest_versions
 from kafka_msgs.report import BarPlot, LinePlot, Report, ReportPart, Section, report_of
 from kafka_msgs.report.sections.clients import WAITING, client_part
 from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep
-from kafka_msgs.spark.jobs.rows import timed
-from kafka_msgs.spark.reporting import report_table, rows_of
+from kafka_msgs.spark.jobs.offsets_topic_rows import timed
+from kafka_msgs.spark.report_tables import report_table, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.filesystems.files import LogFile
-from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
-from kafka_msgs.log.partition import Partition
-from kafka_msgs.offline.times import LocalTimes, LogTimestamps
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.path_resolution import LogFile
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.offline.log_timestamps import LocalTimes, LogTimestamps
 from kafka_msgs.pipeline.job import Engine
-from kafka_msgs.pipeline.logs import Opened, PartitionInput, SegmentInput, SegmentPart
-from kafka_msgs.pipeline.partition import TaskResult
+from kafka_msgs.pipeline.partition_reader import Opened, PartitionInput, SegmentInput, SegmentPart
+from kafka_msgs.pipeline.partition_task import TaskResult
 from kafka_msgs.spark.jobs.log_directories import StoredPartition, directory_of, end_of, partitions_in, topic_id_of
-from kafka_msgs.spark.jobs.remote_times import RemoteTimestamps
-from kafka_msgs.spark.sources.pruning import ByteRange
+from kafka_msgs.spark.jobs.remote_timestamps import RemoteTimestamps
+from kafka_msgs.spark.sources.offset_bounds import ByteRange
 from kafka_msgs.spark.sources.splits import local_copy_of, parts_of
 
 if TYPE_CHECKING:

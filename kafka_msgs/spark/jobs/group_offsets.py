@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from kafka_msgs.spark.functions import from_kafka
 from kafka_msgs.spark.jobs.group_state import describe_groups
 from kafka_msgs.spark.jobs.job import Tables
-from kafka_msgs.spark.jobs.rows import COMMIT, MARKER, PROBLEM, classify_records, timed
-from kafka_msgs.spark.jobs.transactions import COUNTS, NONE, marker_of, outcome_of
+from kafka_msgs.spark.jobs.offsets_topic_rows import COMMIT, MARKER, PROBLEM, classify_records, timed
+from kafka_msgs.spark.jobs.transaction_outcomes import COUNTS, NONE, marker_of, outcome_of
 from kafka_msgs.spark.latest import latest_by_key
 
 if TYPE_CHECKING:

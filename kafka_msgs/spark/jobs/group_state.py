@@ -21,9 +21,9 @@ from kafka_msgs.pipeline.group_rows import (
     description_rows,
 )
 from kafka_msgs.spark.jobs.job import Tables
-from kafka_msgs.spark.jobs.rows import GROUP, PROBLEM, classify_records, group_bytes
+from kafka_msgs.spark.jobs.offsets_topic_rows import GROUP, PROBLEM, classify_records, group_bytes
 from kafka_msgs.spark.latest import latest_by_key
-from kafka_msgs.spark.types import arrow_schema, spark_type
+from kafka_msgs.spark.spark_types import arrow_schema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from kafka_msgs.errors import JobPathError, LogFileError, OptionError
-from kafka_msgs.filesystems.files import LogFile, local_copy, log_files
-from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions, mask_uri
-from kafka_msgs.log.files import PARTITION_METADATA, read_partition_metadata
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, log_files
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.offline.directories import end_of_segment, end_offsets_in
-from kafka_msgs.spark.sources.lookup import SegmentLookup
-from kafka_msgs.spark.sources.ranges import LARGEST
+from kafka_msgs.log.small_files import PARTITION_METADATA, read_partition_metadata
+from kafka_msgs.offline.partition_discovery import end_of_segment, end_offsets_in
+from kafka_msgs.spark.sources.offset_options import LARGEST
+from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

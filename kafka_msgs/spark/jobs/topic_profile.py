@@ -14,8 +14,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.spark.jobs.job import Tables
-from kafka_msgs.spark.jobs.rows import milliseconds, timed
-from kafka_msgs.spark.jobs.transactions import NONE, marker_of, outcome_of
+from kafka_msgs.spark.jobs.offsets_topic_rows import milliseconds, timed
+from kafka_msgs.spark.jobs.transaction_outcomes import NONE, marker_of, outcome_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -41,9 +41,10 @@ def topic_profile(records: DataFrame) -> dict[str, DataFrame]:
     them in the partition. A batch that could not be read has a ``problem`` instead, and is listed in ``problems``.
 
     ``profile`` adds batches up per topic, partition and hour, each batch in the hour of its first record. ``hour`` and
-    ``hourMs`` (milliseconds since the epoch) are null without a timestamp. ``transactions`` and ``abortedTransactions``
-    count the markers that end them. ``contentBytes`` are those of keys, values and headers; ``ratio`` is how many of
-    them are stored in a byte, framing included. A batch that compaction has emptied is not in the tables.
+    ``hourMs`` (milliseconds since the epoch) are null without a timestamp. ``transaction_outcomes`` and
+    ``abortedTransactions`` count the markers that end them. ``contentBytes`` are those of keys, values and headers;
+    ``ratio`` is how many of them are stored in a byte, framing included. A batch that compaction has emptied is not in
+    the tables.
     """
     known = {"records": records}
     for name, build in _TABLES.items():

@@ -14,16 +14,16 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 
+from kafka_msgs.catalog import iter_message_classes, message_by_name
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.codec import Codec
+from kafka_msgs.codec.error_explanation import Executor
 from kafka_msgs.codec.executors import EXECUTORS
-from kafka_msgs.codec.explain import Executor
 from kafka_msgs.codec.plan import compile_plan
-from kafka_msgs.lookup import iter_message_classes, message_by_name
 from kafka_msgs.report import Report, Section, Table
 from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep
-from kafka_msgs.spark.reporting import report_table
-from kafka_msgs.spark.types import arrow_schema
+from kafka_msgs.spark.report_tables import report_table
+from kafka_msgs.spark.spark_types import arrow_schema
 from kafka_msgs.testing.random_values import random_message
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import ClassVar, Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql.types import DataType
 
+from kafka_msgs.catalog import message_by_name
 from kafka_msgs.errors import RecordError
-from kafka_msgs.lookup import message_by_name
+from kafka_msgs.internal_topics.records import TOPICS
 from kafka_msgs.primitives import read_uvarint
 from kafka_msgs.records import Record
-from kafka_msgs.records.control import read_control
+from kafka_msgs.records.control_records import read_control
 from kafka_msgs.spark.sources.internal import JSON, InternalSource, InternalTable, RecordType, TypedRows, record_types
-from kafka_msgs.topics.records import TOPICS
 
 __all__ = ["KafkaClusterMetadataSource"]
 

@@ -14,13 +14,13 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.spark.sources.log import reading_of
+from kafka_msgs.spark.sources.log_rows import RowOptions, rows_of
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
-from kafka_msgs.spark.sources.rows import RowOptions, rows_of
+from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
-from kafka_msgs.spark.types import ERROR, arrow_schema
+from kafka_msgs.spark.spark_types import ERROR, arrow_schema
 
 __all__ = ["KafkaLogCountsSource", "counted", "counting_plan"]
 

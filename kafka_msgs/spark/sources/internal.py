@@ -18,23 +18,23 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, StructField, StructType
 
+from kafka_msgs.catalog import message_by_name, message_class
 from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
-from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
-from kafka_msgs.lookup import message_by_name, message_class
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.internal_topics.records import InternalTopic
 from kafka_msgs.message import Message
 from kafka_msgs.messages import API_KEYS
-from kafka_msgs.prefixed import decode_versioned
 from kafka_msgs.spark.functions import error_texts
-from kafka_msgs.spark.json import record_type
+from kafka_msgs.spark.message_json import record_type
 from kafka_msgs.spark.sources.log import reading_of
+from kafka_msgs.spark.sources.log_rows import RowOptions, column_type
 from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
 from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, Options
-from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
-from kafka_msgs.spark.sources.rows import RowOptions, column_type
+from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
-from kafka_msgs.spark.types import ERROR, arrow_schema, schema_of
-from kafka_msgs.topics.records import InternalTopic
+from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of
+from kafka_msgs.versioned import decode_versioned
 
 __all__ = [
     "BINARY",

@@ -1,6 +1,6 @@
 """The data source ``kafka-live``: topics of running brokers as a table and as a stream, without a jar.
 
-Owns the options, and what a task reads: a range of offsets of one partition. ``positions`` says where reading begins
+Owns the options, and what a task reads: a range of offsets of one partition. ``live_topics`` says where reading begins
 and ends, ``live_writing`` writes. The connection is that of ``kafka_msgs.client``.
 """
 
@@ -31,12 +31,12 @@ from pyspark.sql.types import StructType
 from kafka_msgs.client import ClientConfig, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.errors import DeadlineError, OffsetPositionError
+from kafka_msgs.spark.sources.live_topics import LiveSubscription, LiveTopics, Offsets, from_json
 from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriteOptions, LiveWriter
 from kafka_msgs.spark.sources.log import decoded_columns, selected_columns
+from kafka_msgs.spark.sources.log_rows import RowMaker, RowOptions, log_columns
+from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOffsets, limit_offsets, to_json
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
-from kafka_msgs.spark.sources.positions import LiveSubscription, LiveTopics, Offsets, from_json
-from kafka_msgs.spark.sources.ranges import EARLIEST, LATEST, StartingOffsets, limit_offsets, to_json
-from kafka_msgs.spark.sources.rows import RowMaker, RowOptions, log_columns
 
 __all__ = ["KafkaLiveSource", "LiveOffsetRange", "LiveReadOptions", "LiveReader", "LiveStreamReader"]
 

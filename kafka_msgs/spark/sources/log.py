@@ -1,7 +1,7 @@
 """The data source ``kafka-log``: the segments of partitions as a table, one row per record.
 
 Owns the options that choose the content of rows, which the sources of internal topics share. What is read is left to
-``plans``, how a part becomes rows to ``rows``, streams to ``log_stream``, and writing to ``log_writing``.
+``read_plan``, how a part becomes rows to ``log_rows``, streams to ``log_stream``, and writing to ``log_writing``.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from attrs import evolve
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
-from kafka_msgs.filesystems.settings import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
+from kafka_msgs.spark.sources.log_rows import DecodedColumnSpec, RowOptions, log_columns
 from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
 from kafka_msgs.spark.sources.log_writing import LogSinkOptions, LogWriter
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
-from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
-from kafka_msgs.spark.sources.rows import DecodedColumnSpec, RowOptions, log_columns
-from kafka_msgs.spark.types import resolve_message
+from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
+from kafka_msgs.spark.spark_types import resolve_message
 
 __all__ = ["KafkaLogSource", "decoded_columns", "log_reading", "reading_of", "selected_columns"]
 

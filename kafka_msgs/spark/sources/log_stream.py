@@ -1,7 +1,7 @@
 """Log directories as streams: what is read of a log that grows, from one micro-batch to the next.
 
 Owns the options of a stream, and the ranges of its batches. The rows of a range are those that the reader of a table
-gives; where a log begins and ends is left to ``log_positions``. Nothing is remembered but what Spark's checkpoint has.
+gives; where a log begins and ends is left to ``log_offsets``. Nothing is remembered but what Spark's checkpoint has.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.spark.sources.log_positions import LogOffsets, Offsets, TailedLog
+from kafka_msgs.spark.sources.log_offsets import LogOffsets, Offsets, TailedLog
+from kafka_msgs.spark.sources.offset_bounds import OffsetBounds
+from kafka_msgs.spark.sources.offset_options import EARLIEST, StartingOffsets, limit_offsets
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.plans import LogReader, ReadPlan
-from kafka_msgs.spark.sources.pruning import OffsetBounds
-from kafka_msgs.spark.sources.ranges import EARLIEST, StartingOffsets, limit_offsets
+from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 
 __all__ = ["LogStreamReader", "StreamOptions"]
 

@@ -1,7 +1,7 @@
 """Writing with ``kafka-log``: rows of a table become the directories of partitions, as a broker has them.
 
 Each task writes whole partitions into a directory of its own below the log directory. When all are done, the driver
-moves them to their places; if not, it removes them. How records become files is left to ``kafka_msgs.log.writing``.
+moves them to their places; if not, it removes them. How records become files is left to ``kafka_msgs.log.writers``.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import OptionError, RecordWriteError
-from kafka_msgs.filesystems.files import local_directory
-from kafka_msgs.log.files import (
+from kafka_msgs.filesystems.path_resolution import local_directory
+from kafka_msgs.log.small_files import (
     CHECKPOINTS,
     HIGH_WATERMARKS,
     PARTITION_METADATA,
     RECOVERY_POINTS,
     read_offset_checkpoint,
 )
-from kafka_msgs.log.writing.directory_lock import DirectoryLock
-from kafka_msgs.log.writing.files import format_offset_checkpoint, replace_file
-from kafka_msgs.log.writing.partitions import DEFAULT_LAYOUT, LogWriteOptions, PartitionWriter
+from kafka_msgs.log.writers.directory_lock import DirectoryLock
+from kafka_msgs.log.writers.partition_writer import DEFAULT_LAYOUT, LogWriteOptions, PartitionWriter
+from kafka_msgs.log.writers.small_files import format_offset_checkpoint, replace_file
 from kafka_msgs.records import NO_TIMESTAMP, CompressionType
+from kafka_msgs.spark.sources.offset_options import Place
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.ranges import Place
 from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in
 
 __all__ = ["LogSinkOptions", "LogWriter", "WrittenPartition", "WrittenPartitions"]

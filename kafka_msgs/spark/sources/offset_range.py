@@ -1,7 +1,7 @@
 """Some offsets of a partition, and the batches of a file that hold them.
 
 Owns what belongs to a range: its batches, and the damage that may have held records of it. Where in the file to begin
-is left to ``lookup``. The result depends on the file and the range only, not on how near the beginning is.
+is left to ``segment_lookup``. The result depends on the file and the range only, not on how near the beginning is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from attrs import evolve, frozen
 
 from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.errors import LogFileError, RecordError
+from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.faults import skip_faults
-from kafka_msgs.log.runs import Item, RunLimits, walk_runs
-from kafka_msgs.log.scan import AnyBatch, FileScan, walk_log
+from kafka_msgs.log.file_scan import AnyBatch, FileScan, walk_log
 from kafka_msgs.records import ReadOptions, RecordBatch
-from kafka_msgs.spark.sources.ranges import LARGEST
+from kafka_msgs.spark.sources.offset_options import LARGEST
 
 __all__ = ["OffsetRange", "walk_range"]
 

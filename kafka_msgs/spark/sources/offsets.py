@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, TimestampType
 
-from kafka_msgs.columns.values import timestamps
+from kafka_msgs.columns.objects import timestamps
+from kafka_msgs.internal_topics.records import TOPICS
 from kafka_msgs.message import Message
-from kafka_msgs.offline.tables import in_microseconds
+from kafka_msgs.offline.log_table import in_microseconds
 from kafka_msgs.records import ControlType
 from kafka_msgs.schema import fields
 from kafka_msgs.spark.sources.internal import (
@@ -28,8 +29,7 @@ from kafka_msgs.spark.sources.internal import (
     record_types,
     scatter,
 )
-from kafka_msgs.spark.types import arrow_schema
-from kafka_msgs.topics.records import TOPICS
+from kafka_msgs.spark.spark_types import arrow_schema
 
 __all__ = ["KafkaOffsetsSource"]
 

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.arguments import is_known
-from kafka_msgs.filesystems.settings import NO_OPTIONS, PREFIXES, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.arrow_arguments import is_known
+from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions, mask_uri
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options"]
 

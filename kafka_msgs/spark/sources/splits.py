@@ -1,8 +1,8 @@
 """How files are cut into parts that are read apart, and what must be known of whole partitions to read the parts.
 
 Owns the cuts, and which transactions a part needs to know. A cut is where a sound batch starts, so that parts of any
-size give what the whole file gives, damage included. Reading a part is left to ``rows``, what the transactions are to
-``committed``; nothing here needs Spark.
+size give what the whole file gives, damage included. Reading a part is left to ``log_rows``, what the transactions are
+to ``read_committed``; nothing here needs Spark.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from kafka_msgs.binary_layouts import LENGTH_AND_OFFSET_STRUCT
 from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.files import LogFile, local_copy, open_file
-from kafka_msgs.layouts import LENGTH_AND_OFFSET_STRUCT
-from kafka_msgs.log.mapping import map_file
-from kafka_msgs.log.scan import walk_headers, walk_log
-from kafka_msgs.log.transactions import TransactionIndex
-from kafka_msgs.spark.sources.committed import TransactionTrail, trail_of
-from kafka_msgs.spark.sources.lookup import SegmentLookup, sound_batch
+from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, open_file
+from kafka_msgs.log.file_scan import walk_headers, walk_log
+from kafka_msgs.log.mapped_file import map_file
+from kafka_msgs.log.transaction_index import TransactionIndex
+from kafka_msgs.spark.sources.offset_bounds import ByteRange
+from kafka_msgs.spark.sources.offset_options import LARGEST
 from kafka_msgs.spark.sources.offset_range import OffsetRange
-from kafka_msgs.spark.sources.pruning import ByteRange
-from kafka_msgs.spark.sources.ranges import LARGEST
-from kafka_msgs.spark.sources.tier_files import RemoteSegmentFile
+from kafka_msgs.spark.sources.read_committed import TransactionTrail, trail_of
+from kafka_msgs.spark.sources.remote_files import RemoteSegmentFile
+from kafka_msgs.spark.sources.segment_lookup import SegmentLookup, sound_batch
 
 __all__ = [
     "FilePart",

@@ -20,11 +20,11 @@ from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.recording import read_recording, recording_line, recording_start
 from kafka_msgs.errors import CassetteError
-from kafka_msgs.option_checks import check_choice
 from kafka_msgs.redaction import RedactKind, Redactor
 from kafka_msgs.tap import Tap
 from kafka_msgs.testing.cassettes.player import Player
-from kafka_msgs.testing.cassettes.tape import RecordedExchanges
+from kafka_msgs.testing.cassettes.recorded_exchanges import RecordedExchanges
+from kafka_msgs.validators import check_choice
 
 if TYPE_CHECKING:
     import ssl

@@ -11,9 +11,9 @@ from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import KafkaMsgsError, ProtocolError
 from kafka_msgs.message import Response
-from kafka_msgs.tap.addresses import address_fields, rewrite_addresses
+from kafka_msgs.tap.address_rewriting import address_fields, rewrite_addresses
 from kafka_msgs.tap.listeners import Listeners
-from kafka_msgs.testing.cassettes.tape import Miss, RecordedExchanges, RecordedReply
+from kafka_msgs.testing.cassettes.recorded_exchanges import Miss, RecordedExchanges, RecordedReply
 from kafka_msgs.wire import RequestReceived, ServerConnection, encode_response
 
 __all__ = ["Player"]

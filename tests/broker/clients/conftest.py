@@ -13,7 +13,7 @@ from tests.broker.clients.places import EMBEDDED, SETTINGS, Place
 from tests.support.cluster_topics import make_topics
 from tests.support.kafka_cluster import ClusterAddresses, cluster_needs
 from tests.support.kafka_listeners import USERS, Listener
-from tests.support.not_run import not_run
+from tests.support.skip_reasons import not_run
 
 
 @pytest.fixture(scope="package")

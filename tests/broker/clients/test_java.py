@@ -10,8 +10,8 @@ import pytest
 
 from tests.broker.clients.places import Place
 from tests.support.cluster_topics import new_name
-from tests.support.not_run import not_run
-from tests.support.programs import ProgramUnavailableError, java, lines_of
+from tests.support.foreign_programs import ProgramUnavailableError, java, lines_of
+from tests.support.skip_reasons import not_run
 
 _SHARED: Final = {"together": 4}
 

@@ -18,8 +18,8 @@ from kafka_msgs.records import CompressionType, RecordBatch, read_batches
 from tests.broker.clients.features import EXPECTED, FEATURES, TOPICS, table
 from tests.broker.clients.places import Place
 from tests.support.cluster_topics import new_name
-from tests.support.not_run import not_run
-from tests.support.programs import GO, NODE, ProgramUnavailableError, java, lines_of
+from tests.support.foreign_programs import GO, NODE, ProgramUnavailableError, java, lines_of
+from tests.support.skip_reasons import not_run
 
 COMMANDS: Final[Mapping[str, Callable[[], list[str]]]] = {
     "kafka-clients": lambda: java("Session"),

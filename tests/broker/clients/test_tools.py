@@ -15,8 +15,8 @@ from kafka_msgs.admin import Admin
 from tests.broker.clients.places import Place
 from tests.recorders.broker import Jars
 from tests.support.cluster_topics import new_name
-from tests.support.not_run import not_run
-from tests.support.programs import ProgramUnavailableError, java, lines_of
+from tests.support.foreign_programs import ProgramUnavailableError, java, lines_of
+from tests.support.skip_reasons import not_run
 
 TOOLS: Final[Mapping[str, str]] = {
     "kafka-acls": "AclCommand",

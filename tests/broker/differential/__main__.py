@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.broker.differential.campaign import Campaign
 from tests.broker.differential.clusters import TIMELESS, embedded_side, kafka_side
 from tests.broker.differential.comparison import Difference
-from tests.broker.differential.side import Command
+from tests.broker.differential.tested_cluster import Command
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster, cluster_needs
 
 

@@ -13,10 +13,10 @@ from kafka_msgs import ApiVersionsRequest
 from kafka_msgs.api_keys import ApiKey
 from tests.broker.differential.clusters import KafkaSide
 from tests.broker.differential.comparison import Difference, compared, tidied
-from tests.broker.differential.relaxations import TRANSIENT
+from tests.broker.differential.known_differences import TRANSIENT
 from tests.broker.differential.scripts import MUTATING, random_script
-from tests.broker.differential.side import Command, Result, Side
 from tests.broker.differential.tally import Tally, errors_of
+from tests.broker.differential.tested_cluster import Command, Result, Side
 from tests.coordinator.shrinking import shrink
 
 __all__ = ["Campaign"]

@@ -25,7 +25,7 @@ from kafka_msgs.messages.create_topics_request import (
 )
 from kafka_msgs.messages.describe_quorum_request import PartitionData, TopicData
 from kafka_msgs.messages.incremental_alter_configs_request import AlterableConfig, AlterConfigsResource
-from tests.broker.differential.side import Side
+from tests.broker.differential.tested_cluster import Side
 from tests.support.kafka_cluster import ClusterAddresses, shared_settings
 from tests.support.kafka_listeners import HOST, USERS
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from tests.broker.differential.plain import is_unordered, without
-from tests.broker.differential.relaxations import RELAXATIONS, Place
-from tests.broker.differential.side import Command, Result
+from tests.broker.differential.known_differences import RELAXATIONS, Place
+from tests.broker.differential.normalization import is_unordered, without
+from tests.broker.differential.tested_cluster import Command, Result
 
 __all__ = ["Difference", "compared", "tidied"]
 

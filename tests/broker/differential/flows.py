@@ -10,8 +10,8 @@ from random import Random
 from typing import Any, Final
 
 from tests.broker.differential.pools import GROUPS, TRANSACTIONS, records
-from tests.broker.differential.side import Command
-from tests.coordinator.bodies import NO_TOPIC_ID, complete, versions_of
+from tests.broker.differential.tested_cluster import Command
+from tests.coordinator.request_bodies import NO_TOPIC_ID, complete, versions_of
 
 __all__ = ["FLOWS", "command", "to_group", "to_leader", "to_transaction"]
 

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any, Final
 
 from tests.broker.differential.flows import command, to_group, to_leader
+from tests.broker.differential.known_differences import PLACED_BY_KAFKA
 from tests.broker.differential.pools import GROUPS, records
-from tests.broker.differential.relaxations import PLACED_BY_KAFKA
-from tests.broker.differential.side import Command
+from tests.broker.differential.tested_cluster import Command
 from tests.coordinator.clients.topologies import DESCRIPTION, copartitioned, subtopology, topic_info
 
 __all__ = ["MODERN_FLOWS"]

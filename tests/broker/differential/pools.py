@@ -16,8 +16,8 @@ from tests.broker.differential.config_pools import (
     TOPIC_CONFIGS,
     WRONG_BROKER_CONFIGS,
 )
-from tests.broker.differential.relaxations import PLACED_BY_KAFKA
-from tests.coordinator.bodies import NO_TOPIC_ID, Pool
+from tests.broker.differential.known_differences import PLACED_BY_KAFKA
+from tests.coordinator.request_bodies import NO_TOPIC_ID, Pool
 
 __all__ = ["BASE_TOPICS", "GROUPS", "OTHER_TOPICS", "POOLS", "TRANSACTIONS", "records"]
 

@@ -7,11 +7,11 @@ from random import Random
 from typing import Any, Final
 
 from tests.broker.differential.flows import FLOWS, command, fetch, to_group, to_leader, to_transaction
+from tests.broker.differential.known_differences import NEVER_EMPTY, NOT_THERE, PLACED_BY_KAFKA, is_forgetful
 from tests.broker.differential.modern_flows import MODERN_FLOWS
 from tests.broker.differential.pools import BASE_TOPICS, GROUPS, OTHER_TOPICS, POOLS, TRANSACTIONS
-from tests.broker.differential.relaxations import NEVER_EMPTY, NOT_THERE, PLACED_BY_KAFKA, is_forgetful
-from tests.broker.differential.side import Command
-from tests.coordinator.bodies import random_body, request_class
+from tests.broker.differential.tested_cluster import Command
+from tests.coordinator.request_bodies import random_body, request_class
 
 __all__ = ["MUTATING", "NEVER", "opening", "random_script"]
 

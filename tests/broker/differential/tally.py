@@ -11,8 +11,8 @@ from attrs import Factory, define
 from kafka_msgs import messages
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.error_codes import ErrorCode
-from tests.broker.differential.relaxations import RELAXATIONS, Relaxation
-from tests.broker.differential.side import Command, Result
+from tests.broker.differential.known_differences import RELAXATIONS, Relaxation
+from tests.broker.differential.tested_cluster import Command, Result
 
 __all__ = ["Tally", "api_name", "errors_of"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.broker.differential.campaign import Campaign
 from tests.broker.differential.flows import command, to_leader
-from tests.broker.differential.side import Command, Result
 from tests.broker.differential.tally import Tally
+from tests.broker.differential.tested_cluster import Command, Result
 
 
 class StandIn:

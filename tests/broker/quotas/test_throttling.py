@@ -10,15 +10,15 @@ import pytest
 
 from kafka_msgs import CreateTopicsRequest, ErrorCode, FetchRequest, HeartbeatRequest, MetadataRequest
 from kafka_msgs.broker import EmbeddedBroker, ManualClock
-from kafka_msgs.broker.call import ServerCall
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
+from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.message import Request
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
 from kafka_msgs.testing import new_topic
 from kafka_msgs.wire import encode_request, join_frames
 from tests.broker.quotas.asking import altered, created, entry, produced, quota
-from tests.recorders.asking import Conversation
+from tests.recorders.raw_client import Conversation
 from tests.support.eventually import until
 from tests.support.virtual_brokers import VirtualCluster, batch
 

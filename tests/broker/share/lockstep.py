@@ -25,7 +25,7 @@ from kafka_msgs.broker.share import (
     SharePartition,
     acquire,
 )
-from kafka_msgs.broker.timers import TimerQueue
+from kafka_msgs.broker.timer_queue import TimerQueue
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig

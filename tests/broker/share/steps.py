@@ -42,7 +42,7 @@ from kafka_msgs.messages.describe_share_group_offsets_request import (
 )
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
 from kafka_msgs.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.recorders.asking import Conversation
+from tests.recorders.raw_client import Conversation
 from tests.support.eventually import until
 from tests.support.share_requests import Said, heartbeat, share_acknowledge, share_fetch
 from tests.support.virtual_brokers import batch

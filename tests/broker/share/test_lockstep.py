@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_msgs.broker.share import acquiring
+from kafka_msgs.broker.share import acquisition
 from tests.broker.share.lockstep import play
 from tests.broker.share.oracle import ShareOracle
 from tests.broker.share.scripts import Script
@@ -23,6 +23,6 @@ def test_a_share_partition(kafka_share_partition: ShareOracle) -> None:
 
 
 def test_a_difference_is_noticed(kafka_share_partition: ShareOracle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acquiring, "_FEW_DELIVERIES", 3)
+    monkeypatch.setattr(acquisition, "_FEW_DELIVERIES", 3)
     with pytest.raises(AssertionError, match="Script"):
         play_all(kafka_share_partition)

@@ -8,11 +8,12 @@ from uuid import UUID
 import pytest
 from attrs import define
 
-from kafka_msgs.broker.hosting.leading import find_log, iter_records
-from kafka_msgs.broker.hosting.share_state import share_coordinator
+from kafka_msgs.broker.coordinators.leadership import find_log, iter_records
+from kafka_msgs.broker.coordinators.share_service import share_coordinator
 from kafka_msgs.broker.share import SharePartitionKey
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
 from kafka_msgs.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
@@ -23,7 +24,6 @@ from kafka_msgs.messages.incremental_alter_configs_request import (
 )
 from kafka_msgs.messages.share_fetch_response import PartitionData, ShareFetchResponse
 from kafka_msgs.records import BatchBuilder, BatchHeader
-from kafka_msgs.topics.records import TopicRecord
 from tests.support.share_requests import (
     ACCEPT,
     GAP,

@@ -18,13 +18,13 @@ from kafka_msgs.broker.share import (
     SharePartition,
     acquire,
 )
-from kafka_msgs.broker.timers import TimerQueue
+from kafka_msgs.broker.timer_queue import TimerQueue
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.internal_topics.share_state import combine_batches
 from kafka_msgs.messages.share_snapshot_value import StateBatch as StoredBatch
-from kafka_msgs.topics.share_state import combine_batches
-from tests.support.counted_lines import lines_run
+from tests.support.line_counter import lines_run
 
 STEPS: Final = 200
 MEMBERS: Final = ("one", "two", "three")

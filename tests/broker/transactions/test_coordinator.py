@@ -23,7 +23,7 @@ from kafka_msgs.broker.transactions import (
 )
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.topics.records import TopicRecord, decode_record, encode_record
+from kafka_msgs.internal_topics.records import TopicRecord, decode_record, encode_record
 
 NAME: Final = "payments"
 PLACE: Final = TopicPartition("orders", 0)

@@ -4,8 +4,9 @@
     python -m tests.campaigns.chaos --minutes 10 --seconds 10 --kind real
     python -m tests.campaigns.chaos --minutes 10 --seconds 10 --kind killed
 
-``ledger`` keeps what clients were promised, and says which promises were broken. ``owners`` watches who owns which
-partition. ``actors`` are clients of this library over a ``BrokerNetwork``, and ``simulation`` is a run of them: no time
-passes, and a seed repeats it. ``clients`` and ``copiers`` are real clients over sockets, of this library and others,
-with the ``Run`` of ``run`` in common, and ``sockets`` is a run of them. ``settings`` says what may go wrong.
+``history`` keeps what clients were promised, and says which promises were broken. ``ownership_checker`` watches who
+owns which partition. ``workers`` are clients of this library over a ``BrokerNetwork``, and ``simulation`` is a run of
+them: no time passes, and a seed repeats it. ``clients`` and ``consume_transform_produce`` are real clients over
+sockets, of this library and others, with the ``Run`` of ``run`` in common, and ``sockets`` is a run of them.
+``settings`` says what may go wrong.
 """

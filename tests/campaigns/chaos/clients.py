@@ -18,8 +18,8 @@ import confluent_kafka
 
 from kafka_msgs.client import AsyncProducer, Consumer, Producer
 from kafka_msgs.errors import ClientError, InternalError, KafkaMsgsError
-from tests.campaigns.chaos.copiers import COPIERS
-from tests.campaigns.chaos.ledger import Outcome, Promises
+from tests.campaigns.chaos.consume_transform_produce import COPIERS
+from tests.campaigns.chaos.history import Outcome, Promises
 from tests.campaigns.chaos.run import RDKAFKA, WAIT, Run, Silence
 from tests.campaigns.chaos.settings import PARTITIONS
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from attrs import Factory, define
 
-from tests.campaigns.chaos.ledger import Ledger
+from tests.campaigns.chaos.history import Ledger
 
 __all__ = ["RDKAFKA", "WAIT", "Run", "Silence"]
 

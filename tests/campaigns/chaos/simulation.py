@@ -12,16 +12,16 @@ from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.faults import At, Chaos
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.waiting import Flow, sleep_until, wait_for
+from kafka_msgs.client.flow import Flow, sleep_until, wait_for
 from kafka_msgs.errors import ClientError
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
 from kafka_msgs.testing import new_topic, topic_records
-from tests.campaigns.chaos.actors import Actor, Copier, Reader, TransactionalWriter, Writer
-from tests.campaigns.chaos.judging import judge, undecided, unread
-from tests.campaigns.chaos.ledger import Ledger
-from tests.campaigns.chaos.owners import Owners
+from tests.campaigns.chaos.checker import judge, undecided, unread
+from tests.campaigns.chaos.history import Ledger
+from tests.campaigns.chaos.ownership_checker import Owners
 from tests.campaigns.chaos.settings import APIS, BROKERS, CONFIGS, EFFECTS, GROUPS, PARTITIONS, TOPICS
+from tests.campaigns.chaos.workers import Actor, Copier, Reader, TransactionalWriter, Writer
 from tests.support.broker_network import BrokerNetwork
 
 __all__ = ["Report", "chaos_of", "script_of", "shortened", "simulate"]

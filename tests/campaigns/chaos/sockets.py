@@ -20,9 +20,9 @@ from kafka_msgs.admin import Admin, GroupDescription
 from kafka_msgs.broker import EmbeddedBroker, ListenerConfig
 from kafka_msgs.broker.faults import Disconnect, DropResponse
 from kafka_msgs.testing import new_topic, topic_records
+from tests.campaigns.chaos.checker import judge, undecided, unread
 from tests.campaigns.chaos.clients import CLIENTS, TRANSACTIONAL_IDS, live
-from tests.campaigns.chaos.judging import judge, undecided, unread
-from tests.campaigns.chaos.owners import Owners
+from tests.campaigns.chaos.ownership_checker import Owners
 from tests.campaigns.chaos.run import Run
 from tests.campaigns.chaos.settings import BROKERS, CONFIGS, GROUPS, PARTITIONS, TOPICS
 from tests.campaigns.chaos.simulation import Report, chaos_of

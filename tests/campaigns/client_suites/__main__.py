@@ -19,9 +19,9 @@ from rich.console import Console
 
 from kafka_msgs.cli.render.console import console
 from tests.campaigns.client_suites.brokers import BROKERS
+from tests.campaigns.client_suites.known_failures import REMARKS
 from tests.campaigns.client_suites.outcomes import FAILED, PASSED, SKIPPED, Run, differences
-from tests.campaigns.client_suites.remarks import REMARKS
-from tests.campaigns.client_suites.running import run_suite
+from tests.campaigns.client_suites.runner import run_suite
 from tests.campaigns.client_suites.suites import SUITES, Suite
 
 __all__ = ["main"]

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.campaigns.client_suites.known_failures import REMARKS
 from tests.campaigns.client_suites.outcomes import FAILED, PASSED, SKIPPED, Run, differences
-from tests.campaigns.client_suites.remarks import REMARKS
 
 __all__ = ["PAGE", "RESULTS", "main", "written"]
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.columns import encode_column, native, python
+from kafka_msgs.columns.objects import to_objects
 from kafka_msgs.columns.types import arrow_type
-from kafka_msgs.columns.values import to_objects
-from kafka_msgs.prefixed import encode_versioned
 from kafka_msgs.testing.random_values import random_message
+from kafka_msgs.versioned import encode_versioned
 from tests.campaigns.fuzz.messages import PAIRS
 from tests.support.damage import outcome
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafka_msgs.log import native, python
-from tests.support.pieces_of_logs import PIECES
+from tests.support.log_fragments import PIECES
 
 __all__ = ["MAX_SIZE", "check", "seeds"]
 

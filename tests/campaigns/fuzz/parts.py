@@ -17,7 +17,7 @@ from kafka_msgs.codec.selection import select_fields
 from kafka_msgs.testing.random_values import random_message
 from tests.campaigns.fuzz.messages import HEAD, PAIRS
 from tests.support.damage import outcome, same
-from tests.support.paths import chosen
+from tests.support.field_paths import chosen
 
 __all__ = ["MAX_SIZE", "check", "seeds"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka_msgs.layouts import LENGTH_AND_OFFSET_STRUCT, RecordField
+from kafka_msgs.binary_layouts import LENGTH_AND_OFFSET_STRUCT, RecordField
 from kafka_msgs.records import Record, native, python
 from tests.support.damaged_batches import outcome, samples
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS, assign_round_robin
-from kafka_msgs.client.consumer.protocol import (
+from kafka_msgs.client.consumer.consumer_protocol import (
     Assigned,
     AssignorMember,
     UserData,
@@ -22,8 +22,8 @@ from kafka_msgs.client.consumer.protocol import (
     encode_subscription,
     encode_user_data,
 )
-from kafka_msgs.client.consumer.ranges import assign_range
-from kafka_msgs.client.consumer.sticky import assign_cooperatively, assign_sticky
+from kafka_msgs.client.consumer.range_assignor import assign_range
+from kafka_msgs.client.consumer.sticky_assignor import assign_cooperatively, assign_sticky
 
 
 def member(name: str, *topics: str, owned: Sequence[tuple[str, int]] = (), generation: int = -1) -> AssignorMember:

@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.consumer.assignors import ASSIGNORS
-from kafka_msgs.client.consumer.protocol import (
+from kafka_msgs.client.consumer.consumer_protocol import (
     AssignorMember,
     UserData,
     decode_member,

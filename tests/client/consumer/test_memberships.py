@@ -12,9 +12,9 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError
 from kafka_msgs.message import Request
 from kafka_msgs.messages import heartbeat_response, join_group_response
-from tests.support.network import Reply, apis
 from tests.support.simulated_groups import GroupCluster, User
 from tests.support.simulated_modern_group import SimulatedModernGroup
+from tests.support.simulated_network import Reply, apis
 
 NAMES = [TopicPartition("t", number) for number in range(6)]
 

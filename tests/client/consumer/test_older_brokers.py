@@ -8,7 +8,7 @@ import pytest
 
 from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.client import Consumer, Producer, TopicPartition
-from kafka_msgs.client.link import BrokerConnection
+from kafka_msgs.client.broker_connection import BrokerConnection
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
 from kafka_msgs.versions import VersionRange
 from tests.support.cluster_topics import new_name, new_topic

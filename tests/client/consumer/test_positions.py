@@ -10,8 +10,8 @@ from kafka_msgs.client import TopicPartition
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ClientClosedError, OffsetPositionError, OptionError
 from kafka_msgs.messages import fetch_response, offset_commit_response
-from tests.support.network import Reply, apis
 from tests.support.simulated_groups import GroupCluster, User
+from tests.support.simulated_network import Reply, apis
 
 NAMES = [TopicPartition("t", number) for number in range(6)]
 

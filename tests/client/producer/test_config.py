@@ -97,7 +97,7 @@ def test_kafkas_property_names_give_the_same_settings() -> None:
 
 
 def test_a_producer_and_a_consumer_take_kafkas_file_of_properties(tmp_path: Path) -> None:
-    path = tmp_path / "client.properties"
+    path = tmp_path / "client.client_properties"
     lines = [f"{name} = {value}" for name, value in {**PROPERTIES, "group.id": "g"}.items()]
     path.write_text("# of Kafka\n" + "\n".join(lines), encoding="utf-8")
     with Producer(path, linger=0.5) as producer, Consumer(path) as consumer:

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_msgs._backend import backend
 from kafka_msgs.client.producer import AsyncDelivery, Delivery
-from kafka_msgs.client.producer.batch import ProducerBatch
+from kafka_msgs.client.producer.producer_batch import ProducerBatch
 from kafka_msgs.records import CompressionType
 
 

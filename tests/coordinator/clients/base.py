@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.coordinator.bodies import versions_of
-from tests.coordinator.world import Body, World
+from tests.coordinator.request_bodies import versions_of
+from tests.coordinator.script_state import Body, World
 
 __all__ = ["Client", "ignore"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.coordinator.clients.base import Client, ignore
 from tests.coordinator.consumer_protocol import assigned, assignment, subscribed_topics, subscription
-from tests.coordinator.world import Body, World
+from tests.coordinator.script_state import Body, World
 
 __all__ = ["ClassicClient"]
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 from tests.coordinator.clients.base import Client, ignore
-from tests.coordinator.world import Body, World
+from tests.coordinator.script_state import Body, World
 
 __all__ = ["EpochClient"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tests.coordinator.clients.base import Client, ignore
-from tests.coordinator.world import Body, World
+from tests.coordinator.script_state import Body, World
 
 __all__ = ["ShareClient"]
 

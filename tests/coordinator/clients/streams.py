@@ -8,7 +8,7 @@ from typing import Any
 from tests.coordinator.clients.base import ignore
 from tests.coordinator.clients.epochs import EpochClient
 from tests.coordinator.clients.topologies import DESCRIPTION, other_topology
-from tests.coordinator.world import Body, World
+from tests.coordinator.script_state import Body, World
 
 __all__ = ["StreamsClient"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from tests.coordinator.scripts.blind import BLIND, blind
-from tests.coordinator.scripts.steered import STEERED, steered
-from tests.coordinator.world import Script
+from tests.coordinator.script_state import Script
+from tests.coordinator.scripts.guided_clients import STEERED, steered
+from tests.coordinator.scripts.random_requests import BLIND, blind
 
 __all__ = ["KINDS", "PROTOCOLS", "random_script"]
 

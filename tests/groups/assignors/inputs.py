@@ -14,7 +14,7 @@ from uuid import UUID
 
 from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors import CONSUMER_ASSIGNORS, SHARE_ASSIGNORS, TASK_ASSIGNORS
-from kafka_msgs.groups.assignors.java_order import hash_map_order
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
 from kafka_msgs.groups.assignors.spec import (
     AssignmentMemberSpec,
     GroupSpec,

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from kafka_msgs.groups.assignors.java_order import hash_map_order, sized_capacity
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, sized_capacity
 from tests.coordinator.oracle import AssignorOracle
 from tests.groups.assignors.inputs import ASSIGNORS, compare
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_msgs.groups.assignors.java_order import DEFAULT_CAPACITY, grown, hash_map_order
+from kafka_msgs.groups.assignors.java_hash_order import DEFAULT_CAPACITY, grown, hash_map_order
 from kafka_msgs.groups.classic.members import ClassicGroupMember, MemberTable
 
 

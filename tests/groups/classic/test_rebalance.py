@@ -17,7 +17,7 @@ from kafka_msgs.messages.describe_groups_response import DescribeGroupsResponse
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
 from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
-from tests.groups.classic.desk import GROUP, Desk
+from tests.groups.classic.coordinator_fixture import GROUP, Desk
 
 
 def _group(desk: Desk) -> ClassicGroup:

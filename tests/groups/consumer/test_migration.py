@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs.error_codes import ErrorCode
-from tests.groups.told import SIDES, Told, partitions, told
+from tests.groups.transcripts_by_request import SIDES, Told, partitions, told
 
 OK = ErrorCode.NONE
 UPGRADES = pytest.mark.parametrize("policy", ["upgrade", "bidirectional"])

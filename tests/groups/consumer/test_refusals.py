@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_msgs.error_codes import ErrorCode
-from tests.groups.told import SIDES, partitions, told
+from tests.groups.transcripts_by_request import SIDES, partitions, told
 
 WRONG = {
     "no group id": ErrorCode.INVALID_REQUEST,

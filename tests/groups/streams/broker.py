@@ -10,13 +10,14 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.config import CoordinatorConfig
-from kafka_msgs.groups.context import RequestContext
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.image import CoordinatorTopicImage
-from kafka_msgs.groups.memory import MemoryLog
-from kafka_msgs.groups.outcome import CoordinatorOutput, RecordAppend
+from kafka_msgs.groups.memory_log import MemoryLog
+from kafka_msgs.groups.output import CoordinatorOutput, RecordAppend
 from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.groups.topics_image import CoordinatorTopicImage
+from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.message import Request
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.create_topics_request import CreatableTopic
@@ -25,7 +26,6 @@ from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescr
 from kafka_msgs.messages.streams_group_describe_response import DescribedGroup
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
-from kafka_msgs.topics.records import TopicRecord
 
 __all__ = ["Broker", "changelog", "join_classic", "page", "subtopology", "tasks", "topology"]
 

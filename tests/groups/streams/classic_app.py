@@ -18,7 +18,7 @@ from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIde
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse, TaskIds
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
-from kafka_msgs.prefixed import encode_versioned
+from kafka_msgs.versioned import encode_versioned
 from tests.groups.streams.broker import Broker, topology
 
 __all__ = ["ClassicApp", "given", "ids", "numbers", "subscription", "sums"]

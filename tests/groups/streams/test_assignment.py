@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.streams.current_assignment import reconcile
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
-from kafka_msgs.groups.streams.reconcile import reconcile
 from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, TasksTupleWithEpochs
 from kafka_msgs.messages.streams_group_heartbeat_request import Endpoint, KeyValue, TaskOffset, Topology
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue

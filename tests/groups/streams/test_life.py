@@ -10,12 +10,12 @@ import pytest
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.streams.appliers import APPLIERS
 from kafka_msgs.groups.streams.group import StreamsGroup, StreamsGroupState
-from kafka_msgs.groups.streams.replay import APPLIERS
+from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest
 from kafka_msgs.messages.streams_group_heartbeat_request import Endpoint, TaskOffset
-from kafka_msgs.topics.records import TopicRecord
 from tests.groups.streams.broker import Broker, changelog, join_classic, subtopology, topology
 
 BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])

@@ -13,6 +13,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.profiles import SHIPPED
 from kafka_msgs.groups.streams.user_data import NEVER, write_answer
+from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
@@ -25,8 +26,7 @@ from kafka_msgs.messages.offset_commit_request import (
     OffsetCommitRequestTopic,
 )
 from kafka_msgs.messages.subscription_info_data import SubscriptionInfoData
-from kafka_msgs.prefixed import encode_versioned
-from kafka_msgs.topics.records import TopicRecord
+from kafka_msgs.versioned import encode_versioned
 from tests.groups.streams.broker import changelog, page, subtopology, topology
 from tests.groups.streams.classic_app import ClassicApp, given, ids, numbers
 

@@ -11,9 +11,9 @@ from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.config import CoordinatorConfig
-from kafka_msgs.groups.context import Permission
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
 from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.request_context import Permission
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_heartbeat_request import TaskOffset
 from tests.groups.streams.broker import Broker, changelog, join_classic, subtopology, topology

@@ -9,10 +9,10 @@ import pytest
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.image import CoordinatorTopicImage
 from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
-from kafka_msgs.groups.streams.internal_topics import ConfiguredTopology, StatusCode, configure
+from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, configure
 from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
+from kafka_msgs.groups.topics_image import CoordinatorTopicImage
 from kafka_msgs.messages.streams_group_heartbeat_request import CopartitionGroup, KeyValue, Subtopology
 from kafka_msgs.schema import ZERO_UUID
 from tests.groups.streams.broker import Broker, changelog, page, subtopology, topology

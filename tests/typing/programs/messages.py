@@ -6,7 +6,7 @@ from typing import TypeVar, assert_type
 
 from kafka_msgs import message_class
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.lookup import release_catalog
+from kafka_msgs.catalog import release_catalog
 from kafka_msgs.message import CoordinatorKey, CoordinatorValue, Message, Request, Response
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey

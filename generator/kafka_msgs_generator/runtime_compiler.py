@@ -1,0 +1,135 @@
+"""Compiles a definition at run time: from its text to a working class, with no files written.
+
+The class comes from the same text that the command would write. As long as the class lives, its module is registered
+like an imported one and its text with ``linecache``, so that ``inspect``, a traceback or a debugger shows it, and
+values can be pickled. Nothing registered keeps the class alive: a service may compile as many definitions as it likes.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+from collections.abc import Mapping
+from inspect import get_annotations
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+from weakref import WeakValueDictionary, finalize
+
+from kafka_msgs.errors import SchemaError
+from kafka_msgs.schema import MessageStruct, Struct
+from kafka_msgs_generator.compiler import (
+    Binding,
+    Compiled,
+    CompileOptions,
+    compile_definitions,
+    compile_file,
+    compile_text,
+    compile_texts,
+    definition_files,
+)
+from kafka_msgs_generator.emit import message_module
+
+__all__ = ["compile_schema", "compile_schemas"]
+
+_serial: Final = count(1)
+_FILE_NAME: Final = re.compile(r"[^{}\n\0]*\.[A-Za-z]\w*")
+
+
+def compile_schema(
+    text_or_path: str | Path, *, lenient: bool = False, bindings: Mapping[str, str] | None = None
+) -> type[MessageStruct]:
+    """Return the message class that a definition describes.
+
+    ``text_or_path`` is the definition's text, or a file's path: a ``Path``, or one line without braces that ends in a
+    suffix such as ``.json``. ``lenient`` and ``bindings`` (placeholder word to value) read pages that people wrote by
+    hand, as the command's options do. The module of the class exists only in this process, so no other process can
+    unpickle its values. Raises ``SchemaError`` for a definition that breaks a rule or describes a retired message,
+    ``OSError`` for a file that cannot be read, and ``MissingExtraError`` without Jinja2.
+    """
+    reading, path = _reading(lenient, bindings), _path(text_or_path)
+    if path is None:
+        (cls,) = _in_force([compile_text(str(text_or_path), None, reading)])
+    else:
+        (cls,) = _in_force([compile_file(path, reading, path.resolve().parent.name)])
+    return cls
+
+
+def compile_schemas(
+    text_or_path: str | Path, *, lenient: bool = False, bindings: Mapping[str, str] | None = None
+) -> list[type[MessageStruct]]:
+    """Return the message classes of all definitions in a text, a file or a directory.
+
+    A file has one, or with ``lenient`` one or more. A directory, always a ``Path``, is read with all below it, also one
+    that the command ``import`` wrote. Retired messages are left out, unless all are retired. The arguments and errors
+    are those of ``compile_schema``.
+    """
+    reading, path = _reading(lenient, bindings), _path(text_or_path)
+    if path is None:
+        return _in_force(compile_texts(str(text_or_path), None, reading))
+    files = definition_files([path])
+    if not files:
+        raise SchemaError("no definitions (*.json) here", source=str(path))
+    return _in_force([each for origin, file in files for each in compile_definitions(file, reading, origin)])
+
+
+def _reading(lenient: bool, bindings: Mapping[str, str] | None) -> CompileOptions:
+    return CompileOptions(lenient=lenient, bindings=[Binding(word, value) for word, value in (bindings or {}).items()])
+
+
+def _path(text_or_path: str | Path) -> Path | None:
+    if isinstance(text_or_path, str) and not _FILE_NAME.fullmatch(text_or_path):
+        return None
+    return Path(text_or_path)
+
+
+def _in_force(compiled: list[Compiled]) -> list[type[MessageStruct]]:
+    """Return the classes of the messages that are not retired; raise ``SchemaError`` if all of them are."""
+    found = [each for each in compiled if not each.message.retired]
+    if not found:
+        raise compiled[0].site.error("V8", "a retired message has no version to compile", "validVersions")
+    return [_execute(each) for each in found]
+
+
+class _Module(ModuleType):
+    """What ``sys.modules`` has for a compiled definition: its classes, as long as something else keeps them."""
+
+    def __init__(self, name: str, file: str, classes: Mapping[str, type[Struct]]) -> None:
+        super().__init__(name)
+        self.__file__ = file
+        self._classes = WeakValueDictionary(classes)
+
+    def __getattr__(self, name: str) -> Any:
+        found = self._classes.get(name)
+        if found is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *self._classes])
+
+
+def _execute(compiled: Compiled) -> type[MessageStruct]:
+    text = message_module(compiled.message, compiled.source)
+    name = f"{compiled.message.name}_{next(_serial)}"
+    file = f"<kafka-msgs {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    namespace: dict[str, Any] = {"__name__": name, "__file__": file}
+    exec(compile(text, file, "exec"), namespace)
+    structs = [compiled.message.name, *(struct.name for struct in compiled.message.structs)]
+    for each in structs:  # typing resolves names in modules, but this module does not keep its classes alive
+        namespace[each].__annotations__.update(get_annotations(namespace[each], globals=namespace, eval_str=True))
+    sys.modules[name] = _Module(name, file, {each: namespace[each] for each in structs})
+    cls: type[MessageStruct] = namespace[compiled.message.name]
+    finalize(cls, _forget, name).atexit = False
+    return cls
+
+
+def _forget(name: str) -> None:
+    """Remove what was registered for a module: itself, its text, and the texts of methods that attrs made for it."""
+    sys.modules.pop(name, None)
+    for file in list(linecache.cache):
+        if file == f"<kafka-msgs {name}>" or (file.startswith("<attrs") and f" {name}." in file):
+            linecache.cache.pop(file, None)

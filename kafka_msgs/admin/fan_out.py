@@ -1,0 +1,212 @@
+"""Asking about many things at once: each at its own broker, one request per broker and round, each tried again alone.
+
+This module owns the loop: find the brokers, ask each about all that is its own, keep what is final, and ask again about
+what is not. Things are groups and transactions, whose coordinators are asked, and partitions, whose leaders are asked.
+So a thing that fails takes no other with it. Kafka's ``AdminApiDriver`` has the same shape.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Generic, TypeAlias, TypeVar
+
+from kafka_msgs.admin.results import HasError, Outcome, Results, api_name, outcomes
+from kafka_msgs.client.broker_errors import broker_error
+from kafka_msgs.client.cluster_metadata import Broker, TopicPartition
+from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.routing import CoordinatorKind
+from kafka_msgs.client.scheduler import gather
+from kafka_msgs.error_codes import ErrorCode as E
+from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
+from kafka_msgs.message import Request, Response
+
+__all__ = ["CoordinatorFanOut", "LeaderFanOut", "fan_out_to_brokers", "milliseconds_left", "seconds_left"]
+
+H = TypeVar("H", bound=HasError)
+K = TypeVar("K")
+R = TypeVar("R", bound=Response)
+V = TypeVar("V")
+
+Ask: TypeAlias = Callable[[int, Sequence[K]], Flow[Mapping[K, Outcome[V]]]]
+"""Asks the broker with this id about some keys, and returns the outcome of each."""
+
+
+class _FanOut(ABC, Generic[K]):
+    """Asks about keys the brokers that answer for them, until the deadline."""
+
+    retriable: frozenset[E]
+    """The errors after which another broker, or the same one later, may answer."""
+
+    def __init__(self, client: ClientCore, *, deadline: float) -> None:
+        self._core = client
+        self._deadline = deadline
+
+    @abstractmethod
+    def brokers_of(self, keys: Sequence[K]) -> Flow[dict[K, int | BrokerError]]:
+        """Return the broker of each key, or why there is none."""
+
+    @abstractmethod
+    def invalidate(self, key: K) -> None:
+        """Look for the broker of a key again."""
+
+    def run(self, keys: Iterable[K], ask: Ask[K, V]) -> Flow[Results[K, V]]:
+        """Ask about each key, one request per broker and round; return the outcome of each.
+
+        At the deadline the outcome of a key that was tried again is its last error.
+        """
+        final: dict[K, Outcome[V]] = {}
+        todo = wanted = list(dict.fromkeys(keys))
+        backoff = self._core.directory.new_backoff(self._deadline)
+        while todo:
+            final.update((yield from self._round(todo, ask)))
+            todo = [key for key in todo if any(map(self._again, _failures(final[key])))]
+            if not todo or not backoff.has_time:
+                break
+            for key in todo:
+                self.invalidate(key)
+            yield from backoff.wait()
+        return Results({key: final[key] for key in wanted})
+
+    def each(
+        self,
+        keys: Iterable[K],
+        request_for: Callable[[Sequence[K]], Request[R]],
+        items: Callable[[R], Iterable[tuple[K, H]]],
+        value: Callable[[H, Broker | None], V],
+    ) -> Flow[Results[K, V]]:
+        """Ask with requests for several keys, and return the value of each item. ``value`` gets the broker too."""
+
+        def ask(broker_id: int, part: Sequence[K]) -> Flow[Mapping[K, Outcome[V]]]:
+            request = request_for(part)
+            response = yield from self._core.call(request, broker_id=broker_id, retry=False, deadline=self._deadline)
+            broker = self._core.cluster.brokers.get(broker_id)
+            return outcomes(api_name(request), items(response), lambda item: value(item, broker), part).outcomes
+
+        return (yield from self.run(keys, ask))
+
+    def one(self, key: K, request: Request[R], read: Callable[[R], Outcome[V]]) -> Flow[V]:
+        """Ask about one key with a request of its own; return what ``read`` makes of the answer, or raise its error."""
+
+        def ask(broker_id: int, _: Sequence[K]) -> Flow[Mapping[K, Outcome[V]]]:
+            response = yield from self._core.call(request, broker_id=broker_id, retry=False, deadline=self._deadline)
+            return {key: read(response)}
+
+        return (yield from self.run([key], ask))[key]
+
+    def _round(self, keys: Sequence[K], ask: Ask[K, V]) -> Flow[dict[K, Outcome[V]]]:
+        """Ask about each key once."""
+        try:
+            found = yield from self.brokers_of(keys)
+        except (ConnectionFailedError, DeadlineError) as error:
+            return dict.fromkeys(keys, error)
+        result: dict[K, Outcome[V]] = {}
+        by_node: dict[int, list[K]] = {}
+        for key, place in found.items():
+            if isinstance(place, BrokerError):
+                result[key] = place
+            else:
+                by_node.setdefault(place, []).append(key)
+        answers = yield from gather([ask(broker_id, part) for broker_id, part in by_node.items()])
+        for part, answer in zip(by_node.values(), answers, strict=True):
+            result.update(dict.fromkeys(part, answer) if isinstance(answer, Exception) else answer)
+        return result
+
+    def _again(self, error: Exception) -> bool:
+        """Whether the same question may have another answer soon."""
+        if isinstance(error, BrokerError):
+            return error.error in self.retriable
+        return isinstance(error, ConnectionFailedError) and not self._core.directory.dialer.is_final(error)
+
+
+def _failures(outcome: object) -> Collection[Exception]:
+    """Return the errors of a key: its own, or those of the partitions in its results."""
+    if isinstance(outcome, Results):
+        return outcome.errors.values()
+    return (outcome,) if isinstance(outcome, Exception) else ()
+
+
+class CoordinatorFanOut(_FanOut[str]):
+    """Asks the coordinators of groups or transactions, which are found together (KIP-699)."""
+
+    retriable = frozenset(
+        {
+            E.COORDINATOR_NOT_AVAILABLE,
+            E.NOT_COORDINATOR,
+            E.COORDINATOR_LOAD_IN_PROGRESS,
+            E.UNSTABLE_OFFSET_COMMIT,
+            E.CONCURRENT_TRANSACTIONS,
+        }
+    )
+
+    def __init__(self, client: ClientCore, kind: CoordinatorKind, *, deadline: float) -> None:
+        super().__init__(client, deadline=deadline)
+        self._kind = kind
+
+    def brokers_of(self, keys: Sequence[str]) -> Flow[dict[str, int | BrokerError]]:
+        """Return the coordinator of each key."""
+        found = yield from self._core.directory.find_coordinators(keys, self._kind, deadline=self._deadline)
+        return {key: _error(place, key) if isinstance(place, E) else place for key, place in found.items()}
+
+    def invalidate(self, key: str) -> None:
+        """Look for the coordinator of a key again."""
+        self._core.forget_coordinator(key, self._kind)
+
+
+def _error(code: E, key: object) -> BrokerError:
+    return broker_error(code, api="FindCoordinator", subject=key)
+
+
+class LeaderFanOut(_FanOut[TopicPartition]):
+    """Asks the leaders of partitions."""
+
+    retriable = frozenset(
+        {
+            E.LEADER_NOT_AVAILABLE,
+            E.NOT_LEADER_OR_FOLLOWER,
+            E.KAFKA_STORAGE_ERROR,
+            E.FENCED_LEADER_EPOCH,
+            E.UNKNOWN_LEADER_EPOCH,
+            E.OFFSET_NOT_AVAILABLE,
+        }
+    )
+
+    def brokers_of(self, keys: Sequence[TopicPartition]) -> Flow[dict[TopicPartition, int | BrokerError]]:
+        """Return the leader of each partition. What metadata does not know is an error at once."""
+        found = yield from self._core.directory.find_leaders(keys, deadline=self._deadline)
+        places = ((key, found[key]) for key in keys)
+        return {key: self._no_leader(key) if isinstance(place, E) else place for key, place in places}
+
+    def _no_leader(self, key: TopicPartition) -> BrokerError:
+        cluster = self._core.cluster
+        known = cluster.topics.get(key.topic)
+        code = (
+            E.LEADER_NOT_AVAILABLE if key.partition in cluster.partitions(key.topic) else E.UNKNOWN_TOPIC_OR_PARTITION
+        )
+        return broker_error((known and known.error) or code, api="Metadata", subject=key)
+
+    def invalidate(self, key: TopicPartition) -> None:
+        """Ask for the topic's metadata again."""
+        self._core.cluster.forget_topic(key.topic)
+
+
+def fan_out_to_brokers(
+    client: ClientCore, ask: Callable[[int], Flow[V]], *, deadline: float, nodes: Collection[int] | None = None
+) -> Flow[Results[int, V]]:
+    """Ask every broker, or the given ones, at the same time; return the outcome by broker id."""
+    if nodes is None:
+        cluster = yield from client.refresh((), deadline=deadline)
+        nodes = sorted(cluster.brokers)
+    answers = yield from gather([ask(broker_id) for broker_id in nodes])
+    return Results(dict(zip(nodes, answers, strict=True)))
+
+
+def seconds_left(client: ClientCore, deadline: float) -> float:
+    """Return the seconds until the deadline."""
+    return max(0.0, deadline - client.network.now())
+
+
+def milliseconds_left(client: ClientCore, deadline: float) -> int:
+    """Return the milliseconds until the deadline, for a request that tells the broker how long it may take."""
+    return min(max(1, int(seconds_left(client, deadline) * 1000)), 2**31 - 1)

@@ -1,0 +1,69 @@
+"""From a request to its handler: which apis and versions the cluster offers, and what happens if a handler fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_msgs.broker.releases import releases, versions_of_release
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.versions import VersionRange
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["ApiDispatcher"]
+
+
+class ApiDispatcher:
+    """The handlers by api key, the versions of each api that are answered, and those that ApiVersions offers.
+
+    ``release`` limits the offer to the versions of a Kafka release. None is the newest: what is still unstable in
+    it is not offered. Raises ``OptionError`` for an unknown release.
+    """
+
+    def __init__(self, handlers: Iterable[ApiHandler[Any]], release: str | None) -> None:
+        self._handlers: dict[int, ApiHandler[Any]] = {each.request.INFO.api_key or 0: each for each in handlers}
+        all_of_them = {key: handler.request.INFO.versions for key, handler in self._handlers.items()}
+        pinned = versions_of_release(release or releases()[-1])
+        self._answered: Mapping[int, VersionRange] = {
+            key: shared
+            for key, versions in sorted(all_of_them.items())
+            if not (shared := versions.intersect(pinned[key])).empty
+        }
+        self.offered: Mapping[int, VersionRange] = {
+            key: versions for key, versions in self._answered.items() if self._handlers[key].advertised
+        }
+
+    def answers(self, api_key: int, version: int) -> bool:
+        """Return whether the cluster answers this api at this version."""
+        return api_key in self._answered and version in self._answered[api_key]
+
+    def handler(self, api_key: int) -> ApiHandler[Any]:
+        """Return the handler of an api that is answered."""
+        return self._handlers[api_key]
+
+    def run(self, cluster: Cluster, call: ServerCall[Any]) -> None:
+        """Give a call to its handler. ``RequestRefusedError`` is answered; another exception is a problem of the
+        broker.
+
+        A problem is answered with UNKNOWN_SERVER_ERROR and kept in ``Cluster.errors``. A client that has to log in
+        first loses its connection, as in Kafka.
+        """
+        handler = self._handlers[call.api_key]
+        if not handler.allowed_unauthenticated and not call.session.is_authenticated(cluster.now):
+            call.disconnect()
+            return
+        call.exempt, call.began_at = handler.exempt, cluster.stopwatch()
+        try:
+            handler.run(call)
+        except RequestRefusedError as error:
+            call.fail(error.error, error.message)
+        except Exception as error:
+            cluster.record_error(error)
+            if not call.responded:
+                call.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
+        finally:
+            call.ended_at = cluster.stopwatch()

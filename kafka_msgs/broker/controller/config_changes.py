@@ -1,0 +1,256 @@
+"""Changes of settings: of topics, brokers, groups and client metrics, from what is asked to metadata records.
+
+Checks, error codes and their texts are those of Kafka's ``ConfigurationControlManager`` and
+``ControllerConfigurationValidator``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from attrs import fields_dict
+
+from kafka_msgs.broker.controller.config_defs import BROKER, CLIENT_METRICS, GROUP, ConfigKey, config_keys
+from kafka_msgs.broker.controller.config_entries import RESOURCES, resource_overrides
+from kafka_msgs.broker.controller.topics import check_topic_configs, check_topic_name
+from kafka_msgs.enums import AlterConfigOp, ConfigResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import OptionError, RequestRefusedError
+from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
+from kafka_msgs.messages.config_record import ConfigRecord
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["MIN_IN_SYNC", "alter_configs", "check_resource", "replace_configs"]
+
+MIN_IN_SYNC: Final = "min.insync.replicas"
+"""The setting of brokers that the controller keeps itself (KIP-966)."""
+
+_LONGEST_VALUE: Final = 32767
+_MATCHED: Final = frozenset(
+    {"client_instance_id", "client_id", "client_software_name", "client_software_version"}
+    | {"client_source_address", "client_source_port"}
+)
+"""What subscriptions to client metrics may match (KIP-714)."""
+_SHORTEST_MS: Final = 100
+_LONGEST_MS: Final = 3_600_000
+_ENDPOINT: Final = re.compile(r"\w+://\[?[\w\-%.:]*\]?:-?\d+", re.ASCII)
+
+Change = tuple[str, int, str | None]
+"""The name of a setting, the operation (``AlterConfigOp``) and its value."""
+
+
+def alter_configs(
+    cluster: Cluster, kind: ConfigResourceType, name: str, changes: Sequence[Change]
+) -> list[ConfigRecord]:
+    """Return the records that change some settings of a resource. Raises ``RequestRefusedError``."""
+    own = resource_overrides(cluster, kind, name)
+    after: dict[str, str | None] = dict(own)
+    for setting, operation, value in changes:
+        after[setting] = _operated(kind, setting, operation, value, own)
+    asked = {setting: value for setting, operation, value in changes if operation != AlterConfigOp.DELETE}
+    return _checked(cluster, kind, name, {each: after[each] for each in asked}, after)
+
+
+def replace_configs(
+    cluster: Cluster, kind: ConfigResourceType, name: str, configs: Mapping[str, str | None]
+) -> list[ConfigRecord]:
+    """Return the records that give a resource these settings, and no others. Raises ``RequestRefusedError``."""
+    after = {**dict.fromkeys(resource_overrides(cluster, kind, name)), **configs}
+    return _checked(cluster, kind, name, configs, after)
+
+
+def check_resource(kind: ConfigResourceType, name: str) -> None:
+    """Raise ``RequestRefusedError`` for a resource that cannot be."""
+    if kind is ConfigResourceType.TOPIC:
+        if not name:
+            raise _invalid("Default topic resources are not allowed.")
+        check_topic_name(name)
+    elif kind is ConfigResourceType.GROUP and not name:
+        raise _invalid("Default group resources are not allowed.")
+    elif kind is ConfigResourceType.CLIENT_METRICS and not name:
+        raise _invalid("Subscription name can't be empty")
+
+
+def _check_there(cluster: Cluster, kind: ConfigResourceType, name: str) -> None:
+    if kind is ConfigResourceType.TOPIC and name not in cluster.image.topics:
+        message = f"The topic '{name}' does not exist."
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
+
+
+_WITH_LISTS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
+"""The resources of whose settings the controller of Kafka knows that they are lists."""
+
+
+def _operated(
+    kind: ConfigResourceType, setting: str, operation: int, value: str | None, own: Mapping[str, str]
+) -> str | None:
+    """Return the new value of a setting, or None if it has none of its own any more."""
+    if operation == AlterConfigOp.DELETE:
+        return None
+    if operation == AlterConfigOp.SET:
+        return value
+    if operation not in (AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT):
+        raise _invalid(f"Unknown operations type {operation}")
+    known = config_keys(RESOURCES[kind][0]).get(setting)
+    if known is None or known.type != "list" or kind not in _WITH_LISTS:
+        raise _bad_config(_no_list(kind, setting, AlterConfigOp(operation).name, is_known=known is not None))
+    parts = [each for each in own.get(setting, known.default or "").split(",") if each]
+    given, there = _split(value or ""), set(parts)
+    if operation == AlterConfigOp.APPEND:
+        return ",".join([*parts, *(each for each in dict.fromkeys(given) if each not in there)])
+    gone = Counter(given)
+    kept = []
+    for each in parts:
+        if gone[each]:
+            gone[each] -= 1
+        else:
+            kept.append(each)
+    return ",".join(kept)
+
+
+def _no_list(kind: ConfigResourceType, setting: str, operation: str, *, is_known: bool) -> str:
+    """Return the text for a setting that is no list: brokers look at their own settings, controllers at the others."""
+    if kind is not ConfigResourceType.BROKER:
+        return f"Can't {operation} to key {setting} because its type is not LIST."
+    if not is_known:
+        return f"Unknown config name: {setting}"
+    return f"Config value {operation.lower()} is not allowed for config key: {setting}"
+
+
+def _split(text: str) -> list[str]:
+    """Return the parts between commas as Java's ``split`` does: without empty ones at the end."""
+    return text.rstrip(",").split(",") if text.strip(",") or not text else []
+
+
+def _checked(
+    cluster: Cluster,
+    kind: ConfigResourceType,
+    name: str,
+    asked: Mapping[str, str | None],
+    after: Mapping[str, str | None],
+) -> list[ConfigRecord]:
+    check_resource(kind, name)
+    for value in asked.values():
+        if len((value or "").encode()) > _LONGEST_VALUE:
+            raise _bad_config(
+                "The configuration value cannot be added because it exceeds the maximum value size of "
+                f"{_LONGEST_VALUE} bytes."
+            )
+    kept = {setting: value for setting, value in after.items() if value is not None}
+    _CHECKS[kind](cluster, kept)
+    _check_min_in_sync(kind, name, after)
+    _check_there(cluster, kind, name)
+    own = resource_overrides(cluster, kind, name)
+    return [
+        ConfigRecord(resource_type=kind, resource_name=name, name=setting, value=value)
+        for setting, value in after.items()
+        if value != own.get(setting)
+    ]
+
+
+def _check_topic(cluster: Cluster, configs: Mapping[str, str]) -> None:
+    check_topic_configs(configs)
+
+
+def _check_brokers(cluster: Cluster, configs: Mapping[str, str]) -> None:
+    known = config_keys(BROKER)
+    fixed = [name for name in configs if name in known and not known[name].dynamic]
+    if fixed:
+        raise _invalid(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+    for name, value in configs.items():
+        if name in known:
+            _check_value(known[name], value)
+    _check_listeners(configs.get("listeners", ""))
+
+
+def _check_listeners(text: str) -> None:
+    endpoints = [each.strip() for each in text.split(",") if text.strip()]
+    wrong = next((each for each in endpoints if not _ENDPOINT.fullmatch(each)), None)
+    if wrong is not None:
+        reason = f"Unable to parse {wrong} to a broker endpoint"
+        raise _invalid(f"Error creating broker listeners from '[{', '.join(endpoints)}]': {reason}")
+
+
+def _check_value(setting: ConfigKey, value: str) -> None:
+    """Check a value of a broker. A wrong one makes the request wrong, in Kafka."""
+    try:
+        setting.check(value)
+    except RequestRefusedError as error:
+        raise _invalid(error.message or "") from None
+
+
+def _check_min_in_sync(kind: ConfigResourceType, name: str, after: Mapping[str, str | None]) -> None:
+    if kind is ConfigResourceType.BROKER and MIN_IN_SYNC in after:
+        if name:
+            raise _bad_config("Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
+        if after[MIN_IN_SYNC] is None:
+            raise _bad_config("Cluster-level min.insync.replicas cannot be removed while ELR is enabled.")
+
+
+def _check_group(cluster: Cluster, configs: Mapping[str, str]) -> None:
+    known = config_keys(GROUP)
+    for name, value in configs.items():
+        if name not in known:
+            raise _bad_config(f"Unknown group config name: {name}")
+        known[name].check(value)
+    try:
+        _coordinator_config(cluster).validate_group(configs)
+    except OptionError as error:
+        raise _bad_config(f"{error.option} {error.reason}") from None
+
+
+def _coordinator_config(cluster: Cluster) -> CoordinatorConfig:
+    """Return the settings of the group coordinators, whose bounds hold for groups."""
+    names = {name.replace("_", "."): name for name in fields_dict(CoordinatorConfig)}
+    return CoordinatorConfig.parse({name: text for name, text in cluster.configs.static.items() if name in names})
+
+
+def _check_client_metrics(cluster: Cluster, configs: Mapping[str, str]) -> None:
+    known = config_keys(CLIENT_METRICS)
+    unknown = next((name for name in configs if name not in known), None)
+    if unknown is not None:
+        raise _invalid(f"Unknown client metrics configuration: {unknown}")
+    values = {name: known[name].check(text) for name, text in configs.items()}
+    interval = values.get("interval.ms", _SHORTEST_MS)
+    if not _SHORTEST_MS <= interval <= _LONGEST_MS:
+        reason = f"interval must be between {_SHORTEST_MS} and {_LONGEST_MS} (1 hour)"
+        raise _invalid(f"Invalid value {interval} for interval.ms, {reason}")
+    _check_matches(values.get("match", ()))
+
+
+def _check_matches(parts: Iterable[str]) -> None:
+    """Check the clients that a subscription matches: names of facts, each with a regular expression."""
+    for part in parts:
+        name, *patterns = part.rstrip("=").split("=")
+        if len(patterns) != 1 or name.strip() not in _MATCHED or not _is_regex(patterns[0].strip()):
+            raise _bad_config(f"Illegal client matching pattern: {part}")
+
+
+def _is_regex(pattern: str) -> bool:
+    try:
+        compile_regex(pattern)
+    except InvalidRegexError:
+        return False
+    return True
+
+
+_CHECKS: Final[Mapping[ConfigResourceType, Callable[[Cluster, Mapping[str, str]], None]]] = {
+    ConfigResourceType.TOPIC: _check_topic,
+    ConfigResourceType.BROKER: _check_brokers,
+    ConfigResourceType.GROUP: _check_group,
+    ConfigResourceType.CLIENT_METRICS: _check_client_metrics,
+}
+
+
+def _invalid(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+
+
+def _bad_config(message: str) -> RequestRefusedError:
+    return RequestRefusedError(error=ErrorCode.INVALID_CONFIG, message=message)

@@ -1,0 +1,209 @@
+"""Kafka's settings as data: of brokers, topics, groups and client metrics, with types, defaults and allowed values.
+
+The table is ``config_defs.tsv``. ``ConfigKey.check`` refuses a text as Kafka's ``ConfigDef`` does. ``BrokerConfigs``
+are the settings of an embedded cluster, read as numbers and flags.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from math import isfinite, isnan
+from typing import Any, Final
+
+from attrs import frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import InternalError, OptionError, RequestRefusedError
+
+__all__ = ["BROKER", "CLIENT_METRICS", "GROUP", "TOPIC", "BrokerConfigs", "ConfigKey", "config_keys"]
+
+TOPIC: Final = "topic"
+BROKER: Final = "broker"
+GROUP: Final = "group"
+CLIENT_METRICS: Final = "client-metrics"
+
+_BITS: Final = {"short": 16, "int": 32, "long": 64}
+_RANGE: Final = re.compile(r"\[(?P<low>-?[\d.]+),\.\.\.(,(?P<high>-?[\d.]+))?\]( or (?P<also>-1))?")
+_PAIRS_ALLOWED: Final = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+_PAIR: Final = re.compile(r"(\d+:\d+)?")
+_CHOICES: Final = re.compile(r"(?P<any_case>\(case insensitive\) )?\[(?P<names>[\w, -]+)\]")
+_BLANKS: Final = "".join(map(chr, range(33)))
+"""What Java takes away at both ends of a text."""
+_BLANKS_IN_LISTS: Final = " \t\n\v\f\r"
+_WHOLE: Final = re.compile(r"[+-]?\d+")
+_DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+
+
+@frozen
+class ConfigKey:
+    """One setting. ``type`` is Kafka's, in small letters; ``default`` is a text or None; ``allowed`` has Kafka's form
+    of the allowed values, such as ``[0,...]``. ``internal`` settings are not shown, and those that are not ``dynamic``
+    are only given at the start of a broker.
+    """
+
+    name: str
+    type: str
+    default: str | None
+    allowed: str
+    internal: bool
+    dynamic: bool = True
+
+    def check(self, text: str) -> Any:
+        """Return the value of a text. Raises ``RequestRefusedError`` with INVALID_CONFIG."""
+        value = self._parsed(text)
+        for check in (_check_range, _check_items, _check_choice, _check_throttled):
+            check(self, value)
+        return value
+
+    def normalize(self, text: str) -> str:
+        """Return the value of a text as Kafka writes it: ``7`` for ``" +7 "``. Raises ``RequestRefusedError``."""
+        return _text_of(self._parsed(text))
+
+    def refuse(self, value: Any, reason: str) -> RequestRefusedError:
+        """Return the error for a wrong value, with the text that Kafka gives."""
+        return RequestRefusedError(
+            error=ErrorCode.INVALID_CONFIG,
+            message=f"Invalid value {_text_of(value)} for configuration {self.name}: {reason}",
+        )
+
+    def _parsed(self, text: str) -> Any:
+        trimmed = text.strip(_BLANKS)
+        if self.type == "boolean":
+            if trimmed.lower() not in ("true", "false"):
+                raise self.refuse(text, "Expected value to be either true or false")
+            return trimmed.lower() == "true"
+        if self.type in _BITS or self.type == "double":
+            return self._number(text, trimmed)
+        if self.type == "list":
+            items = [each.strip(_BLANKS_IN_LISTS) for each in trimmed.split(",")] if trimmed else []
+            return tuple(items if self._repeats else dict.fromkeys(items))
+        return trimmed
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether a list keeps values that it names twice, and empty ones."""
+        return self.allowed == _PAIRS_ALLOWED
+
+    def _number(self, text: str, trimmed: str) -> int | float:
+        bits = _BITS.get(self.type)
+        try:
+            if bits is None and _DECIMAL.fullmatch(trimmed):
+                return float(trimmed.rstrip("fFdD"))
+            if bits is not None and _WHOLE.fullmatch(trimmed) and -(1 << bits - 1) <= int(trimmed) < 1 << bits - 1:
+                return int(trimmed)
+        except ValueError:
+            pass  # More digits than Python reads.
+        raise self.refuse(text, f"Not a number of type {self.type.upper()}")
+
+
+def _text_of(value: Any) -> str:
+    """Return a value of a setting as Java writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return _text_of_double(value) if isinstance(value, float) else str(value)
+
+
+def _text_of_double(value: float) -> str:
+    if not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    return f"{'-' * sign}{first}.{''.join(rest) or 0}E{int(exponent) + len(rest)}"
+
+
+def _check_range(setting: ConfigKey, value: Any) -> None:
+    match = _RANGE.fullmatch(setting.allowed)
+    if match is None or str(value) == match["also"]:
+        return
+    low, high, also = match["low"], match["high"], match["also"]
+    if also is not None and not float(low) <= value <= float(high or value):
+        raise setting.refuse(value, f"Value must be between {low} and {high} or equal to {also}")
+    if value < float(match["low"]):
+        raise setting.refuse(value, f"Value must be at least {match['low']}")
+    if match["high"] is not None and value > float(match["high"]):
+        raise setting.refuse(value, f"Value must be no more than {match['high']}")
+
+
+def _check_items(setting: ConfigKey, value: Any) -> None:
+    if isinstance(value, tuple) and "" in value and not setting._repeats:
+        message = f"Configuration '{setting.name}' values must not be empty."
+        raise RequestRefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
+
+
+def _check_choice(setting: ConfigKey, value: Any) -> None:
+    match = _CHOICES.fullmatch(setting.allowed)
+    if match is None:
+        return
+    names = match["names"].split(", ")
+    for each in value if isinstance(value, tuple) else (value,):
+        if (each.upper() if match["any_case"] else each) not in names:
+            raise setting.refuse(each, f"String must be one of: {', '.join(names)}")
+
+
+def _check_throttled(setting: ConfigKey, value: Any) -> None:
+    """Kafka's ``ThrottledReplicaListValidator``: ``*``, or pairs of a partition and a broker."""
+    if setting.allowed != _PAIRS_ALLOWED or value == ("*",):
+        return
+    if not all(_PAIR.fullmatch(each) for each in value):
+        reason = f"must be the literal '*' or a list of replicas in the following format: {_PAIRS_ALLOWED}"
+        raise setting.refuse(f"[{', '.join(value)}]", f"{setting.name} {reason}")
+
+
+@cache
+def config_keys(resource: str) -> Mapping[str, ConfigKey]:
+    """Return the settings of a kind of resource by name: ``TOPIC``, ``BROKER``, ``GROUP`` or ``CLIENT_METRICS``."""
+    text = (files("kafka_msgs.broker.controller") / "settings.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines()[1:])
+    return {
+        name: ConfigKey(
+            name,
+            kind,
+            None if default == "null" else default,
+            allowed,
+            internal="internal" in flags,
+            dynamic=owner != BROKER or "dynamic" in flags,
+        )
+        for owner, name, kind, default, allowed, flags in rows
+        if owner == resource
+    }
+
+
+class BrokerConfigs:
+    """The settings of the brokers: what was given at the start, and Kafka's defaults otherwise.
+
+    ``static`` has what was given. Raises ``OptionError`` for an unknown name and for a wrong value.
+    """
+
+    def __init__(self, static: Mapping[str, str]) -> None:
+        self._defs = config_keys(BROKER)
+        self.static = dict(static)
+        for name, text in static.items():
+            if name not in self._defs:
+                raise OptionError(source="BrokerConfig", option=name, value=text, reason="brokers have no such setting")
+            try:
+                self._defs[name].check(text)
+            except RequestRefusedError as error:
+                raise OptionError(source="BrokerConfig", option=name, value=text, reason=str(error.message)) from None
+
+    def text(self, name: str) -> str | None:
+        """Return a setting as text, or None if it has no value."""
+        return self._defs[name].normalize(self.static[name]) if name in self.static else self._defs[name].default
+
+    def number(self, name: str) -> int:
+        """Return a setting that is a whole number."""
+        text = self.text(name)
+        if text is None:
+            raise InternalError(reason=f"{name} has no value")
+        return int(text)
+
+    def flag(self, name: str) -> bool:
+        """Return a setting that is true or false."""
+        return self.text(name) == "true"

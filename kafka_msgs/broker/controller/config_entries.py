@@ -1,0 +1,254 @@
+"""The values of settings and where they come from: of a topic, of the brokers, and Kafka's defaults.
+
+A setting of a topic has synonyms: broker settings that stand for it where the topic itself has none. The first that has
+a value counts. This is the work of Kafka's ``ConfigHelper`` and ``ServerTopicConfigSynonyms``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import dropwhile
+from typing import TYPE_CHECKING, Final
+
+from attrs import evolve, frozen
+
+from kafka_msgs.broker.controller.config_defs import BROKER, CLIENT_METRICS, GROUP, TOPIC, ConfigKey, config_keys
+from kafka_msgs.enums import ConfigResourceType, ConfigSource
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = [
+    "RESOURCES",
+    "ConfigEntry",
+    "ConfigSynonym",
+    "effective_topic_configs",
+    "resource_entries",
+    "resource_overrides",
+    "topic_entries",
+]
+
+_HOUR: Final = 3_600_000
+_MINUTE: Final = 60_000
+
+_SAME_NAME: Final = (
+    "max.decompressed.message.bytes",
+    "unclean.leader.election.enable",
+    "min.insync.replicas",
+    "compression.type",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+)
+_LOG_PREFIX: Final = (
+    "segment.bytes",
+    "retention.bytes",
+    "index.interval.bytes",
+    "cleanup.policy",
+    "preallocate",
+    "message.timestamp.type",
+    "message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms",
+    "local.retention.ms",
+    "local.retention.bytes",
+    "remote.copy.lag.ms",
+    "remote.copy.lag.bytes",
+)
+_BROKER_NAMES: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
+    **{name: ((name, 1),) for name in _SAME_NAME},
+    **{name: ((f"log.{name}", 1),) for name in _LOG_PREFIX},
+    "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR)),
+    "segment.jitter.ms": (("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR)),
+    "segment.index.bytes": (("log.index.size.max.bytes", 1),),
+    "flush.messages": (("log.flush.interval.messages", 1),),
+    "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
+    "retention.ms": (("log.retention.ms", 1), ("log.retention.minutes", _MINUTE), ("log.retention.hours", _HOUR)),
+    "max.message.bytes": (("message.max.bytes", 1),),
+    "delete.retention.ms": (("log.cleaner.delete.retention.ms", 1),),
+    "min.compaction.lag.ms": (("log.cleaner.min.compaction.lag.ms", 1),),
+    "max.compaction.lag.ms": (("log.cleaner.max.compaction.lag.ms", 1),),
+    "file.delete.delay.ms": (("log.segment.delete.delay.ms", 1),),
+    "min.cleanable.dirty.ratio": (("log.cleaner.min.cleanable.ratio", 1),),
+}
+"""The broker settings that stand for a setting of a topic, the strongest first, and the factor of their unit."""
+_GROUPS: Final = {name: tuple((each, 1) for each, _ in names) for names in _BROKER_NAMES.values() for name, _ in names}
+"""The broker settings that stand for one another, by the name of each."""
+
+
+@frozen
+class ConfigSynonym:
+    """A value of a setting, under the name of the setting that has it."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    factor: int = 1
+
+    def scaled(self) -> str | None:
+        """Return the value in the unit of the setting that it stands for. A negative number has no unit."""
+        if self.factor == 1 or self.value is None or int(self.value) < 0:
+            return self.value
+        return str(int(self.value) * self.factor)
+
+
+@frozen
+class ConfigEntry:
+    """A setting with its value, and all values that it could have, the one that counts first."""
+
+    setting: ConfigKey
+    value: str | None
+    source: ConfigSource
+    synonyms: tuple[ConfigSynonym, ...]
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the value is a secret. Then no answer has it."""
+        return self.setting.type == "password"
+
+
+def _entry(setting: ConfigKey, counts: ConfigSynonym | None, shown: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+    """Return the entry of a setting whose value is that of the synonym that ``counts``; None stands for the default.
+
+    The value has Kafka's form, such as ``7`` for ``" +7 "``. Among the synonyms, values of brokers stay as given.
+    """
+    value = setting.default if counts is None else counts.scaled()
+    if value is not None:
+        value = setting.normalize(value)
+    if shown and shown[0].source in _OF_RESOURCES:
+        shown = (evolve(shown[0], value=value), *shown[1:])
+    source = shown[0].source if shown else ConfigSource.DEFAULT_CONFIG
+    return ConfigEntry(setting, value, source, shown)
+
+
+def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """Yield the entries of a topic whose own settings are ``own``, without internal ones."""
+    for setting in config_keys(TOPIC).values():
+        if not setting.internal:
+            names = _BROKER_NAMES.get(setting.name, ())
+            found = tuple(broker_synonyms(cluster, names, None))
+            counts = next((each for name, _ in names for each in found if each.name == name), None)
+            shown = _from(names[0][0], found) if names else ()
+            if setting.name in own:
+                counts = ConfigSynonym(setting.name, own[setting.name], ConfigSource.DYNAMIC_TOPIC_CONFIG)
+                shown = (counts, *shown)
+            yield _entry(setting, counts, shown)
+
+
+_OF_RESOURCES: Final = frozenset(
+    {ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_GROUP_CONFIG, ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG}
+)
+"""The sources of values that a topic, a group or a subscription has itself."""
+
+
+def resource_overrides(cluster: Cluster, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
+    """Return the settings that a resource has itself."""
+    return cluster.image.configs.get((kind, name), {})
+
+
+def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> Iterator[ConfigEntry]:
+    """Yield the entries of a resource, without internal ones. The name of a broker is its id, or empty for all."""
+    own = resource_overrides(cluster, kind, name)
+    if kind is ConfigResourceType.TOPIC:
+        yield from topic_entries(cluster, own)
+        return
+    if kind is ConfigResourceType.BROKER:
+        yield from _broker_entries(cluster, int(name) if name else None, own)
+        return
+    resource, source = RESOURCES[kind]
+    for setting in config_keys(resource).values():
+        if setting.internal:
+            continue
+        synonyms = [ConfigSynonym(setting.name, own[setting.name], source)] if setting.name in own else []
+        if kind is ConfigResourceType.GROUP:
+            synonyms += _group_synonyms(cluster, setting)
+        yield _entry(setting, synonyms[0] if synonyms else None, tuple(synonyms))
+
+
+def _broker_entries(cluster: Cluster, broker_id: int | None, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """Yield the entries of a broker. None stands for what all brokers have: only settings that are dynamic there."""
+    static = {**cluster.configs.static, **({} if broker_id is None else _settings_of_one(cluster, broker_id))}
+    for setting in config_keys(BROKER).values():
+        if setting.internal or (broker_id is None and setting.name not in own):
+            continue
+        names = _GROUPS.get(setting.name, ((setting.name, 1),))
+        shown = _from(setting.name, tuple(broker_synonyms(cluster, names, broker_id, static)))
+        if broker_id is None:
+            shown = tuple(each for each in shown if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+        entry = _entry(setting, next((each for each in shown if each.name == setting.name), None), shown)
+        yield entry if broker_id is not None else evolve(entry, value=own[setting.name])
+
+
+def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
+    """Return what the file of settings of a broker would have of its own: its id, its place and its listeners."""
+    broker = cluster.brokers[broker_id]
+    listeners, advertised = (
+        ",".join(f"{name}://{f'[{host}]' if ':' in host else host}:{port}" for name, (host, port) in each.items())
+        for each in (broker.addresses, broker.advertised)
+    )
+    protocols = ",".join(f"{each.name}:{each.protocol}" for each in cluster.config.listeners)
+    rack, directory = cluster.image.brokers[broker_id].rack, cluster.storage
+    return {
+        "node.id": str(broker_id),
+        "broker.id": str(broker_id),
+        "listeners": listeners,
+        "advertised.listeners": advertised,
+        "listener.security.protocol.map": protocols,
+        **({} if directory is None else {"log.dirs": str(directory.path_of(broker_id).absolute())}),
+        **({} if rack is None else {"broker.rack": rack}),
+    }
+
+
+def _group_synonyms(cluster: Cluster, setting: ConfigKey) -> Iterator[ConfigSynonym]:
+    """Yield the values of a setting of groups that are not of one group: those of its broker setting."""
+    broker = config_keys(BROKER).get(_GROUP_NAMES.get(setting.name, f"group.{setting.name}"))
+    if broker is not None:
+        yield from broker_synonyms(cluster, ((broker.name, 1),), None)
+    else:
+        yield ConfigSynonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
+
+
+_GROUP_NAMES: Final = {"streams.assignor.name": "group.streams.assignors"}
+"""The broker settings that stand for a setting of groups, if their names are not the same after ``group.``."""
+
+
+RESOURCES: Final[Mapping[ConfigResourceType, tuple[str, ConfigSource]]] = {
+    ConfigResourceType.TOPIC: (TOPIC, ConfigSource.DYNAMIC_TOPIC_CONFIG),
+    ConfigResourceType.BROKER: (BROKER, ConfigSource.DYNAMIC_BROKER_CONFIG),
+    ConfigResourceType.GROUP: (GROUP, ConfigSource.DYNAMIC_GROUP_CONFIG),
+    ConfigResourceType.CLIENT_METRICS: (CLIENT_METRICS, ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG),
+}
+"""The settings of each type of resource, and the source of a value that a resource has itself."""
+
+
+def effective_topic_configs(cluster: Cluster, topic: str) -> dict[str, str | None]:
+    """Return the values of all settings of a topic."""
+    own = resource_overrides(cluster, ConfigResourceType.TOPIC, topic)
+    return {entry.setting.name: entry.value for entry in topic_entries(cluster, own)}
+
+
+def _from(name: str, synonyms: tuple[ConfigSynonym, ...]) -> tuple[ConfigSynonym, ...]:
+    """Return the synonyms that an answer shows: Kafka leaves out those before the first with the name itself."""
+    return tuple(dropwhile(lambda each: each.name != name, synonyms))
+
+
+def broker_synonyms(
+    cluster: Cluster, names: Iterable[tuple[str, int]], broker_id: int | None, static: Mapping[str, str] | None = None
+) -> Iterator[ConfigSynonym]:
+    """Yield the values of broker settings that stand for one another, given by names and factors, by their sources.
+
+    ``broker_id`` None stands for what all brokers have. ``static`` has the settings that the broker was started with,
+    if they are not those of all brokers.
+    """
+    configs, known = cluster.image.configs, config_keys(BROKER)
+    own = {} if broker_id is None else configs.get((ConfigResourceType.BROKER, str(broker_id)), {})
+    sources: tuple[tuple[ConfigSource, Callable[[str], str | None]], ...] = (
+        (ConfigSource.DYNAMIC_BROKER_CONFIG, own.get),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, configs.get((ConfigResourceType.BROKER, ""), {}).get),
+        (ConfigSource.STATIC_BROKER_CONFIG, (cluster.configs.static if static is None else static).get),
+        (ConfigSource.DEFAULT_CONFIG, lambda name: known[name].default),
+    )
+    for source, value_of in sources:
+        for name, factor in names:
+            value = value_of(name)
+            if value is not None:
+                yield ConfigSynonym(name, value, source, factor)

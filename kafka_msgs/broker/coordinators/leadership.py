@@ -1,0 +1,107 @@
+"""Who hosts a coordinator: the broker that leads a partition of its internal topic.
+
+A coordinator is elected for a partition when its broker becomes the leader, and resigns when another broker does. In
+Kafka this is the work of ``BrokerMetadataPublisher``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from kafka_msgs.broker.controller.image import NO_LEADER, LeaderChange, MetadataDelta, PartitionRegistration
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.records import InternalRecord
+from kafka_msgs.internal_topics.replay import TransactionEnd
+from kafka_msgs.records import Batch, read_batches
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker.storage import PartitionLog
+
+__all__ = [
+    "HostedCoordinator",
+    "check_in_sync",
+    "find_log",
+    "follow_leaders",
+    "iter_batches",
+    "iter_records",
+    "leader_of",
+]
+
+_READ_BYTES = 2**20
+
+
+class HostedCoordinator(Protocol):
+    """A coordinator that lives where the partitions of its topic are led."""
+
+    def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
+        """Become the coordinator of what a partition holds, at an epoch of its leadership."""
+
+    def resign(self, partition: int, epoch: int | None) -> None:
+        """Give up a partition whose leadership moved at an epoch. None means that the partition is gone."""
+
+
+def follow_leaders(cluster: Cluster, topic: str, host: Callable[[int], HostedCoordinator]) -> None:
+    """Let the coordinators of a topic follow its leaders. ``host`` gives the coordinator of a broker by its id."""
+
+    def changed(delta: MetadataDelta) -> None:
+        for change in delta.leader_changes():
+            if change.topic == topic:
+                _move(cluster, change, host)
+
+    cluster.image_listeners.append(changed)
+
+
+def _move(cluster: Cluster, change: LeaderChange, host: Callable[[int], HostedCoordinator]) -> None:
+    before, after = change.before, change.after
+    if before is not None and before.leader != NO_LEADER:
+        host(before.leader).resign(before.partition, None if after is None else after.leader_epoch)
+    if after is not None and after.leader != NO_LEADER:
+        log = find_log(cluster, change.topic, after.partition)
+        if log is not None:
+            host(after.leader).elect(after.partition, after.leader_epoch, log)
+
+
+def find_log(cluster: Cluster, topic: str, partition: int) -> PartitionLog | None:
+    """Return the log of a partition by the name of its topic, or None if there is no such partition."""
+    found = cluster.image.topics.get(topic)
+    return None if found is None else cluster.log_manager.get((found.id, partition))
+
+
+def check_in_sync(cluster: Cluster, log: PartitionLog) -> PartitionRegistration:
+    """Return the state of a partition. Raise ``RequestRefusedError`` if it has no leader, or too few replicas
+    in sync.
+    """
+    state = cluster.image.partition(log.topic_id, log.partition)
+    if state is None or state.leader == NO_LEADER:
+        raise RequestRefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if len(state.isr) < cluster.log_manager.config_number(log.topic, "min.insync.replicas"):
+        raise RequestRefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
+    return state
+
+
+def leader_of(cluster: Cluster, topic: str, partition: int) -> int | None:
+    """Return the broker that leads a partition, or None."""
+    found = cluster.image.topics.get(topic)
+    if found is None or not 0 <= partition < len(found.partitions):
+        return None
+    leader = found.partitions[partition].leader
+    return None if leader == NO_LEADER else leader
+
+
+def iter_batches(log: PartitionLog) -> Iterator[Batch]:
+    """Give all batches of a partition."""
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        found = log.read(offset, _READ_BYTES, max_offset=log.log_end_offset)
+        for data in found.data:
+            yield from read_batches(data)
+        offset = found.next_offset
+
+
+def iter_records(log: PartitionLog) -> Iterator[InternalRecord | TransactionEnd]:
+    """Give all records of a partition of an internal topic, with the ends of transactions."""
+    return decode_batches(log.topic, iter_batches(log))

@@ -1,0 +1,189 @@
+"""Changes of the cluster that a fault makes: brokers go and come back, leaders move, the clock jumps, the disk is full.
+
+Each is a value. It happens at a request (``Fault``) or at a moment (``At``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from kafka_msgs.broker.controller.internal_topic_configs import TRANSACTION_STATE
+from kafka_msgs.broker.server_call import ServerCall
+from kafka_msgs.validators import int_range
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = [
+    "Change",
+    "FillDisk",
+    "Heal",
+    "JumpClock",
+    "KillBroker",
+    "MoveController",
+    "MoveGroupCoordinator",
+    "MoveLeader",
+    "MoveTransactionCoordinator",
+    "RestartBroker",
+    "StartBroker",
+    "StopBroker",
+]
+
+
+class ClusterChange(ABC):
+    """A change that may happen at a request, before its handler."""
+
+    def begin(self, call: ServerCall[Any]) -> bool:
+        """Make the change. Return True if the request is lost by it: its connection is gone."""
+        call.cluster.faults.apply(self)
+        return call.session.closed
+
+    @abstractmethod
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change. Raises ``OptionError`` for a broker or a partition that is not there, or does not run."""
+
+
+@frozen
+class MoveLeader(ClusterChange):
+    """Make a broker the leader of a partition. It becomes a replica first if it is none."""
+
+    topic: str
+    partition: int
+    broker: int
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.move_leader(self.topic, self.partition, self.broker)
+
+
+@frozen
+class MoveGroupCoordinator(ClusterChange):
+    """Make a broker the coordinator of a group, and of all groups in the same partition of ``__consumer_offsets``."""
+
+    group_id: str
+    broker: int
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.move_coordinator(self.group_id, self.broker)
+
+
+@frozen
+class MoveTransactionCoordinator(ClusterChange):
+    """Make a broker the coordinator of a transactional id, and of all in the same partition of its topic."""
+
+    transactional_id: str
+    broker: int
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.move_coordinator(self.transactional_id, self.broker, TRANSACTION_STATE)
+
+
+@frozen
+class MoveController(ClusterChange):
+    """Let answers name another broker as the controller."""
+
+    broker: int
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.move_controller(self.broker)
+
+
+@frozen
+class StopBroker(ClusterChange):
+    """Stop a broker in order: others lead its partitions first. One that does not run stays as it is."""
+
+    broker: int
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.stop_broker(self.broker)
+
+
+@frozen
+class KillBroker(ClusterChange):
+    """End a broker as a crash does: its connections are reset. One that does not run stays as it is."""
+
+    broker: int
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.kill_broker(self.broker)
+
+
+@frozen
+class StartBroker(ClusterChange):
+    """Start a broker that was stopped or killed. One that runs stays as it is."""
+
+    broker: int
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.start_broker(self.broker)
+
+
+@frozen
+class RestartBroker(ClusterChange):
+    """Kill a broker, and start it again after ``down_ms`` milliseconds."""
+
+    broker: int
+    down_ms: int = field(default=0, validator=int_range(0))
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.kill_broker(self.broker)
+        cluster.call_later(self.down_ms, lambda: cluster.start_broker(self.broker))
+
+
+@frozen
+class JumpClock(ClusterChange):
+    """Let the clock of the brokers jump by ``ms`` milliseconds, back if it is negative. See ``Cluster.jump_clock``."""
+
+    ms: int
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.jump_clock(self.ms)
+
+
+@frozen
+class FillDisk(ClusterChange):
+    """Refuse everything that is to be written with KAFKA_STORAGE_ERROR, or accept it again if ``full`` is False."""
+
+    full: bool = True
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.faults.disk_full = self.full
+
+
+@frozen
+class Heal(ClusterChange):
+    """End all faults on requests, make room on the disk, and start all brokers that do not run."""
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.faults.end_faults()
+        for broker_id in cluster.brokers:
+            cluster.start_broker(broker_id)
+
+
+Change = (
+    MoveLeader
+    | MoveGroupCoordinator
+    | MoveTransactionCoordinator
+    | MoveController
+    | StopBroker
+    | KillBroker
+    | StartBroker
+    | RestartBroker
+    | JumpClock
+    | FillDisk
+    | Heal
+)
+"""What a fault does to the cluster."""

@@ -1,0 +1,136 @@
+"""The faults of a cluster: those that are under way, what is done with each request, and scripts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import Factory, define, evolve
+
+from kafka_msgs.broker.faults.cluster_changes import Change, ClusterChange
+from kafka_msgs.broker.faults.fault import At, Fault
+from kafka_msgs.broker.faults.request_effects import Effect
+from kafka_msgs.broker.server_call import ServerCall
+from kafka_msgs.errors import OptionError, RequestRefusedError
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["FaultInjector"]
+
+_REFUSED: Final = 1000
+
+
+class FaultInjector:
+    """The faults of a cluster. They may be changed from any thread; ``play`` is for the thread of the cluster.
+
+    ``refused`` has the last changes of the cluster that could not be made, such as a move to a broker that does not
+    run, each with its error.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.refused: deque[tuple[ClusterChange, Exception]] = deque(maxlen=_REFUSED)
+        self._faults: list[Fault] = []
+        self._random: _RandomFaults | None = None
+        self._scripts = 0
+        self._cluster = cluster
+        cluster.intercept.append(self._begin)
+
+    def add(self, fault: Fault) -> Fault:
+        """Begin a fault. Of several that hit a request the first one counts."""
+        self._faults.append(fault)
+        return fault
+
+    def remove(self, fault: Fault) -> None:
+        """End a fault. It may be over already."""
+        self._faults[:] = [each for each in self._faults if each is not fault]
+
+    def random(
+        self, seed: int, effects: Sequence[Effect], share: float, *, apis: Collection[int] | None = None
+    ) -> None:
+        """Hit a share of the requests (0 to 1) with one of the effects, by chance.
+
+        The seed decides for each api which of its requests are hit, in their order of arrival: the first, the seventh,
+        and so on. ``apis`` are the api keys of the requests that are meant; None is for all.
+        """
+        chosen = None if apis is None else frozenset(apis)
+        self._random = _RandomFaults(seed, tuple(effects), share, chosen)
+
+    def play(self, script: Iterable[At]) -> None:
+        """Let things happen at their moments, counted from now. Several scripts may run at the same time.
+
+        A script is not changed by this: of each fault in it a copy begins. What cannot be done at its moment is left
+        out, see ``refused``.
+        """
+        for each in script:
+            self._cluster.call_later(each.ms, partial(self._happen, each, self._scripts))
+
+    def apply(self, change: ClusterChange) -> None:
+        """Make a change of the cluster now, as far as that is possible."""
+        try:
+            change.apply(self._cluster)
+        except (OptionError, RequestRefusedError) as error:
+            self.refused.append((change, error))
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether everything that is to be written fails with KAFKA_STORAGE_ERROR, as on a disk without space."""
+        return self._cluster.log_manager.disk_full
+
+    @disk_full.setter
+    def disk_full(self, full: bool) -> None:
+        self._cluster.log_manager.disk_full = full
+
+    def end_faults(self) -> None:
+        """End all faults on requests, and make room on the disk. Scripts go on."""
+        self._faults.clear()
+        self._random = None
+        self.disk_full = False
+
+    def clear(self) -> None:
+        """End all faults and scripts. Brokers that do not run stay as they are."""
+        self._scripts += 1
+        self.end_faults()
+
+    def _happen(self, each: At, scripts: int) -> None:
+        if scripts != self._scripts:
+            return
+        if isinstance(each.what, Fault):
+            self.add(evolve(each.what))
+        else:
+            self.apply(each.what)
+
+    def _begin(self, call: ServerCall[Any]) -> bool:
+        effect = self._effect(call)
+        for fault in tuple(self._faults):
+            if fault.over:
+                self.remove(fault)
+        return effect is not None and effect.begin(call)
+
+    def _effect(self, call: ServerCall[Any]) -> Effect | Change | None:
+        for fault in self._faults:
+            if fault.hit(call):
+                return fault.effect
+        return None if self._random is None else self._random.effect(call.api_key)
+
+
+@define
+class _RandomFaults:
+    """Effects by chance. Each api has dice of its own, so that the requests of others change nothing for it."""
+
+    seed: int
+    effects: tuple[Effect, ...]
+    share: float
+    apis: frozenset[int] | None
+    dice: dict[int, Random] = Factory(dict)
+
+    def effect(self, api_key: int) -> Effect | None:
+        if self.apis is not None and api_key not in self.apis:
+            return None
+        dice = self.dice.get(api_key)
+        if dice is None:
+            dice = self.dice[api_key] = Random(f"{self.seed} {api_key}")
+        return dice.choice(self.effects) if dice.random() < self.share else None

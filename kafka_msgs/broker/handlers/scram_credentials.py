@@ -1,0 +1,147 @@
+"""Describe and change the SCRAM credentials of users (KIP-554)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import starmap
+from typing import Final, ParamSpec, TypeAlias, TypeVar
+
+from kafka_msgs.broker.security.credentials import MECHANISMS, scram_keys
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
+from kafka_msgs.enums import AclOperation, ScramMechanism
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.message import MetadataRecord
+from kafka_msgs.messages.alter_user_scram_credentials_request import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from kafka_msgs.messages.alter_user_scram_credentials_response import (
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+from kafka_msgs.messages.describe_user_scram_credentials_request import DescribeUserScramCredentialsRequest
+from kafka_msgs.messages.describe_user_scram_credentials_response import (
+    CredentialInfo,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+from kafka_msgs.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from kafka_msgs.messages.user_scram_credential_record import UserScramCredentialRecord
+
+__all__ = ["HANDLERS"]
+
+_Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_BY_NUMBER: Final = {mechanism.number: mechanism for mechanism in MECHANISMS.values()}
+_MAX_ITERATIONS: Final = 16384
+_TWICE: Final = RequestRefusedError(
+    error=ErrorCode.DUPLICATE_RESOURCE, message="A user credential cannot be altered twice in the same request"
+)
+
+
+def _describe(call: ServerCall[DescribeUserScramCredentialsRequest]) -> None:
+    call.require_cluster(AclOperation.DESCRIBE)
+    known = sorted({user for user, _ in call.cluster.image.scram})
+    asked = call.request.users
+    names = [each.name for each in asked] if asked else known
+    counts = Counter(names)
+    results = tuple(_described(call, name, counts[name] > 1) for name in dict.fromkeys(names))
+    call.respond(DescribeUserScramCredentialsResponse(results=results))
+
+
+def _described(
+    call: ServerCall[DescribeUserScramCredentialsRequest], user: str, repeated: bool
+) -> DescribeUserScramCredentialsResult:
+    if repeated:
+        return DescribeUserScramCredentialsResult(
+            user=user,
+            error_code=ErrorCode.DUPLICATE_RESOURCE,
+            error_message=f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
+        )
+    records = (call.cluster.image.scram.get((user, number)) for number in sorted(_BY_NUMBER))
+    found = [record for record in records if record is not None]
+    if not found:
+        return DescribeUserScramCredentialsResult(
+            user=user,
+            error_code=ErrorCode.RESOURCE_NOT_FOUND,
+            error_message=f"Attempt to describe a user credential that does not exist: {user}",
+        )
+    infos = tuple(CredentialInfo(mechanism=each.mechanism, iterations=each.iterations) for each in found)
+    return DescribeUserScramCredentialsResult(user=user, error_message=None, credential_infos=infos)
+
+
+def _alter(call: ServerCall[AlterUserScramCredentialsRequest]) -> None:
+    call.require_cluster(AclOperation.ALTER)
+    request = call.request
+    changes: dict[str, _Change | RequestRefusedError] = {}
+    asked: list[_Change] = [*request.deletions, *request.upsertions]
+    for change in asked:
+        before = changes.get(change.name)
+        if not isinstance(before, RequestRefusedError):
+            changes[change.name] = _TWICE if before is not None else _outcome(_checked, call, change)
+    outcomes = {
+        user: each if isinstance(each, RequestRefusedError) else _outcome(_record, each)
+        for user, each in changes.items()
+    }
+    call.cluster.commit(each for each in outcomes.values() if not isinstance(each, RequestRefusedError))
+    call.respond(AlterUserScramCredentialsResponse(results=tuple(starmap(_result, outcomes.items()))))
+
+
+def _outcome(step: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | RequestRefusedError:
+    try:
+        return step(*arguments, **options)
+    except RequestRefusedError as error:
+        return error
+
+
+def _result(user: str, outcome: MetadataRecord | RequestRefusedError) -> AlterUserScramCredentialsResult:
+    if isinstance(outcome, RequestRefusedError):
+        return AlterUserScramCredentialsResult(user=user, error_code=outcome.error, error_message=outcome.message)
+    return AlterUserScramCredentialsResult(user=user, error_message=None)
+
+
+def _checked(call: ServerCall[AlterUserScramCredentialsRequest], change: _Change) -> _Change:
+    """Return a change that can be. Raises ``RequestRefusedError``."""
+    mechanism = _BY_NUMBER.get(change.mechanism)  # type: ignore[call-overload]
+    if not change.name:
+        raise RequestRefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Username must not be empty")
+    if mechanism is None:
+        raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_SASL_MECHANISM, message="Unknown SCRAM mechanism")
+    if isinstance(change, ScramCredentialDeletion):
+        if (change.name, change.mechanism) not in call.cluster.image.scram:
+            message = "Attempt to delete a user credential that does not exist"
+            raise RequestRefusedError(error=ErrorCode.RESOURCE_NOT_FOUND, message=message)
+        return change
+    if change.iterations < mechanism.min_iterations:
+        raise RequestRefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too few iterations")
+    if change.iterations > _MAX_ITERATIONS:
+        raise RequestRefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too many iterations")
+    return change
+
+
+def _record(change: _Change) -> MetadataRecord:
+    """Return the record of a change. Raises ``RequestRefusedError``."""
+    if isinstance(change, ScramCredentialDeletion):
+        return RemoveUserScramCredentialRecord(name=change.name, mechanism=change.mechanism)
+    if not change.salted_password:  # Java has no HMAC with an empty key
+        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    stored_key, server_key = scram_keys(change.salted_password, _BY_NUMBER[ScramMechanism(change.mechanism)].hash_name)
+    return UserScramCredentialRecord(
+        name=change.name,
+        mechanism=change.mechanism,
+        salt=change.salt,
+        stored_key=stored_key,
+        server_key=server_key,
+        iterations=change.iterations,
+    )
+
+
+HANDLERS: Final = (
+    ApiHandler(DescribeUserScramCredentialsRequest, _describe),
+    ApiHandler(AlterUserScramCredentialsRequest, _alter),
+)

@@ -1,0 +1,29 @@
+"""The logs of partitions, as a broker keeps them: in memory or in Kafka's own files.
+
+``PartitionLog`` is what a broker uses. It has no clock, thread or socket. ``TopicConfig`` has the configs that it
+needs. ``MemoryPartitionStore`` and ``log_directory_store`` are the places that keep it.
+"""
+
+from kafka_msgs.broker.storage.log_directory_store import LogDirectoryStore
+from kafka_msgs.broker.storage.log_segment import TimestampAndOffset
+from kafka_msgs.broker.storage.memory_store import MemoryPartitionStore
+from kafka_msgs.broker.storage.partition_log import PartitionLog
+from kafka_msgs.broker.storage.producer_state import AppendOrigin, ProducerStateEntry
+from kafka_msgs.broker.storage.replica_set import ReplicaSet
+from kafka_msgs.broker.storage.results import AppendResult, ReadResult
+from kafka_msgs.broker.storage.topic_config import TopicConfig
+from kafka_msgs.broker.storage.verification import VerificationGuard
+
+__all__ = [
+    "AppendOrigin",
+    "AppendResult",
+    "LogDirectoryStore",
+    "MemoryPartitionStore",
+    "PartitionLog",
+    "ProducerStateEntry",
+    "ReadResult",
+    "ReplicaSet",
+    "TimestampAndOffset",
+    "TopicConfig",
+    "VerificationGuard",
+]

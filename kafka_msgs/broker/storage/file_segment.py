@@ -1,0 +1,131 @@
+"""A segment in its files: ``.log``, ``.index``, ``.timeindex`` and ``.txnindex``.
+
+Batches are written at once. The indexes are written when the segment is flushed, closed or followed by another one:
+after a crash they are made again from the batches.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import chain
+from pathlib import Path
+from struct import Struct
+from typing import Final
+
+from attrs import define
+
+from kafka_msgs.broker.storage.partition_files import PartitionFiles
+from kafka_msgs.codec import Buffer
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.indexes import OFFSET_LAYOUT, TIME_LAYOUT, AbortedTransaction, read_aborted_transactions
+from kafka_msgs.log.mapped_file import read_whole
+from kafka_msgs.log.writers.index_writer import SegmentIndexes
+
+__all__ = ["SUFFIXES", "FileSegment", "segment_name"]
+
+SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
+"""What the names of the files of a segment end with."""
+
+
+def segment_name(base_offset: int, suffix: str = ".log") -> str:
+    """Return the name of a file of a segment."""
+    return f"{base_offset:020}{suffix}"
+
+
+@define(eq=False)
+class FileSegment:
+    """The segment that starts at ``base_offset``. ``ending`` is the end of each name, such as ``.cleaned``."""
+
+    files: PartitionFiles
+    base_offset: int
+    size: int = 0
+    ending: str = ""
+
+    def name(self, suffix: str = ".log") -> str:
+        """Return the name of one of the files."""
+        return segment_name(self.base_offset, suffix + self.ending)
+
+    def path(self, suffix: str = ".log") -> Path:
+        """Return the path of one of the files, as it is read."""
+        return self.files.path(self.name(suffix))
+
+    @property
+    def modified(self) -> int | None:
+        """When the file of batches was last written, in milliseconds since the epoch."""
+        return self.path().stat().st_mtime_ns // 1_000_000
+
+    def append(self, data: Buffer) -> None:
+        """Add complete batches; raises ``OSError``."""
+        self.files.write(self.name(), self.size, data)
+        self.size += len(data)
+
+    def read(self, start: int, stop: int) -> list[Buffer]:
+        """Return the bytes from ``start`` to before ``stop``; raises ``OSError``."""
+        return [self.files.read(self.name(), start, stop - start)] if stop > start else []
+
+    def truncate(self, size: int) -> None:
+        """Keep only the first ``size`` bytes; raises ``OSError``."""
+        self.files.truncate(self.name(), size)
+        self.size = size
+
+    def flush(self) -> None:
+        """Let the batches survive a crash of the machine; raises ``OSError``."""
+        self.files.flush(self.name())
+
+    def load_indexes(self, interval: int) -> SegmentIndexes | None:
+        """Return the indexes of the files, or None if one is missing or damaged; raises ``OSError``."""
+        try:
+            offsets = _entries(self.path(".index"), OFFSET_LAYOUT)
+            times = _entries(self.path(".timeindex"), TIME_LAYOUT)
+            aborted = self._load_aborted()
+        except (FileNotFoundError, LogFileError):
+            return None
+        base = self.base_offset
+        found = SegmentIndexes(
+            base,
+            interval,
+            offsets=array("q", (base + offset for offset in offsets[0])),
+            positions=offsets[1],
+            times=times[0],
+            time_offsets=array("q", (base + offset for offset in times[1])),
+            aborted=aborted,
+        )
+        found.take_latest_time()
+        sound = all(map(_ascends, (found.offsets, found.positions, found.times)))
+        return found if sound and (not found.positions or found.positions[-1] < self.size) else None
+
+    def _load_aborted(self) -> list[AbortedTransaction]:
+        path = self.path(".txnindex")
+        return list(read_aborted_transactions(path)) if path.exists() else []
+
+    def save_indexes(self, indexes: SegmentIndexes) -> None:
+        """Write the indexes; raises ``OSError``."""
+        self.files.replace(self.name(".index"), indexes.offset_index())
+        self.files.replace(self.name(".timeindex"), indexes.time_index())
+        if indexes.aborted or self.path(".txnindex").exists():
+            self.files.replace(self.name(".txnindex"), indexes.transaction_index())
+
+    def rename(self, ending: str) -> None:
+        """Give all files another ending; raises ``OSError``."""
+        for suffix in SUFFIXES:
+            self.files.rename(self.name(suffix), segment_name(self.base_offset, suffix + ending))
+        self.ending = ending
+
+    def unlink(self) -> None:
+        """Remove all files; raises ``OSError``."""
+        for suffix in SUFFIXES:
+            self.files.unlink(self.name(suffix))
+
+
+def _entries(path: Path, layout: Struct) -> tuple[array[int], array[int]]:
+    """Return the two columns of an index. Zeros after the last entry belong to an index that was not closed."""
+    data = read_whole(path)
+    used = layout.size * -(-len(data.rstrip(b"\0")) // layout.size)
+    if len(data) % layout.size:
+        raise LogFileError(file=str(path), position=len(data), skipped=0, reason="the last entry is not complete")
+    values = array("q", chain.from_iterable(layout.iter_unpack(data[:used])))
+    return values[::2], values[1::2]
+
+
+def _ascends(values: array[int]) -> bool:
+    return all(values[at] < values[at + 1] for at in range(len(values) - 1))

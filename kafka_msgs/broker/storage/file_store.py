@@ -1,0 +1,165 @@
+"""A partition in the files of one or more log directories. It is the ``PartitionStore`` of files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, cast
+
+from attrs import define, field
+
+from kafka_msgs.broker.storage.crash_cleanup import finish_interrupted_swaps
+from kafka_msgs.broker.storage.file_segment import FileSegment, segment_name
+from kafka_msgs.broker.storage.partition_files import PartitionFiles
+from kafka_msgs.broker.storage.producer_snapshots import from_snapshot, to_snapshot
+from kafka_msgs.broker.storage.producer_state import ProducerStateEntry
+from kafka_msgs.broker.storage.store import SavedPartition, SegmentStore
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.small_files import (
+    CLEAN_OFFSETS,
+    HIGH_WATERMARKS,
+    LEADER_EPOCHS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    LeaderEpoch,
+    read_leader_epochs,
+    read_producer_snapshot,
+)
+from kafka_msgs.log.writers.small_files import format_leader_epochs, format_producer_snapshot
+
+__all__ = ["FilePartitionStore", "file_segments"]
+
+_SNAPSHOT: Final = ".snapshot"
+
+
+def file_segments(files: PartitionFiles) -> list[FileSegment]:
+    """Return the segments that are there, by offset; raises ``OSError``."""
+    return [
+        FileSegment(files, int(path.stem), path.stat().st_size)
+        for path in sorted(files.first.glob("*.log"))
+        if re.fullmatch("[0-9]{20}", path.stem)
+    ]
+
+
+@define(eq=False)
+class FilePartitionStore:
+    """A partition in its files. It is a ``PartitionStore``. ``on_remove`` removes the directories."""
+
+    files: PartitionFiles
+    _clean: bool
+    _recovery_point: int
+    _log_start_offset: int
+    _clean_offset: int = 0
+    _on_remove: Callable[[], None] | None = None
+    _high_watermark: int = 0
+    _starts_at_segment: bool = True
+    _deleted: list[tuple[int, FileSegment]] = field(factory=list)
+
+    @property
+    def durable(self) -> bool:
+        """Whether each append is flushed before it is acknowledged."""
+        return self.files.durable
+
+    def load(self) -> SavedPartition:
+        """Return what is there; raises ``OSError`` and ``LogFileError``."""
+        for directory in self.files.directories:
+            finish_interrupted_swaps(directory)
+        epochs = self.files.path(LEADER_EPOCHS)
+        return SavedPartition(
+            segments=file_segments(self.files),
+            epochs=read_leader_epochs(epochs) if epochs.exists() else (),
+            log_start_offset=self._log_start_offset,
+            recovery_point=self._recovery_point,
+            clean_offset=self._clean_offset,
+            clean=self._clean,
+        )
+
+    def create(self, base_offset: int) -> SegmentStore:
+        """Return a new empty segment; raises ``OSError``. Files that are there under its names are replaced."""
+        return self._new(base_offset, "")
+
+    def rewrite(self, base_offset: int) -> SegmentStore:
+        """Return a new empty segment, which ``replace`` makes part of the partition; raises ``OSError``."""
+        return self._new(base_offset, ".cleaned")
+
+    def _new(self, base_offset: int, ending: str) -> FileSegment:
+        segment = FileSegment(self.files, base_offset, ending=ending)
+        segment.unlink()
+        for suffix in (".log", ".index", ".timeindex"):
+            self.files.touch(segment.name(suffix))
+        return segment
+
+    def delete(self, segments: Iterable[SegmentStore], now: int, delay_ms: int) -> None:
+        """Rename the files of segments, and remove them when ``delay_ms`` are over; raises ``OSError``."""
+        for each in cast("Iterable[FileSegment]", segments):
+            each.rename(".deleted")
+            self._deleted.append((now + delay_ms, each))
+        self.expire(now)
+
+    def replace(self, old: Sequence[SegmentStore], new: SegmentStore, now: int, delay_ms: int) -> None:
+        """Let ``new`` take the place of ``old``; raises ``OSError``. ``crash_cleanup`` finishes it after a crash."""
+        written = cast("FileSegment", new)
+        written.flush()
+        written.rename(".swap")
+        self.delete(old, now, delay_ms)
+        written.rename("")
+
+    def expire(self, now: int) -> None:
+        """Remove the files whose delay is over; raises ``OSError``."""
+        for at, segment in self._deleted:
+            if at <= now:
+                segment.unlink()
+        self._deleted = [(at, segment) for at, segment in self._deleted if at > now]
+
+    def snapshots(self) -> list[int]:
+        """Return the offsets of the files of producers, the lowest first; raises ``OSError``."""
+        return sorted(int(path.stem) for path in self.files.first.glob(f"*{_SNAPSHOT}") if path.stem.isdecimal())
+
+    def save_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> None:
+        """Write the producers; raises ``OSError``."""
+        self.files.replace(segment_name(offset, _SNAPSHOT), format_producer_snapshot(to_snapshot(producers)))
+
+    def load_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
+        """Return the producers of a file, or None if it is damaged; raises ``OSError``."""
+        try:
+            return from_snapshot(read_producer_snapshot(self.files.path(segment_name(offset, _SNAPSHOT))))
+        except LogFileError:
+            return None
+
+    def delete_snapshot(self, offset: int) -> None:
+        """Remove a file of producers; raises ``OSError``."""
+        self.files.unlink(segment_name(offset, _SNAPSHOT))
+
+    def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
+        """Write the leader epochs; raises ``OSError``."""
+        self.files.replace(LEADER_EPOCHS, format_leader_epochs(epochs))
+
+    def checkpoint(
+        self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int
+    ) -> None:
+        """Take note of offsets for the checkpoint files of the directory."""
+        self._clean_offset = clean_offset
+        self._recovery_point, self._high_watermark = recovery_point, high_watermark
+        self._starts_at_segment = log_start_offset is None
+        self._log_start_offset = log_start_offset or 0
+
+    def offsets(self) -> dict[str, int | None]:
+        """Return the offset for each checkpoint file, by its name. None is for a partition that the file leaves out."""
+        return {
+            CLEAN_OFFSETS: self._clean_offset or None,
+            RECOVERY_POINTS: self._recovery_point,
+            HIGH_WATERMARKS: self._high_watermark,
+            LOG_STARTS: None if self._starts_at_segment else self._log_start_offset,
+        }
+
+    def remove(self) -> None:
+        """Remove the directories of the partition; raises ``OSError``."""
+        if self._on_remove is not None:
+            self._on_remove()
+
+    def close(self) -> None:
+        """Remove files that wait for their delay, and close the others; raises ``OSError``."""
+        for _, segment in self._deleted:
+            segment.unlink()
+        self._deleted = []
+        self.files.close()

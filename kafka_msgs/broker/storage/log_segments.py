@@ -1,0 +1,160 @@
+"""The segments of a partition, in the order of their offsets. There is always at least one.
+
+The last segment is the active one: batches are appended to it. In Kafka these are ``LocalLogBounds`` and
+``LogSegments`` in ``org.apache.kafka.storage.internals.log``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+
+from attrs import define, field
+
+from kafka_msgs.broker.storage.batch_headers import PositionedHeader
+from kafka_msgs.broker.storage.log_segment import LogSegment
+from kafka_msgs.broker.storage.producer_state import ProducerStateManager
+from kafka_msgs.broker.storage.store import PartitionStore
+from kafka_msgs.codec import Buffer
+from kafka_msgs.log.writers.index_writer import SegmentIndexes
+
+__all__ = ["LogSegments"]
+
+
+@define(eq=False)
+class LogSegments:
+    """The segments of one partition in its store. ``end_offset`` is the offset of the next record.
+
+    Everything below ``recovery_point`` was flushed.
+    """
+
+    store: PartitionStore
+    index_interval: int
+    end_offset: int = 0
+    recovery_point: int = 0
+    _items: list[LogSegment] = field(factory=list)
+
+    def __iter__(self) -> Iterator[LogSegment]:
+        return iter(tuple(self._items))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, at: int) -> LogSegment:
+        return self._items[at]
+
+    @property
+    def active(self) -> LogSegment:
+        """The segment that batches are appended to."""
+        return self._items[-1]
+
+    def from_offset(self, offset: int) -> Sequence[LogSegment]:
+        """Return the segment that holds ``offset``, or would hold it, and all after it."""
+        at = bisect_right(self._items, offset, key=attrgetter("base_offset")) - 1
+        return self._items[max(at, 0) :]
+
+    def end_of(self, segment: LogSegment) -> int:
+        """Return the base offset of the next segment, or the end of the log."""
+        after = bisect_right(self._items, segment.base_offset, key=attrgetter("base_offset"))
+        return self._items[after].base_offset if after < len(self._items) else self.end_offset
+
+    def add(self, segment: LogSegment) -> None:
+        """Add a segment after all others."""
+        self._items.append(segment)
+
+    def begin(self, base_offset: int, now: int) -> LogSegment:
+        """Add a new empty segment after all others, and return it."""
+        indexes = SegmentIndexes(base_offset, self.index_interval)
+        segment = LogSegment(base_offset, self.store.create(base_offset), indexes, now)
+        self._items.append(segment)
+        return segment
+
+    def roll(self, base_offset: int, now: int) -> None:
+        """Begin a new active segment. An empty active segment that starts there already is used again.
+
+        Only what a durable store has is flushed here. Otherwise the recovery point stays where it is.
+        """
+        last = self.active
+        if last.base_offset == base_offset and not last.size:
+            last.indexes = SegmentIndexes(base_offset, self.index_interval)
+            return
+        last.indexes.add_latest_time()
+        if self.store.durable:
+            self.flush()
+        else:
+            last.store.save_indexes(last.indexes)
+        self.begin(base_offset, now)
+
+    def remove(self, segments: Sequence[LogSegment], now: int, delay_ms: int) -> None:
+        """Remove segments. At least one other segment must be left."""
+        gone = set(map(id, segments))
+        self._items = [each for each in self._items if id(each) not in gone]
+        self.store.delete([each.store for each in segments], now, delay_ms)
+        kept = {each.base_offset for each in self._items}
+        for each in segments:
+            if each.base_offset not in kept:
+                self.store.delete_snapshot(each.base_offset)
+
+    def replace(self, old: Sequence[LogSegment], new: LogSegment, now: int, delay_ms: int) -> None:
+        """Let a segment that was written again take the place of adjacent segments."""
+        self.store.replace([each.store for each in old], new.store, now, delay_ms)
+        at = self._items.index(old[0])
+        self._items[at : at + len(old)] = [new]
+        for each in old:
+            if each.base_offset != new.base_offset:
+                self.store.delete_snapshot(each.base_offset)
+
+    def truncate(self, offset: int, now: int) -> None:
+        """Remove all batches that hold ``offset`` or higher offsets. The log then ends at ``offset``."""
+        beyond = [each for each in self._items if each.base_offset > offset]
+        if len(beyond) == len(self._items):
+            beyond = self._items
+            self._items = []
+            self.begin(offset, now)
+            self.store.delete([each.store for each in beyond], now, 0)
+        else:
+            self.remove(beyond, now, 0)
+            self.active.truncate(offset, now)
+        for at in self.store.snapshots():
+            if at > offset:
+                self.store.delete_snapshot(at)
+        self.end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def take_snapshot(self, producers: ProducerStateManager, log_start_offset: int) -> None:
+        """Keep the producers as they are now, if the last snapshot is older."""
+        if producers.end_offset > max(self.store.snapshots(), default=log_start_offset):
+            self.store.save_snapshot(producers.end_offset, producers.states.values())
+
+    def append(self, data: Buffer, headers: Sequence[PositionedHeader], now: int) -> None:
+        """Add complete batches to the active segment. A durable store has flushed them afterwards; raises ``OSError``.
+
+        If the flush fails, the batches are removed again.
+        """
+        active = self.active
+        size = active.size
+        active.append(data, headers, now)
+        if self.store.durable:
+            try:
+                active.store.flush()
+            except OSError:
+                active.store.truncate(size)
+                raise
+
+    def flush(self) -> None:
+        """Force everything to the disk, so that it survives a crash of the machine; raises ``OSError``."""
+        for segment in self.from_offset(self.recovery_point):
+            segment.store.save_indexes(segment.indexes)
+            if self.recovery_point < self.end_offset:
+                segment.store.flush()
+        self.recovery_point = self.end_offset
+
+    def checkpoint(self, log_start_offset: int, high_watermark: int, clean_offset: int) -> None:
+        """Give the offsets of the checkpoint files to the store."""
+        self.store.checkpoint(
+            log_start_offset=log_start_offset if log_start_offset > self._items[0].base_offset else None,
+            recovery_point=self.recovery_point,
+            high_watermark=high_watermark,
+            clean_offset=clean_offset,
+        )

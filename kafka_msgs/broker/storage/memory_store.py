@@ -1,0 +1,150 @@
+"""Partitions that are kept in memory.
+
+Batches are copied into blocks of memory, and reads return views of them. A block that retention or a deletion removes
+goes back to the system, however the batches were mixed with other memory.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from mmap import mmap
+from operator import attrgetter
+from typing import Final
+
+from attrs import define, field
+
+from kafka_msgs.broker.storage.producer_state import ProducerStateEntry
+from kafka_msgs.broker.storage.store import SavedPartition, SegmentStore
+from kafka_msgs.codec import Buffer
+from kafka_msgs.log.small_files import LeaderEpoch
+from kafka_msgs.log.writers.index_writer import SegmentIndexes
+
+__all__ = ["MemoryPartitionStore"]
+
+
+_FIRST_BLOCK: Final = 2**12
+_LAST_BLOCK: Final = 2**20
+_MAPPED: Final = 2**17
+"""The size in bytes from which a block is mapped, so that its memory goes back to the system as a whole."""
+
+
+def _new_block(size: int) -> memoryview:
+    return memoryview(mmap(-1, size) if size >= _MAPPED else bytearray(size))
+
+
+@define
+class _Block:
+    """Memory for batches. ``start`` is the position of its first byte in the segment, ``size`` how much is used."""
+
+    start: int
+    memory: memoryview
+    size: int = 0
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.size
+
+
+@define(eq=False)
+class _MemorySegment:
+    """The blocks of a segment. The first ones are small, because most partitions of tests are."""
+
+    base_offset: int
+    size: int = 0
+    modified: int | None = None
+    _blocks: list[_Block] = field(factory=list)
+
+    def append(self, data: Buffer) -> None:
+        size = len(data)
+        block = self._blocks[-1] if self._blocks else None
+        if block is None or block.size + size > len(block.memory):
+            wanted = _FIRST_BLOCK if block is None else min(2 * len(block.memory), _LAST_BLOCK)
+            block = _Block(self.size, _new_block(max(wanted, size)))
+            self._blocks.append(block)
+        block.memory[block.size : block.size + size] = data
+        block.size += size
+        self.size += size
+
+    def read(self, start: int, stop: int) -> list[Buffer]:
+        stop = min(stop, self.size)
+        if start >= stop:
+            return []
+        first = bisect_right(self._blocks, start, key=attrgetter("start")) - 1
+        after = bisect_right(self._blocks, stop - 1, key=attrgetter("start"))
+        return [
+            each.memory[max(start - each.start, 0) : min(stop, each.stop) - each.start]
+            for each in self._blocks[first:after]
+        ]
+
+    def truncate(self, size: int) -> None:
+        """Keep only the first ``size`` bytes. Views that readers have of the rest stay unchanged."""
+        self._blocks = [each for each in self._blocks if each.start < size]
+        self.size = size
+        if self._blocks:
+            last = self._blocks[-1]
+            last.size = size - last.start
+            last.memory = last.memory[: last.size]
+
+    def load_indexes(self, interval: int) -> SegmentIndexes | None:
+        """Return None. A partition in memory is never opened again."""
+        return None
+
+    def save_indexes(self, indexes: SegmentIndexes) -> None:
+        """Do nothing. The partition itself has the indexes."""
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+
+@define(eq=False)
+class MemoryPartitionStore:
+    """A partition that ends with the process. It is a ``PartitionStore``."""
+
+    durable = False
+
+    _snapshots: dict[int, list[ProducerStateEntry]] = field(factory=dict)
+
+    def load(self) -> SavedPartition:
+        return SavedPartition()
+
+    def create(self, base_offset: int) -> SegmentStore:
+        return _MemorySegment(base_offset)
+
+    def rewrite(self, base_offset: int) -> SegmentStore:
+        return _MemorySegment(base_offset)
+
+    def delete(self, segments: Iterable[SegmentStore], now: int, delay_ms: int) -> None:
+        """Do nothing. Nothing is left of a segment that the partition does not have."""
+
+    def replace(self, old: Sequence[SegmentStore], new: SegmentStore, now: int, delay_ms: int) -> None:
+        """Do nothing."""
+
+    def snapshots(self) -> list[int]:
+        return sorted(self._snapshots)
+
+    def save_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> None:
+        self._snapshots[offset] = [each.condensed() for each in producers]
+
+    def load_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
+        return [each.condensed() for each in self._snapshots[offset]]
+
+    def delete_snapshot(self, offset: int) -> None:
+        self._snapshots.pop(offset, None)
+
+    def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
+        """Do nothing."""
+
+    def checkpoint(
+        self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int
+    ) -> None:
+        """Do nothing."""
+
+    def expire(self, now: int) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def remove(self) -> None:
+        """Do nothing."""

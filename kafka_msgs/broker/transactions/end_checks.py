@@ -1,0 +1,92 @@
+"""Who may end a transaction, and what a request to end it comes to.
+
+A producer may send EndTxn again when it got no answer. Before KIP-890 the state shows that the request was done before.
+From version 2 of transactions each end changes the epoch, so the epoch shows it. The source is
+``kafka.coordinator.transaction.TransactionCoordinator``; KIP-890 has the table of version 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NoReturn
+
+from kafka_msgs.broker.transactions.state import TransactionState
+from kafka_msgs.broker.transactions.transaction_metadata import LAST_EPOCH, ProducerIdAndEpoch, TransactionMetadata
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RequestRefusedError
+
+__all__ = ["is_repeated", "refuse"]
+
+_Status = TransactionState
+_OUTCOMES: Final[Mapping[TransactionState, bool]] = {
+    _Status.PREPARE_COMMIT: True,
+    _Status.COMPLETE_COMMIT: True,
+    _Status.PREPARE_ABORT: False,
+    _Status.COMPLETE_ABORT: False,
+}
+"""The states after an end was asked for, and whether it was a commit."""
+
+
+def refuse(error: ErrorCode) -> NoReturn:
+    """Raise the error that answers a request."""
+    raise RequestRefusedError(error=error)
+
+
+def is_repeated(
+    transaction: TransactionMetadata, producer: ProducerIdAndEpoch, *, committed: bool, bumps_epoch: bool
+) -> bool:
+    """Tell whether a request of a client to end a transaction was done before: then it is answered again.
+
+    False means that the transaction is to be ended. ``bumps_epoch`` is True from version 2 of transactions. Raises
+    ``RequestRefusedError`` if neither is right.
+    """
+    overflowed = bumps_epoch and _overflowed(transaction, producer)
+    if transaction.producer_id != producer.id and not overflowed:
+        refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if not bumps_epoch:
+        if producer.epoch != transaction.producer_epoch:
+            refuse(ErrorCode.PRODUCER_FENCED)
+        return _repeated_by_state(transaction, committed)
+    again = overflowed or transaction.producer_epoch == producer.epoch + 1
+    if not _has_right_epoch(transaction, producer, again):
+        refuse(ErrorCode.PRODUCER_FENCED)
+    return _repeated_by_epoch(transaction, again, committed)
+
+
+def _overflowed(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
+    """Whether the producer has the last epoch of the producer id before the present one."""
+    first = transaction.producer_epoch == 0 and transaction.previous_producer_id == producer.id
+    return first and producer.epoch == LAST_EPOCH
+
+
+def _has_right_epoch(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, again: bool) -> bool:
+    same = producer.epoch == transaction.producer_epoch
+    if transaction.status.ending:
+        return transaction.producer_epoch == producer.epoch + 1
+    if transaction.status in _OUTCOMES:
+        return again or same
+    return same
+
+
+def _repeated_by_state(transaction: TransactionMetadata, committed: bool) -> bool:
+    """Before version 2 of transactions: the state shows whether the request was done before."""
+    status = transaction.status
+    if status is _Status.ONGOING:
+        return False
+    if _OUTCOMES.get(status) is not committed:
+        refuse(ErrorCode.INVALID_TXN_STATE)
+    if status.ending:
+        refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+    return True
+
+
+def _repeated_by_epoch(transaction: TransactionMetadata, again: bool, committed: bool) -> bool:
+    """From version 2 of transactions: the epoch shows it. A producer may abort when no transaction is open."""
+    status = transaction.status
+    if status.ending:
+        refuse(ErrorCode.CONCURRENT_TRANSACTIONS if _OUTCOMES[status] is committed else ErrorCode.INVALID_TXN_STATE)
+    if status is _Status.ONGOING or (not again and not committed):
+        return False
+    if not again or _OUTCOMES.get(status) is not committed:
+        refuse(ErrorCode.INVALID_TXN_STATE)
+    return True

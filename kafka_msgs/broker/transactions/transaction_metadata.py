@@ -1,0 +1,241 @@
+"""A transactional id as a value, its steps, and its record.
+
+A step is a function from one ``TransactionMetadata`` to the next one. It decides nothing about who may take it:
+``coordinator`` and ``end_checks`` do that. The source is
+``org.apache.kafka.coordinator.transaction.TransactionMetadata``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from attrs import evolve, frozen
+
+from kafka_msgs.broker.transactions.state import VALID_PREVIOUS_STATES, TransactionState
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import InternalError, RequestRefusedError
+from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
+from kafka_msgs.messages.transaction_log_key import TransactionLogKey
+from kafka_msgs.messages.transaction_log_value import PartitionsSchema, TransactionLogValue
+
+__all__ = [
+    "LAST_EPOCH",
+    "NO_EPOCH",
+    "TOPIC",
+    "ProducerIdAndEpoch",
+    "TopicPartition",
+    "TransactionMetadata",
+    "from_value",
+]
+
+TOPIC: Final = "__transaction_state"
+"""The topic that holds the records."""
+
+NO_EPOCH: Final = -1
+"""The epoch of a producer that has none yet."""
+
+LAST_EPOCH: Final = 2**15 - 2
+"""The last epoch that a client gets. The one after it is kept, so that a producer can always be fenced."""
+
+_MAX_EPOCH: Final = LAST_EPOCH + 1
+_NO_TIMEOUT: Final = 2**31 - 1
+_EPOCH_BUMP: Final = 2
+"""The version of transactions from which each end gives a new epoch (KIP-890)."""
+
+
+class TopicPartition(NamedTuple):
+    """A partition by the name of its topic and its number."""
+
+    topic: str
+    partition: int
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """A producer id with an epoch."""
+
+    id: int = NO_PRODUCER
+    epoch: int = NO_EPOCH
+
+
+@frozen(kw_only=True)
+class TransactionMetadata:
+    """The state of a transactional id.
+
+    ``timeout_ms`` is the time in milliseconds after which an open transaction is aborted. ``started_ms`` and
+    ``updated_ms`` are moments in milliseconds since the epoch, -1 for none. ``client_version`` is the version of
+    transactions that the client uses: 2 for one that gets an epoch with each end (KIP-890). ``previous_producer_id``
+    and ``next_producer_id`` help over the change of the producer id when the epochs are used up.
+    ``last_producer_epoch`` is the epoch before. It is not recorded.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int = NO_EPOCH
+    last_producer_epoch: int = NO_EPOCH
+    previous_producer_id: int = NO_PRODUCER
+    next_producer_id: int = NO_PRODUCER
+    timeout_ms: int
+    status: TransactionState = TransactionState.EMPTY
+    partitions: frozenset[TopicPartition] = frozenset()
+    started_ms: int = -1
+    updated_ms: int
+    client_version: int = 0
+
+    @property
+    def producer(self) -> ProducerIdAndEpoch:
+        """The producer id with its epoch."""
+        return ProducerIdAndEpoch(self.producer_id, self.producer_epoch)
+
+    @property
+    def bumps_epoch(self) -> bool:
+        """Whether each end of a transaction gives a new epoch (KIP-890)."""
+        return self.client_version >= _EPOCH_BUMP
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the producer id has no further epoch for a client."""
+        return self.producer_epoch >= LAST_EPOCH
+
+    @property
+    def two_phase(self) -> bool:
+        """Whether somebody else decides about the end (KIP-939). Such a transaction has no timeout."""
+        return self.timeout_ms == _NO_TIMEOUT
+
+    def timed_out(self, now: int) -> bool:
+        """Tell whether an open transaction has lasted longer than it may."""
+        late = self.started_ms + self.timeout_ms < now
+        return self.status is TransactionState.ONGOING and late and not self.two_phase
+
+    # Steps
+
+    def renewed(self, timeout_ms: int, expected: ProducerIdAndEpoch | None, now: int) -> TransactionMetadata:
+        """The next epoch of the same producer id, for InitProducerId. ``expected`` is what the producer says it has.
+
+        A producer that asks again gets the epoch that it got before. Raises ``RequestRefusedError`` for an older one.
+        """
+        last = NO_EPOCH
+        epoch = self.producer_epoch + 1
+        if expected is not None:
+            if self.producer_epoch in (NO_EPOCH, expected.epoch):
+                last = self.producer_epoch
+            elif expected.epoch == self.last_producer_epoch:
+                epoch, last = self.producer_epoch, self.last_producer_epoch
+            else:
+                raise RequestRefusedError(error=ErrorCode.PRODUCER_FENCED)
+        return self._emptied(timeout_ms, now, producer_epoch=epoch, last_producer_epoch=last)
+
+    def with_new_producer_id(
+        self, producer_id: int, timeout_ms: int, now: int, *, keep_last: bool
+    ) -> TransactionMetadata:
+        """A new producer id with epoch 0, for InitProducerId when the epochs are used up."""
+        last = self.producer_epoch if keep_last else NO_EPOCH
+        return self._emptied(timeout_ms, now, producer_id=producer_id, producer_epoch=0, last_producer_epoch=last)
+
+    def _emptied(self, timeout_ms: int, now: int, **producer: int) -> TransactionMetadata:
+        return self._to(
+            TransactionState.EMPTY,
+            partitions=frozenset(),
+            started_ms=-1,
+            updated_ms=now,
+            timeout_ms=timeout_ms,
+            **producer,
+        )
+
+    def with_partitions(
+        self, partitions: frozenset[TopicPartition], client_version: int, now: int
+    ) -> TransactionMetadata:
+        """The open transaction with more partitions. The first ones open it."""
+        return self._to(
+            TransactionState.ONGOING,
+            partitions=self.partitions | partitions,
+            started_ms=now if self.status.at_rest else self.started_ms,
+            updated_ms=now,
+            client_version=client_version,
+        )
+
+    def ended(self, *, committed: bool, client_version: int, next_producer_id: int, now: int) -> TransactionMetadata:
+        """The decision to commit or to abort. From version 2 of transactions the epoch grows.
+
+        ``next_producer_id`` is for the transaction after this one, if the epochs are used up.
+        """
+        producer: dict[str, int] = {}
+        if client_version >= _EPOCH_BUMP:
+            producer = {
+                "producer_epoch": min(self.producer_epoch + 1, _MAX_EPOCH),
+                "last_producer_epoch": self.producer_epoch,
+            }
+        return self._to(
+            TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT,
+            started_ms=now if self.status.at_rest else self.started_ms,
+            updated_ms=now,
+            next_producer_id=next_producer_id,
+            client_version=client_version,
+            **producer,
+        )
+
+    def completed(self, now: int) -> TransactionMetadata:
+        """The end, after all markers are written. A producer id that has no epoch left is replaced by the next one."""
+        committed = self.status is TransactionState.PREPARE_COMMIT
+        rotates = self.bumps_epoch and self.next_producer_id != NO_PRODUCER
+        producer = {"producer_id": self.next_producer_id, "producer_epoch": 0} if rotates else {}
+        return self._to(
+            TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT,
+            partitions=frozenset(),
+            next_producer_id=NO_PRODUCER,
+            updated_ms=now,
+            **producer,
+        )
+
+    def _to(self, status: TransactionState, **changes: Any) -> TransactionMetadata:
+        if self.status not in VALID_PREVIOUS_STATES[status]:
+            raise InternalError(reason=f"{status.label} cannot follow {self.status.label}")
+        return evolve(self, status=status, previous_producer_id=self.producer_id, **changes)
+
+    # The record
+
+    def record(self, version: int) -> TopicRecord:
+        """Return the record of this state, with a value of a version."""
+        empty = self.status is TransactionState.EMPTY
+        modern = version >= 1
+        value = TransactionLogValue(
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            previous_producer_id=self.previous_producer_id if modern else NO_PRODUCER,
+            next_producer_id=self.next_producer_id if modern else NO_PRODUCER,
+            client_transaction_version=self.client_version if modern else 0,
+            transaction_timeout_ms=self.timeout_ms,
+            transaction_status=self.status,
+            transaction_partitions=None if empty else tuple(_by_topic(self.partitions)),
+            transaction_last_update_timestamp_ms=self.updated_ms,
+            transaction_start_timestamp_ms=self.started_ms,
+        )
+        key = TransactionLogKey(transactional_id=self.transactional_id)
+        return TopicRecord(topic=TOPIC, key=key, value=value, version=version)
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[PartitionsSchema]:
+    for topic, group in groupby(sorted(partitions), key=lambda each: each.topic):
+        yield PartitionsSchema(topic=topic, partition_ids=tuple(each.partition for each in group))
+
+
+def from_value(transactional_id: str, value: TransactionLogValue) -> TransactionMetadata:
+    """Return the state that a record holds. The epoch before the present one is not in it."""
+    return TransactionMetadata(
+        transactional_id=transactional_id,
+        producer_id=value.producer_id,
+        producer_epoch=value.producer_epoch,
+        previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        timeout_ms=value.transaction_timeout_ms,
+        status=TransactionState(value.transaction_status),
+        partitions=frozenset(
+            TopicPartition(each.topic, partition)
+            for each in value.transaction_partitions or ()
+            for partition in each.partition_ids
+        ),
+        started_ms=value.transaction_start_timestamp_ms,
+        updated_ms=value.transaction_last_update_timestamp_ms,
+        client_version=value.client_transaction_version,
+    )

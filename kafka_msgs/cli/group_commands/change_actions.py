@@ -1,0 +1,238 @@
+"""Changes to groups of a running cluster: new offsets, deleted offsets, deleted groups.
+
+Owns what is refused before anything is changed, and that each failure is printed while the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+import click
+
+from kafka_msgs.admin.groups import AnyGroupDescription
+from kafka_msgs.admin.offset_resets import OffsetChange, OffsetTarget
+from kafka_msgs.admin.results import Results
+from kafka_msgs.admin.streams_groups import StreamsGroupDescription
+from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
+from kafka_msgs.cli.group_commands.describe_rows import state_of, type_of
+from kafka_msgs.cli.group_commands.option_rules import GroupCommandOptions
+from kafka_msgs.cli.group_commands.reset_targets import target_of
+from kafka_msgs.cli.group_commands.specs import DELETED, DELETED_OFFSETS, PLANNED, Columns, GroupCommandSpec
+from kafka_msgs.cli.group_commands.topic_scope import TopicSelection
+from kafka_msgs.cli.render.kafka_columns import print_columns
+from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.enums import GroupState
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import BrokerError
+
+__all__ = ["delete", "delete_offsets", "reset_offsets"]
+
+_INACTIVE: Final = (GroupState.EMPTY, GroupState.DEAD)
+_SUCCESSFUL: Final = "Successful"
+_PLANNED: Final = "Planned"
+
+
+def reset_offsets(kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, output_format: str) -> None:
+    """Print the plan of new offsets, and with ``--execute`` commit them."""
+    group, target = asked.group[0], target_of(asked)
+    described = _described(kind, source, group)
+    _refuse_active(described, asked)
+    places = sorted(target if isinstance(target, Mapping) else _scope(kind, asked, source, described))
+    if not places:
+        raise click.ClickException(f"the group {group!r} has no offsets")
+    if kind.share and isinstance(target, OffsetTarget):
+        planned = source.planned_starts(target, places)
+    else:
+        planned = source.planned(group, target, places)
+    if planned.errors:
+        _report(planned)
+    rows = [_planned_row(group, place, change) for place, change in planned.items()]
+    _print(output_format, PLANNED, rows, in_json=("group", "topic", "partition", "newOffset", "committedOffset"))
+    if asked.execute:
+        new = {place: change.after for place, change in planned.items()}
+        admin = source.admin
+        _report(admin.alter_share_group_offsets(group, new) if kind.share else admin.alter_group_offsets(group, new))
+
+
+def _described(kind: GroupCommandSpec, source: BrokerGroups, group: str) -> AnyGroupDescription | None:
+    """Return the description of a group, or None for one that does not exist but may be made by its offsets."""
+    try:
+        found = source.describe_groups([group])[group]
+    except BrokerError as error:
+        if error.error == ErrorCode.GROUP_ID_NOT_FOUND and kind.may_be_new:
+            return None
+        raise
+    if type_of(found) not in kind.types:
+        raise click.ClickException(f"{group!r} is a {str(type_of(found)).lower()} group, not a {kind.noun}")
+    return found
+
+
+def _refuse_active(described: AnyGroupDescription | None, asked: GroupCommandOptions) -> None:
+    if described is None or state_of(described) in _INACTIVE:
+        return
+    reason = f"the group {described.group_id!r} is active: its state is {state_of(described)}"
+    if asked.execute:
+        raise click.ClickException(f"{reason}; stop its members first")
+    click.echo(f"Warning: {reason}, so --execute would be refused.", err=True)
+
+
+def _scope(
+    kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, described: AnyGroupDescription | None
+) -> set[TopicPartition]:
+    """Return the partitions whose offsets are to be reset."""
+    requested = asked.wanted_topics
+    if isinstance(described, StreamsGroupDescription):
+        requested = _input_topics(described, requested)
+    if requested is None:
+        return set(source.group_offsets(asked.group, share=kind.share)[asked.group[0]])
+    return _partitions(source, requested)
+
+
+def _input_topics(group: StreamsGroupDescription, requested: TopicSelection | None) -> TopicSelection:
+    """Return the wanted input topics of a topology; raises ``click.ClickException`` for one that it does not read."""
+    inputs = {topic for part in group.subtopologies for topic in part.source_topics}
+    if requested is None:
+        return TopicSelection(partitions=dict.fromkeys(sorted(inputs)))
+    _refuse_others(requested.partitions, inputs, f"input topic of the group {group.group_id!r}")
+    return requested
+
+
+def _refuse_others(requested: Iterable[str], known: Collection[str], what: str) -> None:
+    others = sorted(set(requested) - set(known))
+    if others:
+        raise click.ClickException(
+            f"{', '.join(others)}: not an {what}, which has {', '.join(sorted(known)) or 'none'}"
+        )
+
+
+def _partitions(source: BrokerGroups, requested: TopicSelection) -> set[TopicPartition]:
+    existing = source.partitions(requested.partitions)
+    for topic, numbers in requested.partitions.items():
+        missing = [number for number in numbers or () if TopicPartition(topic, number) not in existing]
+        if missing:
+            raise click.ClickException(f"the topic {topic!r} has no partition {missing[0]}")
+    return {place for place in existing if requested.has(place)}
+
+
+def _planned_row(group: str, place: TopicPartition, change: OffsetChange) -> dict[str, Any]:
+    return {
+        "group": group,
+        "topic": place.topic,
+        "partition": place.partition,
+        "newOffset": change.after,
+        "committedOffset": change.before if change.before >= 0 else None,
+    }
+
+
+def delete_offsets(
+    kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, output_format: str
+) -> None:
+    """Delete the offsets of a group for some topics; print what became of each partition."""
+    group = asked.group[0]
+    described = _described(kind, source, group)
+    requested = asked.wanted_topics
+    if isinstance(described, StreamsGroupDescription):
+        requested = _input_topics(described, requested)
+    stored = source.group_offsets([group], share=kind.share)[group]
+    places = sorted(place for place in stored if requested is None or requested.has(place))
+    if not places:
+        raise click.ClickException(f"the group {group!r} has no offsets for these topics")
+    results = _deleted_offsets(kind, source, group, places)
+    rows = [{"topic": p.topic, "partition": p.partition, "status": _status(results, p)} for p in places]
+    _print(output_format, DELETED_OFFSETS, rows)
+    _report(results)
+
+
+def _deleted_offsets(
+    kind: GroupCommandSpec, source: BrokerGroups, group: str, places: Collection[TopicPartition]
+) -> Results[TopicPartition, None]:
+    """Delete offsets; those of share groups go by whole topics."""
+    if not kind.share:
+        return source.admin.delete_group_offsets(group, places)
+    topics = source.admin.delete_share_group_offsets(group, {place.topic for place in places}).outcomes
+    return Results({place: topics[place.topic] for place in places})
+
+
+def delete(kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, output_format: str) -> None:
+    """Delete groups, and the internal topics of streams groups; or print what would be deleted."""
+    names = asked.group or [each.group_id for each in source.list_groups() if each.type in kind.types]
+    described = Results[str, AnyGroupDescription]({name: _existing(kind, source, name) for name in names})
+    topics = {name: _internal_topics(each) for name, each in described.ok.items()}
+    requested = None
+    if asked.internal_topics:
+        requested = {topic for each in asked.internal_topics for topic in each.partitions}
+        known = {topic for each in topics.values() for topic in each}
+        _refuse_others(requested, known, f"internal topic of {', '.join(map(repr, names))}")
+    kept = {name: [each for each in found if requested is None or each in requested] for name, found in topics.items()}
+    groups: Mapping[str, Any] = described.outcomes
+    gone: Mapping[Any, Any] = {topic: None for found in kept.values() for topic in found}
+    if not asked.dry_run:
+        groups = {**groups, **source.admin.delete_groups(list(kept)).outcomes}
+        internal = [topic for name, error in groups.items() if error is None for topic in kept[name]]
+        gone = source.admin.delete_topics(internal).outcomes if internal else {}
+    good = _PLANNED if asked.dry_run else _SUCCESSFUL
+    _print(output_format, DELETED, _deleted_rows(Results(groups), Results(gone), kept, good))
+    _report(Results(groups), Results(gone))
+
+
+def _existing(kind: GroupCommandSpec, source: BrokerGroups, name: str) -> AnyGroupDescription | BrokerError:
+    """Return the description of a group, or why there is none; one that is not of this kind is refused."""
+    try:
+        found = source.describe_groups([name])[name]
+    except BrokerError as error:
+        return error
+    if type_of(found) not in kind.types:
+        raise click.ClickException(f"{name!r} is a {str(type_of(found)).lower()} group, not a {kind.noun}")
+    return found
+
+
+def _internal_topics(group: AnyGroupDescription) -> list[str]:
+    if not isinstance(group, StreamsGroupDescription):
+        return []
+    return sorted(
+        {
+            topic
+            for part in group.subtopologies
+            for topic in (*part.state_changelog_topics, *part.repartition_source_topics)
+        }
+    )
+
+
+def _deleted_rows(
+    groups: Results[str, Any], gone: Results[str, Any], topics: Mapping[str, Collection[str]], good: str
+) -> list[dict[str, Any]]:
+    """Return a row for each group, and one for each of its topics; ``good`` is the status without an error."""
+    rows = []
+    for name in groups:
+        rows.append({"kind": "group", "name": name, "status": _status(groups, name, good)})
+        rows += [
+            {"kind": "topic", "name": each, "status": _status(gone, each, good)}
+            for each in topics.get(name, ())
+            if each in gone
+        ]
+    return rows
+
+
+def _status(results: Results[Any, Any], key: object, good: str = _SUCCESSFUL) -> str:
+    error = results.errors.get(key)
+    return good if error is None else error.error.name if isinstance(error, BrokerError) else str(error)
+
+
+def _report(*results: Results[Any, Any]) -> None:
+    """Print each failure on standard error, and end with exit status 1 if there is any."""
+    errors = [error for each in results for error in each.errors.values()]
+    for error in errors:
+        click.echo(f"Error: {error}", err=True)
+    if errors:
+        click.get_current_context().exit(1)
+
+
+def _print(
+    output_format: str, columns: Columns, rows: list[dict[str, Any]], *, in_json: Collection[str] | None = None
+) -> None:
+    if output_format == "table":
+        print_columns(columns, rows)
+    else:
+        print_listing(output_format, [*(in_json or columns)], rows)

@@ -1,0 +1,107 @@
+"""Makes the commands ``consumer-groups``, ``streams-groups`` and ``share-groups`` from what differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kafka_msgs import __version__
+from kafka_msgs.cli.broker_options import broker_options
+from kafka_msgs.cli.group_commands.datetimes import read_datetime, read_duration
+from kafka_msgs.cli.group_commands.option_rules import GroupCommandOptions, check
+from kafka_msgs.cli.group_commands.specs import GroupCommandSpec
+from kafka_msgs.cli.group_commands.topic_scope import read_topics
+from kafka_msgs.cli.output_options import listing_option
+
+__all__ = ["groups_command"]
+
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_DIRECTORY: Final = click.Path(exists=True, file_okay=False, path_type=Path)
+_FLAG: Final[Mapping[str, Any]] = {"is_flag": True}
+_STATE: Final[Mapping[str, Any]] = {"is_flag": False, "flag_value": "", "default": None}
+
+_OPTIONS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
+    "log_dirs": (
+        {"metavar": "DIR", "multiple": True, "type": _DIRECTORY},
+        "In place of a broker, for --list and --describe: a log directory of one; may be repeated.",
+    ),
+    "list": (_FLAG, "List the groups."),
+    "describe": (_FLAG, "Show the offsets and lags of groups, or their members, or their state."),
+    "reset_offsets": (_FLAG, "Set the offsets of one group, which must have no members, with --dry-run or --execute."),
+    "delete_offsets": (_FLAG, "Delete the offsets of one group for some topics."),
+    "delete": (_FLAG, "Delete groups, which must have no members."),
+    "group": ({"metavar": "ID", "multiple": True}, "A group; may be repeated with --describe and --delete."),
+    "all_groups": (_FLAG, "All groups, with --describe and --delete."),
+    "offsets": (_FLAG, "With --describe, show offsets and lags; this is the default."),
+    "members": (_FLAG, "With --describe, show the members."),
+    "state": (
+        {**_STATE, "metavar": "[STATES]"},
+        "With --describe, show the state. With --list, show the states, or list the groups in these states only.",
+    ),
+    "type": (
+        {**_STATE, "metavar": "[TYPES]"},
+        "With --list, show the types, or list the groups of these types only.",
+    ),
+    "verbose": (_FLAG, "With --describe, show epochs; with --members also assignments and targets."),
+    "old_output": (
+        _FLAG,
+        "With --describe, print what was printed before KIP-88: a note, and of a group without members only the error.",
+    ),
+    "all_topics": (_FLAG, "All topics of the group."),
+    "topics": (
+        {"metavar": "TOPICS", "multiple": True, "callback": read_topics},
+        "Topics with commas between them, or partitions of one topic as in orders:0,1; may be repeated.",
+    ),
+    "to_datetime": (
+        {"metavar": "DATETIME", "callback": read_datetime},
+        "Reset to the first record at or after YYYY-MM-DDTHH:mm:SS.sss, which is UTC unless it says otherwise.",
+    ),
+    "by_duration": (
+        {"metavar": "DURATION", "callback": read_duration},
+        "Reset to the first record at or after the moment that is PnDTnHnMnS before now.",
+    ),
+    "to_earliest": (_FLAG, "Reset to the first records."),
+    "to_latest": (_FLAG, "Reset to the ends."),
+    "shift_by": ({"metavar": "N", "type": int}, "Move the offsets by N, which may be negative."),
+    "from_file": (
+        {"metavar": "FILE", "type": _FILE},
+        "Reset to the offsets in a CSV file: topic,partition,offset, or what --dry-run --output csv printed.",
+    ),
+    "to_current": (_FLAG, "Reset to the committed offsets, which are moved into their partitions."),
+    "to_offset": ({"metavar": "N", "type": click.IntRange(min=0)}, "Reset to offset N."),
+    "execute": (_FLAG, "Commit the new offsets."),
+    "dry_run": (_FLAG, "Only print what would be done; with --reset-offsets and --delete."),
+    "internal_topics": (
+        {"metavar": "TOPICS", "multiple": True, "callback": read_topics},
+        "With --delete, delete only these internal topics of the group; --dry-run prints all of them.",
+    ),
+}  # fmt: skip
+"""How each option is read, and its help."""
+
+
+def groups_command(kind: GroupCommandSpec, text: str) -> click.Command:
+    """Return the command for a kind of groups."""
+
+    def run(output_format: str, **given: Any) -> None:
+        asked = GroupCommandOptions(**given)
+        check(asked, kind.flags)
+        from kafka_msgs.cli.group_commands.read_actions import run_action
+
+        run_action(kind, asked, output_format)
+
+    run.__doc__ = text
+    decorated: Callable[..., Any] = listing_option(run)
+    for name, (settings, words) in reversed([*_OPTIONS.items()]):
+        if name in kind.flags:
+            decorated = click.option(*_names(kind, name), name, help=words, **settings)(decorated)
+    decorated = click.version_option(__version__)(broker_options(required=False)(decorated))
+    return click.command(kind.command)(decorated)
+
+
+def _names(kind: GroupCommandSpec, name: str) -> list[str]:
+    """Return the spellings of an option; Kafka's own tool has one topic per --input-topic."""
+    flag = kind.flags[name]
+    return [flag, "--input-topic"] if flag == "--input-topics" else [flag]

@@ -1,0 +1,216 @@
+"""Groups in log directories, as the values in which a broker's coordinators describe them.
+
+Owns the translation only: ``kafka_msgs.offline`` reads the files. What no file has stays empty: coordinators,
+assignors, the tasks that members restore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from kafka_msgs.admin.groups import AnyGroupDescription, GroupDescription, GroupListing, GroupMember
+from kafka_msgs.admin.streams_groups import (
+    StreamsGroupDescription,
+    StreamsGroupMemberDescription,
+    StreamsGroupSubtopologyDescription,
+    TopicInfo,
+)
+from kafka_msgs.cli.group_commands.group_source import LogBounds, Offsets, OffsetWithLag
+from kafka_msgs.cli.log_groups import names_in, read_groups_from, report_problems
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.enums import GroupState, GroupType
+from kafka_msgs.internal_topics.group_descriptions import AssignedItem, MemberDescription
+from kafka_msgs.messages import streams_group_topology_value as topology
+from kafka_msgs.messages.streams_group_describe_response import Assignment, TaskIds
+from kafka_msgs.offline.groups import GroupsRead, GroupWithOffsets, ReadProblem
+from kafka_msgs.offline.partition_discovery import end_offset_of, partitions_in
+
+__all__ = ["FileGroups"]
+
+Status = Literal["current", "target"]
+
+
+class FileGroups:
+    """The groups in log directories. Files are read when something is asked, and once."""
+
+    def __init__(self, log_dirs: Sequence[Path]) -> None:
+        self._log_dirs = log_dirs
+        self._problems: list[ReadProblem] = []
+
+    @cached_property
+    def _found(self) -> GroupsRead:
+        found = read_groups_from(self._log_dirs)
+        self._problems += found.problems
+        return found
+
+    @cached_property
+    def _groups(self) -> Mapping[str, GroupWithOffsets]:
+        return {each.description.group_id: each for each in self._found.groups}
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return names_in(self._log_dirs)
+
+    def _named(self, requested: Collection[str]) -> dict[str, GroupWithOffsets]:
+        for name in requested:
+            if name not in self._groups:
+                raise click.ClickException(f"there is no group {name!r}")
+        return {name: self._groups[name] for name in requested}
+
+    def list_groups(self) -> Sequence[GroupListing]:
+        """Return the groups that have records."""
+        return [
+            GroupListing(
+                group_id=each.group_id,
+                type=GroupType.parse(each.kind),
+                state=GroupState.parse(each.state),
+                protocol_type=each.protocol_type,
+            )
+            for each in (group.description for group in self._groups.values())
+        ]
+
+    def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
+        """Return groups as their coordinator would describe them from the same records; files keep what was listed."""
+        named = self._named(groups)
+        return {name: _streams(group) if _is_streams(group) else self._plain(group) for name, group in named.items()}
+
+    def group_offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
+        """Return what groups have committed, or with ``share`` where share groups begin to read."""
+        return {
+            name: {
+                TopicPartition(each.topic, each.partition): OffsetWithLag(
+                    offset=each.offset,
+                    leader_epoch=each.leader_epoch,
+                    metadata=each.metadata,
+                    lag=each.lag if share else None,
+                )
+                for each in group.offsets
+            }
+            for name, group in self._named(groups).items()
+        }
+
+    def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogBounds]:
+        """Return the bounds of the partitions that are in the log directories."""
+        found = {}
+        for each in partitions_in(self._log_dirs):
+            place = TopicPartition(each.topic, each.partition)
+            end = end_offset_of(each) if place in partitions else None
+            if end is not None:
+                found[place] = LogBounds(each.segments[0].base_offset, end)
+        return found
+
+    def report_problems(self) -> None:
+        """Report on standard error what could not be read, and end with exit status 1 if that is anything."""
+        report_problems(self._problems)
+
+    def _plain(self, group: GroupWithOffsets) -> GroupDescription:
+        described = group.description
+        return GroupDescription(
+            group_id=described.group_id,
+            type=GroupType.parse(described.kind),
+            state=GroupState.parse(described.state),
+            protocol_type=described.protocol_type,
+            assignor=described.protocol or "",
+            epoch=None if described.kind == "classic" else described.epoch,
+            assignment_epoch=described.assignment_epoch,
+            members=tuple(self._member(each, classic=described.kind == "classic") for each in described.members),
+            coordinator=None,
+        )
+
+    def _member(self, member: MemberDescription, *, classic: bool) -> GroupMember:
+        return GroupMember(
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            epoch=None if classic else member.epoch,
+            subscribed_topics=member.subscribed_topics or (),
+            subscribed_regex=member.subscribed_regex,
+            assignment=self._places(member, "current"),
+            target_assignment=None if classic else self._places(member, "target"),
+            problem=member.problem,
+        )
+
+    def _places(self, member: MemberDescription, status: Status) -> tuple[TopicPartition, ...]:
+        return tuple(self._place(each) for each in member.assigned if each.status == status)
+
+    def _place(self, assigned: AssignedItem) -> TopicPartition:
+        topic = assigned.topic or self._names.get(str(assigned.topic_id), str(assigned.topic_id))
+        return TopicPartition(topic, assigned.partition)
+
+
+def _is_streams(group: GroupWithOffsets) -> bool:
+    return group.description.kind == "streams"
+
+
+def _streams(group: GroupWithOffsets) -> StreamsGroupDescription:
+    described = group.description
+    shape = described.topology
+    return StreamsGroupDescription(
+        group_id=described.group_id,
+        group_epoch=described.epoch or 0,
+        target_assignment_epoch=described.assignment_epoch or 0,
+        topology_epoch=-1 if shape is None else shape.epoch,
+        subtopologies=tuple(_subtopology(each) for each in (shape.subtopologies if shape else ())),
+        members=tuple(_streams_member(each) for each in described.members),
+        group_state=GroupState.parse(described.state),
+        coordinator=None,
+        authorized_operations=None,
+    )
+
+
+def _subtopology(part: topology.Subtopology) -> StreamsGroupSubtopologyDescription:
+    return StreamsGroupSubtopologyDescription(
+        subtopology_id=part.subtopology_id,
+        source_topics=part.source_topics,
+        repartition_sink_topics=part.repartition_sink_topics,
+        state_changelog_topics=_topic_infos(part.state_changelog_topics),
+        repartition_source_topics=_topic_infos(part.repartition_source_topics),
+    )
+
+
+def _topic_infos(topics: Iterable[topology.TopicInfo]) -> dict[str, TopicInfo]:
+    return {
+        each.name: TopicInfo(
+            partitions=each.partitions, topic_configs={config.key: config.value for config in each.topic_configs}
+        )
+        for each in topics
+    }
+
+
+def _streams_member(member: MemberDescription) -> StreamsGroupMemberDescription:
+    return StreamsGroupMemberDescription(
+        member_id=member.member_id,
+        member_epoch=member.epoch or 0,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topology_epoch=member.topology_epoch or 0,
+        process_id=member.process_id or "",
+        user_endpoint=None,
+        client_tags={},
+        task_offsets=(),
+        task_end_offsets=(),
+        assignment=_tasks(member, "current"),
+        target_assignment=_tasks(member, "target"),
+        is_classic=False,
+    )
+
+
+def _tasks(member: MemberDescription, status: Status) -> Assignment:
+    roles: dict[str, dict[str, list[int]]] = {"active": {}, "standby": {}, "warmup": {}}
+    for each in member.assigned:
+        if each.status == status:
+            roles[each.role].setdefault(str(each.subtopology_id), []).append(each.partition)
+    active, standby, warmup = (
+        tuple(TaskIds(subtopology_id=name, partitions=tuple(sorted(numbers))) for name, numbers in tasks.items())
+        for tasks in roles.values()
+    )
+    return Assignment(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)

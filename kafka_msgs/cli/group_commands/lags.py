@@ -1,0 +1,187 @@
+"""The lags of all groups of a running cluster: in records, and in seconds since the first record that is unread.
+
+Owns the questions and the rows. Offsets and ends come from ``broker_groups``; times come from the records themselves,
+which a consumer without a group reads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import click
+from attrs import frozen
+
+from kafka_msgs.admin.groups import GroupListing
+from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
+from kafka_msgs.cli.group_commands.group_source import LogBounds, OffsetWithLag
+from kafka_msgs.cli.render.progress import counting
+from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_times
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.consumer import Consumer
+from kafka_msgs.enums import GroupType
+from kafka_msgs.report import Metric, Sample
+
+__all__ = ["Lag", "compute_lags", "metrics", "row_of"]
+
+_ONE_FETCH_BYTES: Final = 64 * 1024
+_QUIET_SECONDS: Final = 1.0
+"""After so long without a record there are none: what is left are markers of transactions."""
+
+Position = tuple[TopicPartition, int]
+
+
+@frozen(kw_only=True)
+class Lag:
+    """How far a group is behind in one partition.
+
+    ``unread_since`` is the time of the first record that it has not read, in milliseconds since the epoch: None where
+    all is read, where the time was not asked for, or where the record has none.
+    """
+
+    group: GroupListing
+    place: TopicPartition
+    stored: OffsetWithLag
+    end: int | None
+    unread_since: int | None = None
+
+    @property
+    def records(self) -> int | None:
+        """How many offsets are left; those of a share group are counted by its coordinator."""
+        if self.group.type == GroupType.SHARE:
+            return self.stored.lag
+        return None if self.end is None else self.end - self.stored.offset
+
+    def seconds(self, now: float) -> float | None:
+        """Return how long the first unread record has been waiting: 0 where all is read."""
+        if self.records is not None and self.records <= 0:
+            return 0.0
+        return None if self.unread_since is None else max(0.0, now - self.unread_since / 1000)
+
+
+def compute_lags(source: BrokerGroups, requested: Collection[str], *, times: bool) -> list[Lag]:
+    """Return the lags of the groups with these names, or of all for none, the largest first.
+
+    Raises ``click.ClickException`` for a group that is not there.
+    """
+    listed = {each.group_id: each for each in source.list_groups()}
+    for name in requested:
+        if name not in listed:
+            raise click.ClickException(f"there is no group {name!r}")
+    chosen = [listed[name] for name in requested or listed]
+    found = list(_lags(source, chosen))
+    since = _unread_times(source, [(each.place, each.stored.offset) for each in found if each.records]) if times else {}
+    dated = [
+        Lag(
+            group=each.group,
+            place=each.place,
+            stored=each.stored,
+            end=each.end,
+            unread_since=since.get((each.place, each.stored.offset)) if each.records else None,
+        )
+        for each in found
+    ]
+    return sorted(dated, key=lambda each: (each.records is None, -(each.records or 0), each.group.group_id, each.place))
+
+
+def _lags(source: BrokerGroups, groups: Iterable[GroupListing]) -> Iterator[Lag]:
+    by_name = {each.group_id: each for each in groups}
+    share = [name for name, each in by_name.items() if each.type == GroupType.SHARE]
+    others = [name for name in by_name if name not in share]
+    offsets = {**source.group_offsets(others), **source.group_offsets(share, share=True)}
+    bounds: Mapping[TopicPartition, LogBounds] = source.bounds({place for each in offsets.values() for place in each})
+    for name, stored in offsets.items():
+        for place, each in stored.items():
+            limits = bounds.get(place)
+            yield Lag(group=by_name[name], place=place, stored=each, end=limits and limits.latest)
+
+
+def _unread_times(source: BrokerGroups, positions: Iterable[Position]) -> dict[Position, int]:
+    """Return the times of the first records at or after positions, as far as they have one.
+
+    A consumer is at one position of a partition at a time, so several groups in one partition take several rounds.
+    """
+    todo: dict[TopicPartition, list[int]] = {}
+    for place, offset in sorted(set(positions)):
+        todo.setdefault(place, []).append(offset)
+    found: dict[Position, int] = {}
+    settings = {"partition_max_bytes": _ONE_FETCH_BYTES, "auto_offset_reset": "earliest"}
+    consumer = Consumer(source.admin.client, **settings)  # type: ignore[arg-type]
+    with counting("first unread records found") as progress:
+        while todo:
+            progress(len(found))
+            round_of = {place: offsets.pop() for place, offsets in todo.items()}
+            for position, timestamp in _first_times(consumer, round_of):
+                found[position] = timestamp
+                progress(len(found))
+            todo = {place: offsets for place, offsets in todo.items() if offsets}
+    consumer.close()
+    return found
+
+
+def _first_times(consumer: Consumer, positions: Mapping[TopicPartition, int]) -> Iterator[tuple[Position, int]]:
+    """Read one record at each position; yield the times of those that have one, as they come."""
+    consumer.assign(positions)
+    consumer.resume(*positions)
+    consumer.seek(positions)
+    waiting = set(positions)
+    while waiting:
+        records = consumer.poll(_QUIET_SECONDS)
+        if not records:
+            break
+        for record in records:
+            place = TopicPartition(record.topic, record.partition)
+            if place in waiting:
+                waiting.discard(place)
+                if record.timestamp >= 0:
+                    yield (place, positions[place]), record.timestamp
+        consumer.pause(*(positions.keys() - waiting))
+
+
+def row_of(lag: Lag, now: float | None = None) -> dict[str, Any]:
+    """Return the row of a lag, with the names that rows from files have too."""
+    seconds = lag.seconds(time.time() if now is None else now)
+    return {
+        "group": lag.group.group_id,
+        "state": str(lag.group.state),
+        "topic": lag.place.topic,
+        "partition": lag.place.partition,
+        "committedOffset": lag.stored.offset,
+        "endOffset": lag.end,
+        "lag": lag.records,
+        "lagSeconds": None if seconds is None else round(seconds, 3),
+        "unreadTimestamp": lag.unread_since,
+        "unreadTime": iso_of_ms(lag.unread_since),
+        "unreadSince": short_time(lag.unread_since),
+        "leaderEpoch": lag.stored.leader_epoch,
+        "metadata": lag.stored.metadata,
+        **streams_times(lag.stored.metadata),
+        "commitTimestamp": None,
+        "commitTime": None,
+        "committed": None,
+        "expireTimestamp": None,
+        "expireTime": None,
+        "topicId": None,
+    }
+
+
+def metrics(rows: Collection[Mapping[str, Any]]) -> list[Metric]:
+    """Return the metrics of rows of lags."""
+    return [
+        Metric(
+            name=name,
+            help=about,
+            samples=tuple(Sample(_labels(row), row[column]) for row in rows if row[column] is not None),
+        )
+        for name, about, column in (
+            ("kafka_group_lag_records", "Offsets between the committed offset and the end of the partition.", "lag"),
+            ("kafka_group_lag_seconds", "Age of the first record that the group has not read.", "lagSeconds"),
+            ("kafka_group_committed_offset", "The offset that the group committed last.", "committedOffset"),
+            ("kafka_group_end_offset", "The end of the partition.", "endOffset"),
+        )
+    ]
+
+
+def _labels(row: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(row[name]) for name in ("group", "topic", "partition")}

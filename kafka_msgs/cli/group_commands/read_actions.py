@@ -1,0 +1,162 @@
+"""What the commands on groups do: ask a source of groups, print rows, change offsets, delete.
+
+Owns the order of questions and what is refused. Rules of new offsets are in ``reset``, rows in ``rows``; requests are
+left to ``kafka_msgs.admin``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from kafka_msgs.admin.admin import Admin
+from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
+from kafka_msgs.cli.broker_options import client_config
+from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
+from kafka_msgs.cli.group_commands.change_actions import delete, delete_offsets, reset_offsets
+from kafka_msgs.cli.group_commands.describe_rows import (
+    assigned_places,
+    member_rows,
+    offset_rows,
+    state_of,
+    state_row,
+    type_of,
+)
+from kafka_msgs.cli.group_commands.file_groups import FileGroups
+from kafka_msgs.cli.group_commands.group_source import GroupSource
+from kafka_msgs.cli.group_commands.option_rules import Action, GroupCommandOptions
+from kafka_msgs.cli.group_commands.specs import Columns, GroupCommandSpec
+from kafka_msgs.cli.render.kafka_columns import print_columns
+from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.enums import GroupState, GroupType
+
+__all__ = ["run_action"]
+
+_OPTIONAL: Final = ("instanceId", "upgraded")
+"""Columns that a table has only where some row has a value, as in Kafka's tool."""
+
+_NOTE: Final = (
+    "Note: This will only show information about consumers that use the Java consumer API "
+    "(non-ZooKeeper-based consumers)."
+)
+_REBALANCING: Final = (
+    GroupState.PREPARING_REBALANCE,
+    GroupState.COMPLETING_REBALANCE,
+    GroupState.ASSIGNING,
+    GroupState.RECONCILING,
+)
+
+
+def run_action(kind: GroupCommandSpec, asked: GroupCommandOptions, output_format: str) -> None:
+    """Do what was asked for, and print it in one of ``FORMS``."""
+    if asked.log_dirs:
+        source = FileGroups(asked.log_dirs)
+        _READ[asked.action](kind, asked, source, output_format)
+        source.report_problems()
+        return
+    assert asked.bootstrap_server is not None, "one of both sources was given"
+    with Admin(client_config(asked.bootstrap_server, asked.command_config, asked.timeout)) as admin:
+        groups = BrokerGroups(admin)
+        if asked.action in _READ:
+            _READ[asked.action](kind, asked, groups, output_format)
+        else:
+            _CHANGE[asked.action](kind, asked, groups, output_format)
+
+
+def _list(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSource, output_format: str) -> None:
+    states = _parsed(asked.state, GroupState, kind.states, "state")
+    types = _parsed(asked.type, GroupType, kind.types, "type")
+    listed = [each for each in _of_kind(kind, source) if each.state in states and each.type in types]
+    rows = [{"group": each.group_id, "type": str(each.type), "state": str(each.state)} for each in listed]
+    headings = {"group": "GROUP"}
+    headings |= {"type": "TYPE"} if asked.type is not None else {}
+    headings |= {"state": "STATE"} if asked.state is not None else {}
+    if output_format != "table":
+        print_listing(output_format, ("group", "type", "state"), rows)
+    elif len(headings) > 1:
+        print_columns(headings, rows)
+    else:
+        for row in rows:
+            click.echo(row["group"])
+
+
+def _parsed(text: str | None, words: type[Any], known: Sequence[Any], what: str) -> Collection[Any]:
+    """Return the states or types that a text names, or all of them for none. Raises ``click.UsageError``."""
+    if not text:
+        return known if text is None or what == "type" else (*known, GroupState.UNKNOWN)
+    found = [words.parse(each) for each in text.split(",")]
+    if not set(found) <= set(known):
+        raise click.UsageError(f"--{what} {text}: expected some of {', '.join(map(str, known))}")
+    return found
+
+
+def _of_kind(kind: GroupCommandSpec, source: GroupSource) -> Iterator[GroupListing]:
+    """Yield the groups of a kind; a classic group counts as one of consumers if it is not one of Connect, say."""
+    for each in source.list_groups():
+        if each.type in kind.types and (each.type != GroupType.CLASSIC or each.protocol_type in ("consumer", "")):
+            yield each
+
+
+def _describe(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSource, output_format: str) -> None:
+    names = asked.group or [each.group_id for each in _of_kind(kind, source)]
+    described = list(source.describe_groups(names, listed=not asked.group).values())
+    for each in described:
+        if type_of(each) not in kind.types:
+            raise click.ClickException(f"{each.group_id!r} is a {str(type_of(each)).lower()} group, not a {kind.noun}")
+    if asked.old_output:
+        click.echo(_NOTE)
+    _warn(kind, described)
+    shown = [each for each in described if each.members] if asked.old_output else described
+    _print(output_format, kind, asked, list(_rows(kind, asked, source, shown)))
+
+
+def _rows(
+    kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSource, described: Sequence[AnyGroupDescription]
+) -> Iterator[Mapping[str, Any]]:
+    if asked.view == "state":
+        yield from map(state_row, described)
+    elif asked.view == "members":
+        for each in described:
+            yield from member_rows(each)
+    else:
+        offsets = source.group_offsets([each.group_id for each in described], share=kind.share)
+        places = {place for each in described for place in (*assigned_places(each), *offsets[each.group_id])}
+        bounds = source.bounds(places)
+        for each in described:
+            yield from offset_rows(each, offsets[each.group_id], bounds)
+
+
+def _warn(kind: GroupCommandSpec, described: Sequence[AnyGroupDescription]) -> None:
+    for each in described:
+        name = f"{kind.noun.capitalize()} '{each.group_id}'"
+        if state_of(each) == GroupState.EMPTY:
+            click.echo(f"Error: {name} has no active members.", err=True)
+        elif state_of(each) in _REBALANCING:
+            click.echo(f"Warning: {name} is rebalancing.", err=True)
+
+
+def _print(
+    output_format: str, kind: GroupCommandSpec, asked: GroupCommandOptions, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    if output_format != "table":
+        print_listing(output_format, [*kind.verbose[asked.view]], rows)
+        return
+    print_columns(_used(kind.shown(asked.view, verbose=asked.verbose), rows), rows)
+
+
+def _used(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> Columns:
+    empty = {name for name in _OPTIONAL if all(row.get(name) is None for row in rows)}
+    return {name: heading for name, heading in columns.items() if name not in empty}
+
+
+_READ: Final[Mapping[Action, Callable[[GroupCommandSpec, GroupCommandOptions, GroupSource, str], None]]] = {
+    "list": _list,
+    "describe": _describe,
+}
+_CHANGE: Final[Mapping[Action, Callable[[GroupCommandSpec, GroupCommandOptions, BrokerGroups, str], None]]] = {
+    "reset_offsets": reset_offsets,
+    "delete_offsets": delete_offsets,
+    "delete": delete,
+}

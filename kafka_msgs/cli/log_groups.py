@@ -1,0 +1,82 @@
+"""Groups for commands: read out of log directories, with progress, chosen by name, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import click
+
+from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.cli.report_options import save_report
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, GroupWithOffsets, ReadProblem, read_groups
+from kafka_msgs.offline.partition_discovery import Progress, end_offsets_in, end_offsets_of, partitions_in, topic_names
+from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, add_share_offsets, is_share, read_share_states
+
+__all__ = ["names_in", "read_groups_from", "report_groups", "report_problems", "select_groups"]
+
+
+def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> GroupsRead:
+    """Return the groups in log directories; lags are taken from the file ``end_offsets``, or from the partitions there.
+
+    The offsets of share groups are in a topic of their own, which is read only if there are such groups. Raises
+    ``JobPathError`` and ``OSError``.
+    """
+    partitions = partitions_in(log_dirs)
+    requested = _of_topic(partitions, OFFSETS_TOPIC)
+    if not requested:
+        reason = f"there is no partition of {OFFSETS_TOPIC} in it"
+        raise JobPathError(path=", ".join(map(str, log_dirs)), reason=reason)
+    ends = end_offsets_of(partitions) if end_offsets is None else end_offsets_in(end_offsets)
+    with _progress_over(requested) as progress:
+        found = read_groups(requested, ends, progress=progress)
+    if not any(map(is_share, found.groups)):
+        return found
+    shared = _of_topic(partitions, SHARE_STATE_TOPIC)
+    with _progress_over(shared) as progress:
+        states = read_share_states(shared, progress=progress)
+    return add_share_offsets(found, states, topic_names(partitions), ends)
+
+
+def _of_topic(partitions: Iterable[Partition], topic: str) -> list[Partition]:
+    return [each for each in partitions if each.topic == topic]
+
+
+def _progress_over(partitions: Iterable[Partition]) -> AbstractContextManager[Progress]:
+    return progress_over([segment.path for each in partitions for segment in each.segments])
+
+
+def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:
+    """Return the names of topics by their ids, as text, as far as the log directories have them."""
+    return {str(topic_id): name for topic_id, name in topic_names(partitions_in(log_dirs)).items()}
+
+
+def select_groups(found: GroupsRead, requested: Sequence[str]) -> list[GroupWithOffsets]:
+    """Return the groups with these names, or all for no name; raises ``click.ClickException`` for an unknown name."""
+    known = {each.description.group_id for each in found.groups}
+    for name in requested:
+        if name not in known:
+            raise click.ClickException(f"there is no group {name!r}")
+    return [each for each in found.groups if not requested or each.description.group_id in requested]
+
+
+def report_groups(
+    found: GroupsRead, groups: Sequence[GroupWithOffsets], log_dirs: Sequence[Path], directory: Path | None
+) -> None:
+    """Write the report on some of the groups found to a directory, if there is one; raises ``OSError``."""
+    if directory is not None:
+        from kafka_msgs.offline.reports import groups_report
+
+        save_report(groups_report(found, groups, partitions_in(log_dirs)), directory, log_dirs)
+
+
+def report_problems(problems: Sequence[ReadProblem]) -> None:
+    """Say on standard error what could not be read, and exit with status 1 if that is anything."""
+    for problem in problems:
+        place = "" if problem.offset is None else f" at offset {problem.offset}"
+        click.echo(f"{problem.topic}-{problem.partition}{place}: {problem.reason}", err=True)
+    if problems:
+        click.get_current_context().exit(1)

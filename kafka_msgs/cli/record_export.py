@@ -1,0 +1,63 @@
+"""``kafka-msgs pipeline records`` in this process: what is written, and what is shown about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kafka_msgs.cli.render.console import console, table
+from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.offline.partition_discovery import Progress
+
+if TYPE_CHECKING:
+    from kafka_msgs.offline.log_table import LogTable
+    from kafka_msgs.pipeline.record_files import RecordFile
+
+__all__ = ["run_records"]
+
+_COLUMNS: Final = ("topic", "partition", "records", "damaged", "bytes of log", "bytes of Parquet", "files")
+
+
+def run_records(
+    *,
+    inputs: Sequence[str],
+    out: Path,
+    engine: str,
+    columns: str | None,
+    topics: Sequence[str],
+    partitions: Sequence[int],
+    control: bool,
+    compression: str,
+    workers: int,
+) -> None:
+    """Write the records of log directories to Parquet, and print a row about each partition."""
+    from kafka_msgs.offline.log_table import DEFAULT_COLUMNS, LogTable
+    from kafka_msgs.pipeline.record_files import write_records
+
+    # Topic and partition would be made in vain: they are in the names of directories.
+    names = sorted(DEFAULT_COLUMNS - {"topic", "partition"}) if columns is None else columns.split(",")
+
+    def made(progress: Progress) -> LogTable:
+        return LogTable(
+            *inputs,
+            columns=names,
+            topics=topics or None,
+            partitions=partitions or None,
+            control=control,
+            progress=progress,
+        )
+
+    with progress_over(made(Progress()).files) as progress:
+        written = list(write_records(made(progress), out, compression=compression, workers=workers))
+    _show(written)
+
+
+def _show(written: Iterable[RecordFile]) -> None:
+    shown = table(*_COLUMNS)
+    for (topic, partition), group in groupby(written, key=lambda each: (each.topic, each.partition)):
+        files = list(group)
+        counts = [sum(getattr(each, name) for each in files) for name in ("records", "damaged", "read", "size")]
+        shown.add_row(topic, *(f"{number:,}" for number in (partition, *counts, len(files))))
+    console().print(shown)

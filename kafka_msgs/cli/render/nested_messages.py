@@ -1,0 +1,130 @@
+"""The messages inside messages: subscriptions and assignments, which group members send each other as bytes.
+
+Owns which fields carry them, and their form beside the bytes. A broker never opens these bytes, and in groups of other
+protocol types (Kafka Connect's, say) they mean something else; there they stay bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafka_msgs.cli.render.timestamps import is_time, iso_of_ms, time_name
+from kafka_msgs.codec import codec_for
+from kafka_msgs.codec.ops import Op
+from kafka_msgs.codec.plan import Step, StructPlan
+from kafka_msgs.internal_topics.consumer_protocol import EmbeddedMessage, decode_embedded
+from kafka_msgs.message import Message
+from kafka_msgs.messages.consumer_group_member_metadata_value import ClassicProtocol
+from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafka_msgs.messages.describe_groups_response import DescribedGroupMember
+from kafka_msgs.messages.group_metadata_value import MemberMetadata
+from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
+from kafka_msgs.messages.join_group_response import JoinGroupResponseMember
+from kafka_msgs.messages.sync_group_request import SyncGroupRequestAssignment
+from kafka_msgs.messages.sync_group_response import SyncGroupResponse
+from kafka_msgs.schema import fields
+
+__all__ = ["CONSUMER", "opened", "protocol_type_of", "read_as", "readable_json"]
+
+CONSUMER: Final = "consumer"
+"""The protocol type of groups whose members speak the consumer protocol."""
+
+_EMBEDDED: Final[Mapping[tuple[type[Any], str], type[Message]]] = {
+    (JoinGroupRequestProtocol, "metadata"): ConsumerProtocolSubscription,
+    (JoinGroupResponseMember, "metadata"): ConsumerProtocolSubscription,
+    (SyncGroupRequestAssignment, "assignment"): ConsumerProtocolAssignment,
+    (SyncGroupResponse, "assignment"): ConsumerProtocolAssignment,
+    (DescribedGroupMember, "member_metadata"): ConsumerProtocolSubscription,
+    (DescribedGroupMember, "member_assignment"): ConsumerProtocolAssignment,
+    (MemberMetadata, "subscription"): ConsumerProtocolSubscription,
+    (MemberMetadata, "assignment"): ConsumerProtocolAssignment,
+    (ClassicProtocol, "metadata"): ConsumerProtocolSubscription,
+}
+"""What the bytes of a field are, by the class of the struct and the name of the field."""
+
+
+def protocol_type_of(item: Any, above: str | None) -> str | None:
+    """Return the protocol type that a struct names, or else the one that holds ``above`` it; None if none is named."""
+    named: str | None = getattr(item, "protocol_type", None)
+    return named or above
+
+
+def opened(struct: type[Any], attribute: str, data: Any, protocol_type: str | None) -> EmbeddedMessage[Message] | None:
+    """Return the message in the bytes of a field, or None where the field is not known to hold one.
+
+    Where no protocol type is named, as in old versions, bytes that do not hold a message are not a fault.
+    """
+    cls = _EMBEDDED.get((struct, attribute))
+    if cls is None or not data or protocol_type not in (None, CONSUMER):
+        return None
+    found = decode_embedded(cls, bytes(data))
+    return None if protocol_type is None and found.fault else found
+
+
+def read_as(found: EmbeddedMessage[Message]) -> int:
+    """Return the version at which an embedded message is shown: its own, or the highest that this release has."""
+    assert found.message is not None, "only a message has a version"
+    return min(found.version or 0, found.message.INFO.versions.highest)
+
+
+def readable_json(message: Message, version: int) -> dict[str, Any]:
+    """Return the JSON form of a message with readable forms behind bytes and times.
+
+    Behind ``metadata`` comes ``metadataDecoded``, the message in the bytes, or ``metadataProblem``; behind
+    ``commitTimestamp`` comes ``commitTime``. ``from_json`` ignores both, so nothing is lost.
+    """
+    shown = message.to_json(version)
+    plan = codec_for(type(message), version).plan.root
+    return _readable(plan, message, shown, None) if _has_readable(type(message)) else shown
+
+
+def _has_readable(cls: type[Any]) -> bool:
+    """Whether a class has a field, at any depth and version, that has a readable form."""
+    if cls not in _known:
+        _known[cls] = any(
+            (cls, info.attribute) in _EMBEDDED
+            or (info.type == "int64" and is_time(info.attribute))
+            or (info.struct is not None and _has_readable(info.struct))
+            for info in fields(cls)
+        )
+    return _known[cls]
+
+
+_known: Final[dict[type[Any], bool]] = {}
+
+
+def _readable(plan: StructPlan, item: Any, shown: dict[str, Any], above: str | None) -> dict[str, Any]:
+    protocol_type = protocol_type_of(item, above)
+    steps = {step.json_name: step for step in plan.steps + plan.tagged}
+    readable: dict[str, Any] = {}
+    for name, output_format in shown.items():
+        step = steps[name]
+        readable |= _field(plan.cls, step, getattr(item, step.attribute), output_format, protocol_type)
+    return readable
+
+
+def _field(struct: type[Any], step: Step, value: Any, output_format: Any, protocol_type: str | None) -> dict[str, Any]:
+    name, declared = step.json_name, step.value
+    if value is None:
+        return {name: output_format}
+    if declared.op is Op.STRUCT:
+        return {name: _readable(declared.inner, value, output_format, protocol_type)}
+    if declared.op is Op.ARRAY:
+        if declared.item.op is not Op.STRUCT:
+            return {name: output_format}
+        inner, pairs = declared.item.inner, zip(value, output_format, strict=True)
+        return {name: [_readable(inner, each, its_form, protocol_type) for each, its_form in pairs]}
+    if declared.op is Op.INT64 and is_time(step.attribute):
+        return {name: output_format, time_name(name): iso_of_ms(value)}
+    return {name: output_format, **_decoded(name, opened(struct, step.attribute, value, protocol_type))}
+
+
+def _decoded(name: str, found: EmbeddedMessage[Message] | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    if found is not None and found.message is not None:
+        shown[f"{name}Decoded"] = {"version": found.version, **found.message.to_json(read_as(found))}
+    if found is not None and found.fault is not None:
+        shown[f"{name}Problem"] = str(found.fault)
+    return shown

@@ -1,0 +1,61 @@
+"""Reports of commands: where they go, and what they say of the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from attrs import evolve
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.filesystems.options import mask_uri
+
+if TYPE_CHECKING:
+    from kafka_msgs.report import Report
+
+__all__ = ["input_facts", "report_option", "save_report"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def report_option(command: F) -> F:
+    """Give a command ``--report``; it gets the directory as ``report_to``, None without the option."""
+    option = click.option(
+        "--report",
+        "report_dir",
+        metavar="DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Write a report to this directory, too: a page, the same as JSON, and metrics for Prometheus.",
+    )
+    return option(command)
+
+
+def save_report(report: Report, directory: Path, inputs: Sequence[Path]) -> None:
+    """Write a report with the facts of its inputs, and name its files on standard error."""
+    from kafka_msgs.report import write_report
+    from kafka_msgs.report.facts import facts_of_now
+
+    directory.mkdir(parents=True, exist_ok=True)
+    facts = {**input_facts(list(map(str, inputs))), **facts_of_now()}
+    for path in write_report(evolve(report, facts=facts), directory):
+        click.echo(path, err=True)
+
+
+def input_facts(inputs: Sequence[str]) -> dict[str, str]:
+    """Return the facts of inputs: their paths, and the cluster ids in their ``meta.properties``."""
+    found = {"input": ", ".join(map(mask_uri, inputs))}
+    clusters = {each for path in inputs if (each := _cluster_id(Path(path)))}
+    return {**found, "cluster": ", ".join(sorted(clusters))} if clusters else found
+
+
+def _cluster_id(directory: Path) -> str | None:
+    from kafka_msgs.log.small_files import read_meta_properties
+
+    for place in (directory, directory.parent):
+        try:
+            return read_meta_properties(place / "meta.properties").cluster_id
+        except (LogFileError, OSError):
+            continue
+    return None

@@ -1,0 +1,46 @@
+"""When an operation is tried again, and when it is given up."""
+
+from __future__ import annotations
+
+from random import Random
+
+from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.flow import Flow, sleep_until
+from kafka_msgs.client.network import Network
+from kafka_msgs.errors import DeadlineError
+
+__all__ = ["Backoff"]
+
+
+class Backoff:
+    """The trials of one operation until its deadline, with pauses that grow and that are drawn at random."""
+
+    def __init__(self, config: ClientConfig, network: Network, random: Random, deadline: float) -> None:
+        self._longest = config.max_backoff
+        self._network = network
+        self._random = random
+        self._deadline = deadline
+        self._next = config.backoff
+        self._cause: Exception | None = None
+
+    @property
+    def has_time(self) -> bool:
+        """Whether there is time for a pause and another trial."""
+        return self._network.now() + self._next < self._deadline
+
+    def record_failure(self, error: Exception, *, final: bool) -> None:
+        """Note why a trial failed. Raises the error if it is final."""
+        if final:
+            raise error
+        self._cause = error
+
+    def wait(self) -> Flow[None]:
+        """Wait before the next trial. Raises ``DeadlineError`` if there is no time for one."""
+        if not self.has_time:
+            raise DeadlineError(waiting_for="another trial", cause=self._cause)
+        length, self._next = self._next, min(self._next * 2, self._longest)
+        yield from sleep_until(self._network.now() + length * self._random.uniform(0.5, 1.0))
+
+    def timeout_error(self, error: DeadlineError) -> DeadlineError:
+        """Return the error of an operation that is out of time, with the failure of its last trial."""
+        return DeadlineError(waiting_for=error.waiting_for, cause=error.cause or self._cause)

@@ -1,0 +1,476 @@
+"""One connection to one broker: requests go out, and their answers become values.
+
+A link is a thin layer over ``wire.ClientConnection``. It makes a connection ready for requests: it connects, agrees on
+the versions (KIP-35, KIP-511), and proves who the client is. Requests may follow each other without waiting.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.dial import Dialer
+from kafka_msgs.client.flow import Flow, Future, Wait
+from kafka_msgs.client.hooks import NO_HOOKS, HookCaller
+from kafka_msgs.client.network import Address, Endpoint, Network, Transport
+from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import (
+    ConnectionFailedError,
+    DeadlineError,
+    KafkaMsgsError,
+    RequestLimitError,
+    UnsupportedVersionError,
+)
+from kafka_msgs.message import Request, Response
+from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
+from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
+from kafka_msgs.versions import NONE, VersionRange
+from kafka_msgs.wire.client_connection import ClientConnection
+from kafka_msgs.wire.events import ConnectionClosed, NeedData, NoResponse, ResponseReceived, TokenReceived
+
+if TYPE_CHECKING:
+    from kafka_msgs.client.auth import Credentials
+
+__all__ = ["BrokerConnection"]
+
+R = TypeVar("R", bound=Response)
+T = TypeVar("T")
+
+_SOFTWARE: Final = "kafka-msgs"
+REAUTHENTICATION_SHARE: Final = 0.85
+"""The share of a session's lifetime after which the client authenticates again (KIP-368)."""
+_OLDEST: Final = 0
+_SIZE_LENGTH: Final = 4
+
+log: Final = logging.getLogger("kafka_msgs.client.connection")
+
+
+class _Timing:
+    """When a request was written, and when it left: its bytes were handed to the system."""
+
+    __slots__ = ("begin", "left")
+
+    def __init__(self, begin: float) -> None:
+        self.begin = begin
+        self.left: float | None = None
+
+
+class BrokerConnection:
+    """A connection to one broker. It is made by ``BrokerConnection.open``."""
+
+    def __init__(self, address: Address, config: ClientConfig, broker_id: int | None) -> None:
+        self.address = address
+        self.broker_id = broker_id
+        self.alive = True
+        self.ready = False
+        """Whether the connection has been made ready for requests."""
+        self.failure: Exception | None = None
+        self.api_versions: ApiVersionsResponse | None = None
+        self.reauthenticate_at: float | None = None
+        """When to authenticate again (KIP-368), in seconds of the network's clock. None is for never."""
+        self.throttled_until: float = 0.0
+        """Until when the broker asks for no more requests (KIP-219), in seconds of the network's clock."""
+        self._versions: dict[type[Request[Any]], VersionRange] = {}
+        self._offered: dict[int, VersionRange] = {}
+        self._connection = ClientConnection(client_id=config.client_id, max_frame_size=config.max_frame_size)
+        self.opening: Future[None] = Future()
+        """Done when the connection is made, or when it has failed."""
+        self._transport: Transport | None = None
+        self._limit = config.max_in_flight
+        self._request_timeout = config.request_timeout
+        self._queue: deque[Future[None]] = deque()
+        self._timed_out_requests: deque[tuple[Future[Any], float]] = deque()
+        """The requests that nobody waits for any more, and until when the broker should have answered them."""
+        self._step = "connect"
+        self._opening_since = 0.0
+        self.hooks = NO_HOOKS
+        self._unsent: list[_Timing] = []
+        """The times of requests that are not with the system yet."""
+        self.clock: Callable[[], float] = lambda: 0.0
+        self.moved_at = 0.0
+        """When bytes were last given to the system, or came from it. A broker is late from then on only."""
+
+    @classmethod
+    def open(
+        cls,
+        network: Network,
+        address: Address,
+        config: ClientConfig,
+        *,
+        broker_id: int | None,
+        deadline: float,
+        dialer: Dialer | None = None,
+        hooks: HookCaller = NO_HOOKS,
+    ) -> Flow[BrokerConnection]:
+        """Connect, agree on versions, and authenticate. Raises ``ConnectionFailedError`` and ``AuthenticationError``.
+
+        If the caller goes away, the connection is closed.
+        """
+        dialer = dialer or Dialer(network, config, Random())
+        connection: BrokerConnection | None = None
+        try:
+            start = partial(cls._start, network, config, broker_id, hooks)
+            connection = yield from dialer.dial(address, start, deadline)
+            yield from connection._make_ready(network, config, dialer, deadline)
+        except DeadlineError as error:
+            step = "connect" if connection is None else connection._step
+            failure = ConnectionFailedError(address=str(address), step=step, reason=_overdue(error))
+            dialer.failed(address, failure)
+            raise failure from error
+        except ConnectionFailedError as error:
+            dialer.failed(address, error)
+            raise
+        finally:
+            if connection is not None and not connection.ready:
+                connection.close()
+        dialer.succeeded(address)
+        return connection
+
+    @classmethod
+    def _start(
+        cls, network: Network, config: ClientConfig, broker_id: int | None, hooks: HookCaller, endpoint: Endpoint
+    ) -> BrokerConnection:
+        """Begin a connection to one IP address."""
+        connection = cls(endpoint.address, config, broker_id)
+        connection.hooks = hooks
+        connection.clock = network.monotonic
+        connection.moved_at = connection._opening_since = connection.clock()
+        connection._transport = network.connect(endpoint, connection, config.tls)
+        return connection
+
+    def call(
+        self,
+        request: Request[R],
+        version: int | None = None,
+        *,
+        deadline: float | None,
+        limit: float | None = None,
+        options: CodecOptions = DEFAULT_OPTIONS,
+    ) -> Flow[R]:
+        """Send a request when there is room for it, and wait for its answer.
+
+        At ``deadline`` the caller gives up, and the connection goes on. At ``limit``, if that is earlier, the broker is
+        given up: the connection is closed. Raises what ``send`` raises, ``DeadlineError`` and
+        ``ConnectionFailedError``.
+        """
+        pending = yield from self.send_when_ready(lambda: self.send(request, version, options=options), deadline)
+        if not pending.done:
+            yield from self.wait_for(pending, request, deadline=deadline, limit=limit)
+        return pending.result()
+
+    def wait_for(
+        self, pending: Future[R], request: Request[R], *, deadline: float | None, limit: float | None
+    ) -> Flow[None]:
+        """Wait for the answer to a request. See ``call``."""
+        gives_up = limit is not None and (deadline is None or limit < deadline)
+        yield Wait((pending,), limit if gives_up else deadline)
+        while gives_up and not pending.done and self.moved_at + self._request_timeout > self.clock():
+            later = self.moved_at + self._request_timeout
+            gives_up = deadline is None or later < deadline
+            yield Wait((pending,), later if gives_up else deadline)
+        if pending.done:
+            return
+        name = request.INFO.name
+        if not gives_up:
+            if limit is not None:
+                self._timed_out_requests.append((pending, limit))
+            raise DeadlineError(waiting_for=f"the answer to {name} from {self.address}")
+        self.close()
+        reason = f"no answer to {name} within {self._request_timeout:g} s"
+        raise ConnectionFailedError(address=str(self.address), step="request", reason=reason)
+
+    def close_if_overdue(self, now: float) -> None:
+        """Close the connection if the broker should have answered a request by now that nobody waits for any more."""
+        while self._timed_out_requests and self._timed_out_requests[0][0].done:
+            self._timed_out_requests.popleft()
+        if self._timed_out_requests and self._timed_out_requests[0][1] <= now:
+            self.close()
+
+    def send_when_ready(self, send: Callable[[], Future[T]], deadline: float | None) -> Flow[Future[T]]:
+        """Call a function that sends one request, when there is room for it; return the answer, which comes later.
+
+        Those who wait are served in order. Raises ``DeadlineError``.
+        """
+        if not self.is_full:
+            return send()
+        turn = self._turn()
+        try:
+            while self.is_full:
+                turn = self._turn() if turn.done else turn
+                yield Wait((turn,), deadline)
+                if not turn.done:
+                    raise DeadlineError(waiting_for=f"room for a request to {self.address}")
+            return send()
+        finally:
+            self._leave(turn)
+
+    def send(
+        self, request: Request[R], version: int | None = None, *, options: CodecOptions = DEFAULT_OPTIONS
+    ) -> Future[R]:
+        """Send a request and return its answer, which comes later. Nothing waits.
+
+        A Produce request with acks=0 is answered at once, with the default response. Raises
+        ``UnsupportedVersionError``, ``EncodeError``, and ``RequestLimitError`` if the link is full; then nothing was
+        sent.
+        """
+        pending: Future[R] = Future()
+        if not self.alive or self._transport is None:
+            pending.fail(self._failure())
+            return pending
+        if self.is_full:
+            raise RequestLimitError(address=str(self.address), limit=self._limit)
+        if version is None:
+            version = self.highest_version(type(request))
+        timing = _Timing(self.clock())
+        data = self._connection.send(request, version, opaque=(pending, type(request), timing), options=options)
+        self._unsent.append(timing)
+        self._transport.write(data)
+        if self.hooks.has("request_sent"):
+            api = request.INFO.name.removesuffix("Request")
+            self.hooks.call("request_sent", str(self.address), self.broker_id, api, version, len(data))
+        if not self._connection.in_flight:
+            self._pull()
+        return pending
+
+    def send_token(self, token: bytes) -> Future[bytes]:
+        """Send a SASL token without a header (after SaslHandshake version 0), and return the answer, which comes
+        later.
+        """
+        pending: Future[bytes] = Future()
+        if not self.alive or self._transport is None:
+            pending.fail(self._failure())
+            return pending
+        self._transport.write(self._connection.send_token(token, opaque=(pending, None, None)))
+        return pending
+
+    def authenticate(self, credentials: Credentials, network: Network, deadline: float) -> Flow[float | None]:
+        """Prove who the client is; return how many seconds the session lasts. See ``auth.authenticate``.
+
+        Only clients that have credentials load the code for it.
+        """
+        from kafka_msgs.client.auth import authenticate
+
+        return authenticate(self, credentials, network, deadline)
+
+    def highest_version(self, cls: type[Request[Any]]) -> int:
+        """Return the highest version of a request that the broker and the library have.
+
+        Raises ``UnsupportedVersionError``, which names the versions of both.
+        """
+        both = self.version_range(cls)
+        if both.empty:
+            offered = self._offered.get(cls.INFO.api_key, NONE)
+            raise UnsupportedVersionError(
+                message=cls.INFO.name, version=None, supported=cls.INFO.versions, offered=offered
+            )
+        return both.highest
+
+    def version_range(self, cls: type[Request[Any]]) -> VersionRange:
+        """Return the versions of a request that the broker and the library have. The range may be empty."""
+        both = self._versions.get(cls)
+        if both is None:
+            offered = self._offered.get(cls.INFO.api_key, NONE)
+            both = self._versions[cls] = cls.INFO.versions.intersect(offered)
+        return both
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their answers."""
+        return self._connection.in_flight
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many requests wait for their answers as may wait."""
+        return self.alive and self._connection.in_flight >= self._limit
+
+    def close(self) -> None:
+        """End the connection. Every request that waits fails."""
+        if self._transport is not None:
+            self._transport.close()
+        if self.alive:
+            self._end(None)
+
+    @property
+    def bytes_wanted(self) -> int:
+        """How many bytes of the response that is being read are missing."""
+        return self._connection.bytes_needed
+
+    def connection_made(self) -> None:
+        """Called by the network."""
+        self._step = "negotiate"
+        self.opening.resolve(None)
+
+    def data_sent(self) -> None:
+        """Called by the network: everything that was written is on its way."""
+        self.moved_at = now = self.clock()
+        for each in self._unsent:
+            each.left = now
+        self._unsent.clear()
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the network."""
+        self.moved_at = self.clock()
+        self._connection.receive_data(data)
+        self._pull()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Called by the network."""
+        self._end(error)
+
+    def _make_ready(self, network: Network, config: ClientConfig, dialer: Dialer, deadline: float) -> Flow[None]:
+        self.learn_versions((yield from self._ask_versions(dialer, deadline)))
+        if config.credentials is not None:
+            dialer.warn_of_credentials(self.address)
+            self._step = "authenticate"
+            lifetime = yield from self.authenticate(config.credentials, network, deadline)
+            self.reauthenticate_at = None if lifetime is None else network.now() + lifetime * REAUTHENTICATION_SHARE
+        self._step = "request"
+        self.ready = True
+        log.debug("%s: connected", self.address)
+        self.hooks.call("connected", str(self.address), self.broker_id, self.clock() - self._opening_since)
+
+    def _ask_versions(self, dialer: Dialer, deadline: float) -> Flow[ApiVersionsResponse]:
+        """Ask for the versions of the broker; if it does not know the version of the question, ask in an older one."""
+        from kafka_msgs import __version__
+
+        request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
+        version = dialer.versions_question(self.address)
+        try:
+            answer = yield from self.call(request, version, deadline=deadline)
+        except ConnectionFailedError as error:
+            if error.retriable:
+                dialer.step_down(self.address)
+            raise
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            offered = (each.max_version for each in answer.api_keys if each.api_key == ApiKey.API_VERSIONS)
+            version = min(version, next(offered, _OLDEST))
+            answer = yield from self.call(request, version, deadline=deadline)
+        if answer.error_code:
+            code = ErrorCode(answer.error_code)
+            reason = f"ApiVersions: {code.name}"
+            raise ConnectionFailedError(
+                address=str(self.address), step="negotiate", reason=reason, retriable=code.retriable
+            )
+        if not answer.api_keys:
+            reason = "ApiVersions: the broker offers no api"
+            raise ConnectionFailedError(address=str(self.address), step="negotiate", reason=reason)
+        return answer
+
+    def learn_versions(self, response: ApiVersionsResponse) -> None:
+        """Take over the versions that the broker has."""
+        self.api_versions = response
+        self._offered = {each.api_key: VersionRange(each.min_version, each.max_version) for each in response.api_keys}
+        self._versions.clear()
+
+    def _pull(self) -> None:
+        """Turn the events of the connection into answers."""
+        while True:
+            try:
+                event = self._connection.next_event()
+            except KafkaMsgsError as error:
+                self._break(error)
+                return
+            if isinstance(event, ResponseReceived):
+                if self.hooks.has("response_received"):
+                    self._report(event)
+                event.opaque[0].resolve_lazily(event.message)
+                if self._queue:
+                    self._grant_next_slot()
+            elif isinstance(event, NeedData):
+                return
+            elif isinstance(event, TokenReceived):
+                event.opaque[0].resolve(event.token)
+            elif isinstance(event, NoResponse):
+                self._unanswered(event)
+            elif isinstance(event, ConnectionClosed):
+                return
+
+    def _report(self, event: ResponseReceived) -> None:
+        """Call the hooks for a response."""
+        _, cls, timing = event.opaque
+        left = timing.begin if timing.left is None else timing.left
+        api, queued, waited = cls.INFO.name.removesuffix("Request"), left - timing.begin, self.clock() - left
+        size = len(event.payload) + _SIZE_LENGTH
+        self.hooks.call(
+            "response_received", str(self.address), self.broker_id, api, event.version, size, queued, waited
+        )
+
+    def _turn(self) -> Future[None]:
+        """Return what is done when it is somebody's turn to send, or when the connection ends; the first one first.
+
+        Somebody else may have been faster, so look again whether the link is full. ``_leave`` ends the waiting.
+        """
+        turn: Future[None] = Future()
+        self._queue.append(turn)
+        return turn
+
+    def _leave(self, turn: Future[None]) -> None:
+        """Take a turn out of the queue. One that was given goes on to the next who waits."""
+        if turn.done:
+            self._grant_next_slot()
+        turn.resolve(None)
+
+    def _grant_next_slot(self) -> None:
+        """Give the turn to the first who waits for it; to all of them after the end of the connection."""
+        while self._queue and not self.is_full:
+            turn = self._queue.popleft()
+            if not turn.done:
+                turn.resolve(None)
+                if self.alive:
+                    return
+
+    def _unanswered(self, event: NoResponse) -> None:
+        pending, cls, _ = event.opaque
+        if event.expected and cls is not None:
+            pending.resolve(cls.response_class()())
+        else:
+            pending.fail(self._failure())
+
+    def _break(self, error: Exception) -> None:
+        """The broker sent what it must not send: close the connection."""
+        final = self._step == "negotiate"
+        failure = ConnectionFailedError(
+            address=str(self.address), step=self._step, reason=str(error), retriable=not final
+        )
+        failure.__cause__ = error
+        if self._transport is not None:
+            self._transport.close()
+        self._end(failure)
+
+    def _end(self, error: Exception | None) -> None:
+        """Fail every request that waits."""
+        if not self.alive:
+            return
+        self.alive = False
+        self.failure = error
+        if self.ready:
+            log.debug("%s: the connection ended: %s", self.address, error or "closed")
+            self.hooks.call("disconnected", str(self.address), self.broker_id, error)
+        self.opening.fail(self._failure())
+        for each in self._connection.close():
+            each.opaque[0].fail(self._failure())
+        self._grant_next_slot()
+
+    def _failure(self) -> Exception:
+        """Return the error of a request that cannot be answered any more."""
+        if isinstance(self.failure, ConnectionFailedError):
+            broken = self.failure
+            step, reason = broken.step, broken.reason
+            if step == "request" and not self.ready:
+                step = self._step
+            return ConnectionFailedError(
+                address=str(self.address), step=step, reason=reason, retriable=broken.retriable
+            )
+        return ConnectionFailedError(address=str(self.address), step=self._step, reason="the connection was closed")
+
+
+def _overdue(error: DeadlineError) -> str:
+    """Return the reason of a connection that was not ready in time, with its last failure."""
+    return "the time is over" if error.cause is None else f"the time is over; the last failure was: {error.cause}"

@@ -1,0 +1,432 @@
+"""Where brokers, leaders and coordinators are, and the links to them. No socket, clock or thread.
+
+``ConnectionPool`` owns the newest metadata, the coordinators that were found, and one link for each broker and purpose.
+It starts from the bootstrap addresses, and goes back to them when no known broker can be reached (KIP-899).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from random import Random
+from typing import Final, TypeVar
+from uuid import UUID
+
+from kafka_msgs.client.backoff import Backoff
+from kafka_msgs.client.broker_connection import REAUTHENTICATION_SHARE, BrokerConnection
+from kafka_msgs.client.broker_errors import broker_error
+from kafka_msgs.client.cluster_metadata import Broker, ClusterMetadata
+from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.dial import Dialer
+from kafka_msgs.client.dns import resolve_canonical_names
+from kafka_msgs.client.flow import Flow, wait_for
+from kafka_msgs.client.hooks import HookCaller
+from kafka_msgs.client.metrics import ClientMetrics
+from kafka_msgs.client.network import Address, Network
+from kafka_msgs.client.routing import CoordinatorKind, Item
+from kafka_msgs.client.scheduler import Task
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import AuthenticationError, ConnectionFailedError, DeadlineError
+from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
+from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+
+__all__ = ["ConnectionPool"]
+
+T = TypeVar("T")
+log: Final = logging.getLogger("kafka_msgs.client.metadata")
+
+GENERAL_PURPOSE: Final = "general"
+_MANY_KEYS: Final = 4
+"""The first version of FindCoordinator that asks about several keys at once (KIP-699)."""
+_TOPIC_IDS: Final = 12
+"""The first version of Metadata that asks by topic id."""
+_WAITING: Final = frozenset(
+    {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
+)
+
+
+class ConnectionPool:
+    """The brokers of a cluster, and the links to them."""
+
+    def __init__(self, config: ClientConfig, network: Network, random: Random) -> None:
+        self.config = config
+        self.network = network
+        self.random = random
+        self.cluster = ClusterMetadata(config.max_brokers)
+        self.dialer = Dialer(network, config, random)
+        self.metrics = ClientMetrics(network.now)
+        self.hooks = HookCaller((self.metrics, *config.hooks))
+        self._links: dict[tuple[int, str], BrokerConnection] = {}
+        self._first: BrokerConnection | None = None
+        self._connections: list[BrokerConnection] = []
+        self._opening: dict[Hashable, Task[BrokerConnection]] = {}
+        self._renewing: dict[BrokerConnection, Task[float | None]] = {}
+        self._coordinators: dict[tuple[CoordinatorKind, str], int] = {}
+        self._learned_at: float | None = None
+        self._moved: set[int] = set()
+
+    def repeatable(self, error: ConnectionFailedError) -> bool:
+        """Whether another trial may help after a connection failed. See ``Dialer.is_final``."""
+        return not self.dialer.is_final(error)
+
+    def new_backoff(self, deadline: float) -> Backoff:
+        """Return the trials of one operation."""
+        return Backoff(self.config, self.network, self.random, deadline)
+
+    def request_deadline(self) -> float:
+        """Return the moment at which a broker is given up that does not answer a request of now."""
+        return self.network.now() + self.config.request_timeout
+
+    def connection(
+        self, broker_id: int, *, purpose: str = GENERAL_PURPOSE, deadline: float, asks: bool = True
+    ) -> Flow[BrokerConnection]:
+        """Return a connection to a broker that is ready for requests; make it if there is none.
+
+        ``purpose`` keeps connections apart: a Fetch or a JoinGroup that waits at the broker stalls what follows on its
+        connection. Ask for the link before each request: it may be replaced, and its session may be renewed here.
+        ``asks`` lets it ask the cluster for an address that may have changed; who asks the cluster cannot want that.
+        Raises ``ConnectionFailedError``, ``AuthenticationError`` and ``DeadlineError``.
+        """
+        connection = self._links.get((broker_id, purpose))
+        if connection is not None:
+            self._check(connection)
+        if connection is None or not connection.alive:
+            if purpose == GENERAL_PURPOSE and self._first is not None and self._adopt_first(broker_id):
+                connection = self._links[broker_id, purpose]
+            else:
+                made = yield from self._connect(broker_id, purpose, deadline, asks)
+                connection = self._links[broker_id, purpose] = _first_of(self._links.get((broker_id, purpose)), made)
+        yield from self._renew(connection, deadline)
+        return connection
+
+    def any_connection(self, *, deadline: float) -> Flow[BrokerConnection]:
+        """Return a connection to any broker: an open one if possible, then a known broker, then a bootstrap address."""
+        connection = self._least_loaded()
+        if connection is not None:
+            yield from self._renew(connection, deadline)
+            return connection
+        for broker_id in self._in_order_of_backoff(self.cluster.brokers):
+            try:
+                return (yield from self.connection(broker_id, deadline=deadline, asks=False))
+            except ConnectionFailedError:
+                continue
+        made = yield from self._bootstrap(deadline)
+        self._first = _first_of(self._first, made)
+        return self._first
+
+    def ready_connection(self) -> BrokerConnection | None:
+        """Return an open connection to any broker, if there is one whose session need not be renewed first."""
+        connection = self._least_loaded()
+        if connection is None or connection.reauthenticate_at is not None or self._renewing:
+            return None
+        return connection
+
+    def _least_loaded(self) -> BrokerConnection | None:
+        """Return the open connection with the fewest requests in flight."""
+        for each in self._connections:
+            self._check(each)
+        idlest = self._first if self._first is not None and self._first.alive else None
+        for (_, purpose), connection in self._links.items():
+            if (
+                purpose == GENERAL_PURPOSE
+                and connection.alive
+                and (idlest is None or connection.in_flight < idlest.in_flight)
+            ):
+                idlest = connection
+        return idlest
+
+    def _check(self, connection: BrokerConnection) -> None:
+        """Close a connection whose broker is overdue, or that was not used for ``connection_max_idle``."""
+        connection.close_if_overdue(self.network.now())
+        idle = self.config.connection_max_idle
+        if (
+            idle is not None
+            and connection.alive
+            and not connection.in_flight
+            and connection.moved_at + idle < connection.clock()
+        ):
+            connection.close()
+
+    def _in_order_of_backoff(self, nodes: Iterable[int]) -> list[int]:
+        """Return brokers in random order, those that failed lately last."""
+        places = self.cluster.brokers
+        return sorted(self._shuffled(nodes), key=lambda broker_id: self.dialer.ready_at(places[broker_id].address))
+
+    def last_failure(self, broker_id: int) -> ConnectionFailedError | None:
+        """Return why a broker cannot be reached, or None if the last connection to it was made."""
+        broker = self.cluster.brokers.get(broker_id)
+        return None if broker is None else self.dialer.last_failure(broker.address)
+
+    def current_metadata(self, *, deadline: float) -> Flow[ClusterMetadata]:
+        """Return metadata that is not too old."""
+        if self._stale:
+            yield from self.refresh((), deadline=deadline)
+        return self.cluster
+
+    @property
+    def _stale(self) -> bool:
+        return self._learned_at is None or self._learned_at + self.config.metadata_max_age < self.network.now()
+
+    def invalidate_metadata(self) -> None:
+        """Ask for metadata again when it is needed next."""
+        self._learned_at = None
+
+    def refresh(self, topics: Collection[str | UUID] | None = None, *, deadline: float) -> Flow[ClusterMetadata]:
+        """Ask for the newest metadata of the brokers and of some topics. None is for all topics that are known.
+
+        Topics that do not exist are not created. Raises ``DeadlineError`` and the errors of a connection.
+        """
+        wanted = tuple(self.cluster.topics) if topics is None else tuple(topics)
+        request = MetadataRequest(topics=tuple(map(_asked, wanted)), allow_auto_topic_creation=False)
+        backoff = self.new_backoff(deadline)
+        while True:
+            try:
+                connection = yield from self.any_connection(deadline=deadline)
+                response = yield from connection.call(request, deadline=deadline, limit=self.request_deadline())
+            except ConnectionFailedError as error:
+                backoff.record_failure(error, final=not self.repeatable(error))
+            except DeadlineError as error:
+                raise backoff.timeout_error(error) from None
+            else:
+                if response.error_code == 0 and response.brokers:
+                    break
+                backoff.record_failure(broker_error(response.error_code, api="Metadata"), final=False)
+            yield from backoff.wait()
+        self.cluster.update(response)
+        log.debug("metadata of %d topics from %s", len(response.topics), connection.address)
+        answered = {each.name for each in response.topics}
+        for name in wanted:
+            if isinstance(name, str) and name not in answered:
+                self.cluster.forget_topic(name)
+        self._learned_at = self.network.now()
+        return self.cluster
+
+    def find_coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Flow[int]:
+        """Return the id of the broker that coordinates a group or a transaction.
+
+        Raises ``BrokerError`` if the brokers refuse to say, ``DeadlineError`` and the errors of a connection.
+        """
+        backoff = self.new_backoff(deadline)
+        while True:
+            try:
+                found = yield from self.find_coordinators((key,), kind, deadline=deadline)
+            except ConnectionFailedError as error:
+                backoff.record_failure(error, final=not self.repeatable(error))
+            except DeadlineError as error:
+                raise backoff.timeout_error(error) from None
+            else:
+                place = found[key]
+                if not isinstance(place, ErrorCode):
+                    return place
+                refusal = broker_error(place, api="FindCoordinator", subject=key)
+                backoff.record_failure(refusal, final=place not in _WAITING)
+            yield from backoff.wait()
+
+    def find_coordinators(
+        self, keys: Collection[str], kind: CoordinatorKind, *, deadline: float
+    ) -> Flow[dict[str, int | ErrorCode]]:
+        """Return the coordinator of each key, or the error code that came instead.
+
+        One request asks about all keys that are not known, if the broker can (KIP-699).
+        """
+        found: dict[str, int | ErrorCode] = {
+            key: self._coordinators[kind, key] for key in keys if (kind, key) in self._coordinators
+        }
+        missing = [key for key in dict.fromkeys(keys) if key not in found]
+        if missing:
+            connection = yield from self.any_connection(deadline=deadline)
+            if connection.highest_version(FindCoordinatorRequest) >= _MANY_KEYS:
+                found |= yield from self._find(connection, tuple(missing), kind, deadline)
+            else:
+                for key in missing:
+                    found |= yield from self._find_one(connection, key, kind, deadline)
+        return found
+
+    def forget_coordinator(self, key: str, kind: CoordinatorKind) -> None:
+        """Look for a coordinator again when it is needed next."""
+        self._coordinators.pop((kind, key), None)
+
+    def find_leaders(self, items: Collection[Item], *, deadline: float) -> Flow[dict[Item, int | ErrorCode]]:
+        """Return the leader of each topic and partition, or the error code that stands for an unknown one."""
+        partitions = [item for item in items if not isinstance(item, str)]
+        topics = dict.fromkeys(topic for topic, _ in partitions)
+        wanted = [topic for topic in topics if self._stale or not self.cluster.partitions(topic)]
+        if wanted:
+            yield from self.refresh(wanted, deadline=deadline)
+        return {item: self._leader(*item) for item in partitions}
+
+    def _leader(self, topic: str | UUID, partition: int) -> int | ErrorCode:
+        leader = self.cluster.leader(topic, partition)
+        return ErrorCode.LEADER_NOT_AVAILABLE if leader is None else leader
+
+    def close(self) -> None:
+        """Close every connection. Requests that wait fail."""
+        for opening in self._opening.values():
+            opening.cancel()
+        for renewing in self._renewing.values():
+            renewing.cancel()
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
+        self._links.clear()
+        self._first = None
+
+    def _open(self, key: Hashable, address: Address, broker_id: int | None, deadline: float) -> Flow[BrokerConnection]:
+        """Make a connection, once for all who ask for it. It goes on if the first caller gives up."""
+        task = self._opening.get(key)
+        if task is None or task.done:
+            limit = self.network.now() + self.config.connect_timeout
+            task = self._opening[key] = self.network.spawn(self._make(address, broker_id, limit))
+        try:
+            connection = yield from wait_for(task, deadline, f"a connection to {address}")
+        except DeadlineError as error:
+            raise DeadlineError(
+                waiting_for=error.waiting_for, cause=error.cause or self.dialer.last_failure(address)
+            ) from None
+        finally:
+            if task.done:
+                self._opening.pop(key, None)
+        return connection
+
+    def _make(self, address: Address, broker_id: int | None, deadline: float) -> Flow[BrokerConnection]:
+        """Make a connection, and keep it in mind until ``close``: those who wait for it may be gone by then."""
+        connection = yield from BrokerConnection.open(
+            self.network,
+            address,
+            self.config,
+            broker_id=broker_id,
+            deadline=deadline,
+            dialer=self.dialer,
+            hooks=self.hooks,
+        )
+        self._connections = [*(each for each in self._connections if each.alive), connection]
+        return connection
+
+    def _bootstrap(self, deadline: float) -> Flow[BrokerConnection]:
+        """Connect to one of the bootstrap addresses. Raises the last failure if none can be reached."""
+        failure: ConnectionFailedError | None = None
+        addresses = yield from self._bootstrap_addresses(deadline)
+        for address in sorted(self._shuffled(addresses), key=self.dialer.ready_at):
+            try:
+                return (yield from self._open(address, address, None, deadline))
+            except ConnectionFailedError as error:
+                if failure is None or error.retriable:
+                    failure = error
+        assert failure is not None
+        raise failure
+
+    def _bootstrap_addresses(self, deadline: float) -> Flow[Sequence[Address]]:
+        """Return the bootstrap addresses, or with ``resolve_canonical_bootstrap_servers_only`` what they stand for."""
+        addresses = self.config.bootstrap_servers
+        if self.config.dns_lookup == "use_all_dns_ips":
+            return addresses
+        names: list[Address] = []
+        for address in addresses:
+            try:
+                looking = self.network.offload(resolve_canonical_names, address)
+                names += yield from wait_for(looking, deadline, f"the canonical names of {address.host}")
+            except OSError:
+                names.append(address)
+        return names
+
+    def _adopt_first(self, broker_id: int) -> bool:
+        """Use the first connection for the broker with its address, if it is that broker."""
+        first, broker = self._first, self.cluster.brokers.get(broker_id)
+        if first is None or broker is None or not first.alive or first.address != broker.address:
+            return False
+        first.broker_id = broker_id
+        self._links[broker_id, GENERAL_PURPOSE] = first
+        self._first = None
+        return True
+
+    def _connect(self, broker_id: int, purpose: str, deadline: float, asks: bool) -> Flow[BrokerConnection]:
+        known = self.cluster.brokers.get(broker_id)
+        address = known.address if known and not asks else (yield from self._address(broker_id, deadline))
+        try:
+            return (yield from self._open((broker_id, purpose), address, broker_id, deadline))
+        except ConnectionFailedError:
+            self._moved.add(broker_id)
+            raise
+
+    def _address(self, broker_id: int, deadline: float) -> Flow[Address]:
+        """Return the address of a broker. Ask for it again if the last connection to the broker could not be made."""
+        if broker_id not in self.cluster.brokers or broker_id in self._moved:
+            self._moved.discard(broker_id)
+            yield from self.refresh((), deadline=deadline)
+        broker = self.cluster.brokers.get(broker_id)
+        if broker is None:
+            reason = "the cluster has no such broker"
+            raise ConnectionFailedError(address=f"broker {broker_id}", step="connect", reason=reason)
+        return broker.address
+
+    def _renew(self, connection: BrokerConnection, deadline: float) -> Flow[None]:
+        """Authenticate again on a connection whose session ends soon. Requests that follow wait for it."""
+        task = self._renewing.get(connection)
+        if task is None or task.done:
+            credentials, now = self.config.credentials, self.network.now()
+            if connection.reauthenticate_at is None or credentials is None or now < connection.reauthenticate_at:
+                return
+            limit = now + self.config.connect_timeout
+            task = self._renewing[connection] = self.network.spawn(
+                connection.authenticate(credentials, self.network, limit)
+            )
+        try:
+            lifetime = yield from wait_for(task, deadline, f"authentication by {connection.address}")
+            connection.reauthenticate_at = (
+                None if lifetime is None else self.network.now() + lifetime * REAUTHENTICATION_SHARE
+            )
+        except (AuthenticationError, DeadlineError):
+            connection.close()
+            raise
+        finally:
+            if task.done:
+                self._renewing.pop(connection, None)
+
+    def _find(
+        self, connection: BrokerConnection, keys: tuple[str, ...], kind: CoordinatorKind, deadline: float
+    ) -> Flow[dict[str, int | ErrorCode]]:
+        """Ask about several keys. A key that the broker leaves out has no coordinator yet."""
+        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
+        response = yield from connection.call(request, deadline=deadline, limit=self.request_deadline())
+        found: dict[str, int | ErrorCode] = dict.fromkeys(keys, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        for each in response.coordinators:
+            if each.key in found:
+                address = Address(each.host, each.port)
+                found[each.key] = self._found(each.key, kind, each.error_code, each.node_id, address)
+        return found
+
+    def _find_one(
+        self, connection: BrokerConnection, key: str, kind: CoordinatorKind, deadline: float
+    ) -> Flow[dict[str, int | ErrorCode]]:
+        request = FindCoordinatorRequest(key_type=kind, key=key)
+        response = yield from connection.call(request, deadline=deadline, limit=self.request_deadline())
+        address = Address(response.host, response.port)
+        return {key: self._found(key, kind, response.error_code, response.node_id, address)}
+
+    def _found(self, key: str, kind: CoordinatorKind, code: int, broker_id: int, address: Address) -> int | ErrorCode:
+        if code:
+            return ErrorCode(code)
+        known = self.cluster.brokers.get(broker_id)
+        if known is None or known.address != address:
+            self.cluster.brokers[broker_id] = Broker(broker_id, address, None)
+        self._coordinators[kind, key] = broker_id
+        return broker_id
+
+    def _shuffled(self, values: Iterable[T]) -> list[T]:
+        shuffled = list(values)
+        self.random.shuffle(shuffled)
+        return shuffled
+
+
+def _first_of(present: BrokerConnection | None, made: BrokerConnection) -> BrokerConnection:
+    """Of two connections that were made at the same time, keep the one that came first, and close the other."""
+    if present is None or present is made or not present.alive:
+        return made
+    made.close()
+    return present
+
+
+def _asked(topic: str | UUID) -> MetadataRequestTopic:
+    if isinstance(topic, UUID):
+        return MetadataRequestTopic(topic_id=topic, name=None)
+    return MetadataRequestTopic(name=topic)

@@ -1,0 +1,287 @@
+"""What becomes of batches that were sent, or that cannot be sent any more: done, sent again, split, or given up.
+
+``sequences`` says after which errors a batch may be sent again. The one who sends is ``sender``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from attrs import frozen
+
+from kafka_msgs.client.broker_errors import broker_error
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.producer import produce_request
+from kafka_msgs.client.producer.broker_channels import InFlightRequest
+from kafka_msgs.client.producer.config import ProducerConfig
+from kafka_msgs.client.producer.metadata_refresh import MetadataRefresher
+from kafka_msgs.client.producer.producer_batch import ProducerBatch, RecordMetadata
+from kafka_msgs.client.producer.record_accumulator import RecordAccumulator
+from kafka_msgs.client.producer.sequences import SequenceManager
+from kafka_msgs.client.producer.transaction_manager import TransactionManager, TransactionManagerState
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import DeadlineError, RecordsPurgedError, TransactionStateError, UndeliveredError
+from kafka_msgs.messages.produce_response import PartitionProduceResponse, ProduceResponse
+
+if TYPE_CHECKING:
+    from kafka_msgs.client.core import ClientCore
+
+__all__ = ["BatchCompletion", "FailedBatch", "OnDelivery", "Undelivered"]
+
+_E: Final = ErrorCode
+_LOG: Final = logging.getLogger("kafka_msgs.client.producer")
+_MOVED: Final = frozenset(
+    {
+        _E.UNKNOWN_TOPIC_OR_PARTITION, _E.LEADER_NOT_AVAILABLE, _E.NOT_LEADER_OR_FOLLOWER, _E.REPLICA_NOT_AVAILABLE,
+        _E.KAFKA_STORAGE_ERROR, _E.FENCED_LEADER_EPOCH, _E.UNKNOWN_LEADER_EPOCH, _E.UNKNOWN_TOPIC_ID,
+    }
+)  # fmt: skip
+"""Errors after which the producer asks for the leaders again."""
+STOPPED: Final = (TransactionManagerState.ABORTABLE, TransactionManagerState.FATAL)
+"""States of a transaction in which nothing is sent any more."""
+
+
+_MOST_KEPT: Final = 1000
+"""How many batches are kept to see whether a program receives their errors."""
+
+OnDelivery: TypeAlias = Callable[["RecordMetadata | None", "Exception | None"], object]
+"""A function of the user that hears of one record: where it is, or why it was not delivered."""
+
+
+@frozen
+class FailedBatch:
+    """Records that were not delivered: how many, for which partition, and why."""
+
+    topic: str
+    partition: int
+    count: int
+    error: Exception
+
+
+class Undelivered:
+    """Batches that failed, until a program has received their errors in one way or another."""
+
+    def __init__(self, on_failure: Callable[[FailedBatch], object] | None = None) -> None:
+        self._on_failure = on_failure
+        self._batches: deque[ProducerBatch] = deque()
+        self._more = 0
+
+    def add(self, batch: ProducerBatch, error: Exception) -> None:
+        """A batch was given up. ``on_failure`` hears of it."""
+        if self._on_failure is not None:
+            call_user(self._on_failure, FailedBatch(batch.topic, batch.partition, batch.count, error))
+        elif batch.callbacks is None or len(batch.callbacks) < batch.count:
+            self._batches.append(batch)
+            if len(self._batches) > _MOST_KEPT:
+                self._more += self._batches.pop().count
+
+    def error(self) -> UndeliveredError | None:
+        """Return the error that stands for all failures that nobody has received, once. Any thread may call this."""
+        batches, self._batches = self._batches, deque()
+        more, self._more = self._more, 0
+        unseen = [batch for batch in batches if not batch.error_observed]
+        if not unseen:
+            return None
+        first = unseen[0].error
+        assert first is not None
+        error = UndeliveredError(count=sum(batch.count for batch in unseen) + more, cause=first)
+        error.__cause__ = first
+        return error
+
+
+def call_user(function: Callable[..., object], *arguments: Any) -> None:
+    """Call a function of the user that cannot be waited for. What it raises is logged."""
+    try:
+        function(*arguments)
+    except Exception:
+        _LOG.exception("a callback of a producer raised: %r", function)
+
+
+class BatchCompletion:
+    """Decides what becomes of the batches of one producer."""
+
+    def __init__(
+        self,
+        core: ClientCore,
+        config: ProducerConfig,
+        accumulator: RecordAccumulator,
+        identity: SequenceManager | None,
+        transactions: TransactionManager | None,
+        leaders: MetadataRefresher,
+        undelivered: Undelivered,
+    ) -> None:
+        self._core = core
+        self._config = config
+        self._accumulator = accumulator
+        self._identity = identity
+        self._transactions = transactions
+        self._leaders = leaders
+        self._undelivered = undelivered
+        self.troubles: dict[int, Exception] = {}
+        """Why the last connection to each broker could not be made, or ended."""
+
+    def handle_response(self, response: ProduceResponse, sent: InFlightRequest, now: float) -> None:
+        """Take the answer for the batches of a request. With ``acks=0`` there is no answer, and nothing to know."""
+        if not self._config.acks:
+            for batch in sent.batches:
+                self._complete(batch, -1)
+            return
+        for batch, answer in produce_request.match_responses(response, sent.batches, sent.ids):
+            if answer is not None:
+                self._learn(batch, answer, now)
+            else:
+                self.handle_disconnect((batch,), DeadlineError(waiting_for="the answer for a partition"), now)
+
+    def handle_disconnect(self, batches: Iterable[ProducerBatch], error: Exception, now: float) -> None:
+        """Nobody knows whether the broker has these batches. Sending them again is the way to find out."""
+        for batch in batches:
+            if batch.done:
+                continue
+            self._leaders.invalidate((batch.topic,))
+            if self._config.acks:
+                self._reenqueue(batch, now, error)
+            else:
+                self._fail(batch, error, known=False)
+
+    def expire(self, now: float) -> float | None:
+        """Give up the batches whose time is over; return when that of the next one is. They are in their order."""
+        incomplete = self._accumulator.incomplete
+        while incomplete:
+            batch = next(iter(incomplete))
+            end = batch.created + self._config.delivery_timeout
+            if end > now:
+                return end
+            self._abandon(batch, self._late(batch))
+        return None
+
+    def give_up(self, error: Exception) -> None:
+        """Give up all records that are not delivered."""
+        for batch in tuple(self._accumulator.incomplete):
+            self._abandon(batch, error)
+
+    def drop_unsent(self, error: Exception) -> None:
+        """Give up what waits to be sent: the transaction that it belongs to is aborted."""
+        for _, batch in self._accumulator.pending_by_partition():
+            self._abandon(batch, error)
+
+    def purge(self) -> int:
+        """Drop what waits to be sent for the first time; return the number of records."""
+        purged = [batch for _, batch in self._accumulator.pending_by_partition() if not batch.retried]
+        for batch in purged:
+            batch.error_observed = True
+            self._abandon(batch, RecordsPurgedError())
+        return sum(batch.count for batch in purged)
+
+    def _learn(self, batch: ProducerBatch, answer: PartitionProduceResponse, now: float) -> None:
+        """Do what the answer for one batch asks for."""
+        error = ErrorCode(answer.error_code)
+        if batch.done:
+            return
+        if error in (_E.NONE, _E.DUPLICATE_SEQUENCE_NUMBER):
+            self._complete(batch, answer.base_offset, answer.log_append_time_ms)
+            return
+        if error == _E.MESSAGE_TOO_LARGE and batch.count > 1 and not self._is_stopped:
+            self._split(batch)
+            return
+        self._refused(batch, error, answer, now)
+
+    def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time: int = -1) -> None:
+        queue = self._accumulator.incomplete.get(batch)
+        if queue is None:
+            return
+        batch.base_offset = base_offset
+        if self._identity is not None:
+            self._identity.completed(queue.sequences, batch)
+        batch.complete(base_offset, log_append_time)
+        self._accumulator.release(batch)
+        self._tell(batch)
+
+    def _refused(self, batch: ProducerBatch, error: ErrorCode, answer: PartitionProduceResponse, now: float) -> None:
+        queue = self._accumulator.incomplete[batch]
+        if error in _MOVED:
+            self._moved(batch, answer)
+        if self._identity is None:
+            again = error.retriable
+        else:
+            again = self._identity.retries(queue.sequences, batch, error, answer.log_start_offset)
+        subject = TopicPartition(batch.topic, batch.partition)
+        failure = broker_error(error, api="Produce", subject=subject, message=answer.error_message)
+        if again:
+            self._reenqueue(batch, now, failure)
+            return
+        because = {each.batch_index: each.batch_index_error_message for each in answer.record_errors}
+        self._fail(batch, failure, known=True, because=because)
+
+    def _moved(self, batch: ProducerBatch, answer: PartitionProduceResponse) -> None:
+        """Take over the new leader that an answer names (KIP-951), or ask for it."""
+        leader = answer.current_leader
+        if leader.leader_id >= 0 and leader.leader_id in self._core.cluster.brokers:
+            self._core.cluster.set_leader(batch.topic, batch.partition, leader.leader_id, leader.leader_epoch)
+        else:
+            self._leaders.invalidate((batch.topic,))
+
+    def _reenqueue(self, batch: ProducerBatch, now: float, error: Exception) -> None:
+        batch.last_error = error
+        if self._is_stopped and self._transactions is not None:
+            self._fail(batch, self._transactions.reason, known=False)
+            return
+        batch.attempts += 1
+        batch.retried = True
+        batch.retry_at = now + self._config.backoff(batch.attempts)
+        self._accumulator.requeue(batch)
+
+    @property
+    def _is_stopped(self) -> bool:
+        """Whether the transaction can only be aborted."""
+        return self._transactions is not None and self._transactions.state in STOPPED
+
+    def _split(self, batch: ProducerBatch) -> None:
+        queue = self._accumulator.incomplete[batch]
+        queue.sequences.replace(batch, self._accumulator.split(batch))
+
+    def _fail(
+        self, batch: ProducerBatch, error: Exception, *, known: bool, because: dict[int, str | None] | None = None
+    ) -> None:
+        """Give up a batch. ``known`` says that the broker does not have it."""
+        queue = self._accumulator.incomplete[batch]
+        if self._identity is not None:
+            self._identity.failed(queue.sequences, batch, known=known)
+        batch.fail(error, because)
+        self._accumulator.release(batch)
+        if self._transactions is not None:
+            self._transactions.batch_failed(error)
+        else:
+            self._undelivered.add(batch, error)
+        if not isinstance(error, TransactionStateError):
+            _LOG.warning("%d records for %s-%d failed: %s", batch.count, batch.topic, batch.partition, error)
+        self._tell(batch)
+
+    def _tell(self, batch: ProducerBatch) -> None:
+        """Call the functions of the user that wait for this batch. Their exceptions are logged."""
+        callbacks, batch.callbacks = batch.callbacks, None
+        for index, timestamp, function in callbacks or ():
+            if batch.error is None:
+                call_user(function, batch.metadata(index, timestamp), None)
+            else:
+                call_user(function, None, batch.error)
+
+    def _abandon(self, batch: ProducerBatch, error: Exception) -> None:
+        """Give up a batch wherever it is. If it was sent, nobody knows whether the broker has it."""
+        queue = self._accumulator.incomplete[batch]
+        sent = batch.attempts > 0
+        if not self._accumulator.take_out(queue, batch):
+            sent = True
+        self._fail(batch, error, known=not sent)
+
+    def cause_of(self, batch: ProducerBatch) -> Exception | None:
+        """Return the last failure that a batch has met, if there was one."""
+        leader = self._core.cluster.leader(batch.topic, batch.partition)
+        return batch.last_error or (None if leader is None else self.troubles.get(leader)) or self._leaders.trouble
+
+    def _late(self, batch: ProducerBatch) -> DeadlineError:
+        records = "a record" if batch.count == 1 else f"{batch.count} records"
+        place = f"{batch.topic}-{batch.partition}"
+        return DeadlineError(waiting_for=f"the delivery of {records} to {place}", cause=self.cause_of(batch))

@@ -1,0 +1,326 @@
+"""Transactions of a producer: their state, and the requests to their coordinator (KIP-98, KIP-360, KIP-890).
+
+With version 2 of transactions (the feature ``transaction.version`` of the cluster) the brokers add partitions to a
+transaction by themselves, and every end of a transaction gives the producer a new epoch. Before, the producer adds
+partitions, and asks for a new epoch after an error. In Kafka this is the class
+``org.apache.kafka.clients.producer.internals.TransactionManager``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafka_msgs.client.broker_errors import raise_for
+from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.flow import Flow, Wait, sleep_until
+from kafka_msgs.client.producer.config import ProducerConfig
+from kafka_msgs.client.producer.producer_batch import NO_PRODUCER, ProducerIdAndEpoch
+from kafka_msgs.client.producer.sequences import SequenceManager
+from kafka_msgs.client.producer.transactional_offsets import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    commit_errors,
+    commit_request,
+)
+from kafka_msgs.client.routing import CoordinatorKind
+from kafka_msgs.client.scheduler import Task
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import BrokerError, KafkaMsgsError, ProducerFencedError, TransactionStateError
+from kafka_msgs.message import Request, Response
+from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from kafka_msgs.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from kafka_msgs.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+from kafka_msgs.messages.end_txn_request import EndTxnRequest
+from kafka_msgs.messages.init_producer_id_request import InitProducerIdRequest
+from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+
+if TYPE_CHECKING:
+    from kafka_msgs.client.broker_connection import BrokerConnection
+    from kafka_msgs.client.core import ClientCore
+
+__all__ = ["TransactionManager", "TransactionManagerState"]
+
+R = TypeVar("R", bound=Response)
+_E: Final = ErrorCode
+
+_FENCED: Final = frozenset({_E.PRODUCER_FENCED, _E.INVALID_PRODUCER_EPOCH, _E.FENCED_INSTANCE_ID})
+_FATAL: Final = frozenset(
+    {
+        _E.CLUSTER_AUTHORIZATION_FAILED, _E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _E.UNSUPPORTED_VERSION,
+        _E.UNSUPPORTED_FOR_MESSAGE_FORMAT, _E.INVALID_PRODUCER_ID_MAPPING, _E.INVALID_TXN_STATE,
+        _E.INVALID_TRANSACTION_TIMEOUT, _E.PRODUCER_FENCED,
+    }
+)  # fmt: skip
+"""Errors after which this producer cannot have transactions any more."""
+_WAITED_FOR: Final = frozenset({_E.CONCURRENT_TRANSACTIONS, _E.UNKNOWN_TOPIC_OR_PARTITION})
+"""Errors that pass, in addition to those that Kafka calls retriable: an earlier transaction is still being ended."""
+
+_FEATURE: Final = "transaction.version"
+_ADD_PARTITIONS: Final = 3
+_COMMIT_OFFSETS: Final = 4
+_END: Final = 4
+"""The last versions of requests before version 2 of transactions."""
+_ANY: Final = 2**15 - 1
+
+
+class TransactionManagerState(Enum):
+    """What a producer with transactions can do now."""
+
+    NEW = "is not initialized"
+    READY = "has no transaction"
+    OPEN = "has a transaction"
+    ABORTABLE = "has a transaction that can only be aborted"
+    ENDING = "is ending a transaction"
+    FATAL = "cannot have transactions any more"
+
+
+class TransactionManager:
+    """The transactions of one producer, one after the other."""
+
+    def __init__(self, core: ClientCore, config: ProducerConfig, identity: SequenceManager) -> None:
+        assert config.transactional_id is not None
+        self._core = core
+        self._config = config
+        self._identity = identity
+        self._name: str = config.transactional_id
+        self.state = TransactionManagerState.NEW
+        self.error: Exception | None = None
+        """Why the transaction can only be aborted, or why there can be none any more."""
+        self.is_v2 = False
+        """Whether the cluster has version 2 of transactions (KIP-890)."""
+        self.adding: Task[None] | None = None
+        """The request that adds partitions now."""
+        self._added: set[TopicPartition] = set()
+        self._to_add: set[TopicPartition] = set()
+        self._has_offsets = False
+
+    # What the sender asks
+
+    @property
+    def may_send(self) -> bool:
+        """Whether batches may leave now."""
+        return self.state in (TransactionManagerState.OPEN, TransactionManagerState.ENDING)
+
+    @property
+    def can_abort(self) -> bool:
+        """Whether there is a transaction that can be aborted."""
+        return self.state in (TransactionManagerState.OPEN, TransactionManagerState.ABORTABLE)
+
+    def has_partition(self, topic: str, partition: int) -> bool:
+        """Whether a partition is in the transaction; begins to add it if it is not."""
+        place = TopicPartition(topic, partition)
+        if self.is_v2:
+            self._added.add(place)
+        elif place not in self._added:
+            self._to_add.add(place)
+            self.add_pending_partitions()
+        return place in self._added
+
+    def add_pending_partitions(self) -> None:
+        """Begin to add the partitions that wait, if there are any and no other request adds some now."""
+        if self.adding is not None and self.adding.done:
+            self.adding = None
+        if self.adding is None and self._to_add:
+            self.adding = self._core.network.spawn(self._add_partitions())
+
+    @property
+    def reason(self) -> Exception:
+        """Why records are given up."""
+        return self.error or TransactionStateError(action="send records", state="aborts its transaction")
+
+    def batch_failed(self, error: Exception) -> None:
+        """Learn that records of the transaction were given up: it cannot be committed any more."""
+        if isinstance(error, BrokerError) and error.error in _FATAL:
+            self._end_forever(error)
+        elif self.state in (TransactionManagerState.OPEN, TransactionManagerState.ENDING):
+            self.state, self.error = TransactionManagerState.ABORTABLE, error
+
+    # What the user asks
+
+    def initialize(self, deadline: float) -> Flow[None]:
+        """Get the producer id of the transactional id. An earlier producer with that name is fenced off."""
+        self._require("initialize transactions", TransactionManagerState.NEW)
+        yield from self._take_identity(NO_PRODUCER, deadline)
+        self.state = TransactionManagerState.READY
+
+    def begin(self) -> None:
+        """Begin a transaction. Nothing is sent."""
+        self._require("begin a transaction", TransactionManagerState.READY)
+        self._added.clear()
+        self._to_add.clear()
+        self._has_offsets = False
+        self.state = TransactionManagerState.OPEN
+
+    def require_open(self, action: str) -> None:
+        """Raise unless there is a transaction that can be committed."""
+        self._require(action, TransactionManagerState.OPEN)
+
+    def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
+    ) -> Flow[None]:
+        """Commit offsets of a consumer group with the transaction (KIP-447)."""
+        self._require("send offsets", TransactionManagerState.OPEN)
+        deadline = self._core.deadline(self._config.max_block)
+        try:
+            if not self.is_v2:
+                add = AddOffsetsToTxnRequest(
+                    transactional_id=self._name,
+                    group_id=group.group_id,
+                    producer_id=self._identity.producer.id,
+                    producer_epoch=self._identity.producer.epoch,
+                )
+                yield from self._ask(add, deadline, lambda response: response.error_code)
+            self._has_offsets = True
+            yield from self._commit_offsets(offsets, group, deadline)
+        except KafkaMsgsError as error:
+            self.batch_failed(error)
+            raise
+
+    def begin_commit(self) -> None:
+        """Take no more records; what was sent is still sent. Raises if the transaction cannot be committed."""
+        self._require("commit a transaction", TransactionManagerState.OPEN, TransactionManagerState.ENDING)
+        self.state = TransactionManagerState.ENDING
+
+    def begin_abort(self) -> None:
+        """Take no more records. Those that wait to be sent are given up."""
+        if self.state is not TransactionManagerState.ABORTABLE:
+            self._require("abort a transaction", TransactionManagerState.OPEN)
+        self.state = TransactionManagerState.ABORTABLE
+
+    def end(self, *, commit: bool, deadline: float) -> Flow[None]:
+        """Ask the coordinator to commit or to abort, after everything was sent or given up."""
+        if commit and self.state is TransactionManagerState.ABORTABLE and self.error is not None:
+            raise self.error
+        while self.adding is not None and not self.adding.done:
+            yield from _settled(self.adding, deadline)
+        failed = self.error is not None
+        if self._added or self._has_offsets:
+            yield from self._end(commit, deadline)
+        if failed and not self.is_v2:
+            yield from self._take_identity(self._identity.producer, deadline)
+        self.error = None
+        self.state = TransactionManagerState.READY
+
+    # Requests
+
+    def _end(self, commit: bool, deadline: float) -> Flow[None]:
+        producer_id, epoch = self._identity.producer
+        request = EndTxnRequest(
+            transactional_id=self._name, committed=commit, producer_id=producer_id, producer_epoch=epoch
+        )
+        response = yield from self._ask(
+            request, deadline, lambda response: response.error_code, highest=_ANY if self.is_v2 else _END
+        )
+        if response.producer_id >= 0:
+            self._identity.begin(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
+
+    def _take_identity(self, present: ProducerIdAndEpoch, deadline: float) -> Flow[None]:
+        request = InitProducerIdRequest(
+            transactional_id=self._name,
+            transaction_timeout_ms=int(self._config.transaction_timeout * 1000),
+            producer_id=present.id,
+            producer_epoch=present.epoch,
+        )
+        response = yield from self._ask(request, deadline, lambda response: response.error_code)
+        self._identity.begin(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
+
+    def _add_partitions(self) -> Flow[None]:
+        """Add the partitions that wait (before version 2)."""
+        places, self._to_add = self._to_add, set()
+        topics: dict[str, list[int]] = {}
+        for topic, partition in sorted(places):
+            topics.setdefault(topic, []).append(partition)
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self._name,
+            v3_and_below_producer_id=self._identity.producer.id,
+            v3_and_below_producer_epoch=self._identity.producer.epoch,
+            v3_and_below_topics=tuple(
+                AddPartitionsToTxnTopic(name=topic, partitions=tuple(found)) for topic, found in topics.items()
+            ),
+        )
+        deadline = self._core.deadline(self._config.delivery_timeout)
+        try:
+            yield from self._ask(request, deadline, partial(_first_error, places), highest=_ADD_PARTITIONS)
+            self._added |= places
+        except KafkaMsgsError as error:
+            self.batch_failed(error)
+
+    def _commit_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata, deadline: float
+    ) -> Flow[None]:
+        request = commit_request(self._name, self._identity.producer, offsets, group)
+        connection = yield from self._core.coordinator_link(group.group_id, CoordinatorKind.GROUP, deadline=deadline)
+        version = self._version(connection, TxnOffsetCommitRequest, _COMMIT_OFFSETS + self.is_v2)
+        yield from self._repeat(request, version, deadline, lambda response: next(commit_errors(request, response), 0))
+
+    def _ask(self, request: Request[R], deadline: float, error_of: Callable[[R], int], highest: int = _ANY) -> Flow[R]:
+        """Ask the coordinator of the transactions, as often as it takes. Raises the error that remains."""
+        connection = yield from self._core.coordinator_link(self._name, CoordinatorKind.TRANSACTION, deadline=deadline)
+        version = self._version(connection, type(request), highest)
+        return (yield from self._repeat(request, version, deadline, error_of))
+
+    def _version(self, connection: BrokerConnection, cls: type[Request[Any]], highest: int) -> int:
+        """Return the version to use, and learn which version of transactions the cluster has."""
+        features = () if connection.api_versions is None else connection.api_versions.finalized_features
+        self.is_v2 = any(each.name == _FEATURE and each.max_version_level >= 2 for each in features)
+        return min(connection.highest_version(cls), highest)
+
+    def _repeat(self, request: Request[R], version: int, deadline: float, error_of: Callable[[R], int]) -> Flow[R]:
+        attempts = 0
+        while True:
+            response = yield from self._core.call(request, version=version, deadline=deadline)
+            error = ErrorCode(error_of(response))
+            if not (error.retriable or error in _WAITED_FOR) or self._core.network.now() >= deadline:
+                break
+            attempts += 1
+            yield from sleep_until(min(deadline, self._core.network.now() + self._config.backoff(attempts)))
+        self._raise(error, request.INFO.name.removesuffix("Request"))
+        return response
+
+    def _raise(self, error: ErrorCode, api: str) -> None:
+        """Raise the error of an answer, and remember it if it is final."""
+        if error in _FENCED:
+            fenced = ProducerFencedError(error=error, retriable=False, api=api, subject=self._name)
+            self._end_forever(fenced)
+            raise fenced
+        try:
+            raise_for(error, api=api, subject=self._name)
+        except BrokerError as failure:
+            if error in _FATAL:
+                self._end_forever(failure)
+            raise
+
+    def _end_forever(self, error: Exception) -> None:
+        self.state, self.error = TransactionManagerState.FATAL, error
+
+    def _require(self, action: str, *states: TransactionManagerState) -> None:
+        """Raise unless the producer is in one of these states."""
+        if self.state in states:
+            return
+        if self.error is not None and self.state in (TransactionManagerState.ABORTABLE, TransactionManagerState.FATAL):
+            raise self.error
+        raise TransactionStateError(action=action, state=self.state.value)
+
+
+def _first_error(places: Collection[TopicPartition], response: AddPartitionsToTxnResponse) -> int:
+    """Return the error that decides about a request to add partitions; those that do not pass come first.
+
+    A partition that the response does not mention was not added.
+    """
+    found = {
+        TopicPartition(topic.name, partition.partition_index): partition.partition_error_code
+        for topic in response.results_by_topic_v3_and_below
+        for partition in topic.results_by_partition
+    }
+    codes = [found.get(each, _E.UNKNOWN_SERVER_ERROR) for each in places]
+    failed = [code for code in codes if code and code != _E.OPERATION_NOT_ATTEMPTED]
+    final = [code for code in failed if not ErrorCode(code).retriable and code not in _WAITED_FOR]
+    return next(iter(final or failed), 0)
+
+
+def _settled(task: Task[None], deadline: float) -> Flow[None]:
+    """Wait until a task has ended, in whatever way."""
+    yield Wait((task,), deadline)

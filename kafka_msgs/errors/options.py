@@ -1,0 +1,55 @@
+"""Errors of the options, paths and filesystems of a function, a data source or a job."""
+
+from __future__ import annotations
+
+from attrs import field
+
+from kafka_msgs.deferred_attrs import define
+from kafka_msgs.errors.base import KafkaMsgsError, mask_credentials, shown
+
+__all__ = ["ForkedProcessError", "JobPathError", "OptionError"]
+
+
+@define(kw_only=True, slots=False, repr=False)
+class OptionError(KafkaMsgsError, ValueError):
+    """An option with a wrong value, or an unknown option.
+
+    Attributes: ``source`` (of which function, class or data source), ``option``, ``value`` and ``reason``. URLs in the
+    value and in the reason have lost their user information and their query.
+    """
+
+    source: str
+    option: str
+    value: object = field(converter=mask_credentials)
+    reason: str
+
+    def _text(self) -> str:
+        given = "" if self.value is None else f" {shown(self.value)}"
+        return f"{self.source}: option {self.option}{given}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class JobPathError(KafkaMsgsError, ValueError):
+    """A path that a job cannot read from, or must not write to. Attributes: ``path`` and ``reason``."""
+
+    path: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ForkedProcessError(KafkaMsgsError, OSError):
+    """A filesystem that cannot be used in this process, because a process that it was forked from has used it.
+
+    Attributes: ``filesystem`` (its scheme).
+    """
+
+    filesystem: str
+
+    def _text(self) -> str:
+        return (
+            f"{self.filesystem}: this process was forked from one that has used {self.filesystem}, and would wait "
+            "forever; start processes by spawn or forkserver, or before the first use"
+        )

@@ -1,0 +1,146 @@
+"""What Hadoop's settings of a filesystem are as arguments of the filesystems of Arrow.
+
+Owns the table: names on one side, arguments on the other, and what values become on the way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl
+
+from kafka_msgs.filesystems.options import FilesystemOptions
+
+__all__ = ["azure_arguments", "gcs_arguments", "is_known", "parameters_of", "s3_arguments"]
+
+Arguments: TypeAlias = dict[str, Any]
+Meaning: TypeAlias = Callable[[str], Arguments]
+"""What the value of a setting gives; raises ``ValueError``."""
+
+_FLAGS: Final = {"true": True, "false": False}
+_AWS: Final = re.compile(r"s3(?:[.-](?P<region>[a-z0-9-]+))?\.amazonaws\.com")
+_TENANT: Final = re.compile(r"https://[^/]+/(?P<tenant>[^/]+)/oauth2/.*")
+_ENDPOINT: Final = re.compile(r"(?:(?P<scheme>https?)://)?(?P<host>[^/?#@]+)/?")
+
+
+def _text(argument: str) -> Meaning:
+    return lambda value: {argument: value}
+
+
+def _flag(value: str) -> bool:
+    if value.lower() not in _FLAGS:
+        raise ValueError("it is true or false")
+    return _FLAGS[value.lower()]
+
+
+def _endpoint(value: str) -> Arguments:
+    match = _ENDPOINT.fullmatch(value)
+    if match is None:
+        raise ValueError("HOST, HOST:PORT, or one of these after http:// or https:// is needed")
+    scheme = {"scheme": match["scheme"]} if match["scheme"] else {}
+    return {"endpoint_override": match["host"], **scheme}
+
+
+def _s3_endpoint(value: str) -> Arguments:
+    """An endpoint of AWS is the one that Arrow takes for the region."""
+    found = _endpoint(value)
+    aws = _AWS.fullmatch(found["endpoint_override"])
+    if aws is None:
+        return found
+    return {"region": aws["region"]} if aws["region"] else {}
+
+
+def _s3_provider(value: str) -> Arguments:
+    """The providers of credentials in their order; Arrow has one order of its own, and nobody at all."""
+    return {"anonymous": True} if "Anonymous" in value.split(",")[0] else {}
+
+
+def _tenant(value: str) -> Arguments:
+    match = _TENANT.fullmatch(value)
+    if match is None:
+        raise ValueError("https://login.microsoftonline.com/TENANT/oauth2/token is needed")
+    return {"tenant_id": match["tenant"]}
+
+
+S3: Final[Mapping[str, Meaning]] = {
+    "fs.s3a.access.key": _text("access_key"),
+    "fs.s3a.secret.key": _text("secret_key"),
+    "fs.s3a.session.token": _text("session_token"),
+    "fs.s3a.assumed.role.arn": _text("role_arn"),
+    "fs.s3a.assumed.role.session.name": _text("session_name"),
+    "fs.s3a.aws.credentials.provider": _s3_provider,
+    "fs.s3a.connection.ssl.enabled": lambda value: {"scheme": "https" if _flag(value) else "http"},
+    "fs.s3a.endpoint": _s3_endpoint,
+    "fs.s3a.endpoint.region": _text("region"),
+    "fs.s3a.path.style.access": lambda value: {"force_virtual_addressing": not _flag(value)},
+}
+"""Settings of ``s3a``. One of a bucket has ``bucket.NAME`` after ``fs.s3a``. Of two that say the same, the later."""
+
+GCS: Final[Mapping[str, Meaning]] = {
+    "google.cloud.auth.null.enable": lambda value: {"anonymous": _flag(value)},
+    "fs.gs.auth.null.enable": lambda value: {"anonymous": _flag(value)},
+    "google.cloud.auth.type": lambda value: {"anonymous": value == "UNAUTHENTICATED"},
+    "fs.gs.auth.type": lambda value: {"anonymous": value == "UNAUTHENTICATED"},
+    "google.cloud.auth.impersonation.service.account": _text("target_service_account"),
+    "fs.gs.auth.impersonation.service.account": _text("target_service_account"),
+    "fs.gs.project.id": _text("project_id"),
+    "fs.gs.storage.root.url": _endpoint,
+}
+"""Settings of ``gs``."""
+
+AZURE: Final[Mapping[str, Meaning]] = {
+    "fs.azure.account.key": _text("account_key"),
+    "fs.azure.sas.fixed.token": _text("sas_token"),
+    "fs.azure.account.oauth2.client.id": _text("client_id"),
+    "fs.azure.account.oauth2.client.secret": _text("client_secret"),
+    "fs.azure.account.oauth2.client.endpoint": _tenant,
+    "fs.azure.account.oauth2.msi.tenant": _text("tenant_id"),
+}
+"""Settings of ``abfs``. One of an account has ``.ACCOUNT.dfs.core.windows.net`` at its end."""
+
+_KEYS: Final = frozenset({"access_key", "secret_key", "session_token"})
+_FREE: Final = ("storage.", "dfs.")
+_NAMES: Final = frozenset({*S3, *GCS, *AZURE, "fs.defaultfs"})
+_OF_BUCKET: Final = "fs.s3a.bucket."
+
+
+def is_known(name: str) -> bool:
+    """Whether a setting of that name, in small letters, can have an effect."""
+    of_bucket = name.startswith(_OF_BUCKET) and any(name.endswith(each.removeprefix("fs.s3a")) for each in S3)
+    of_account = any(name.startswith(f"{each}.") for each in AZURE)
+    return name in _NAMES or of_bucket or of_account or name.startswith(_FREE)
+
+
+def s3_arguments(given: FilesystemOptions, bucket: str) -> Arguments:
+    """Return the arguments for a bucket; its own settings have precedence. Raises ``ValueError``."""
+    own = given.without_prefix(f"{_OF_BUCKET}{bucket}.")
+    found = _arguments(S3, dict(given.items) | {f"fs.s3a.{name}": value for name, value in own.items()})
+    return {name: value for name, value in found.items() if name not in _KEYS} if found.get("anonymous") else found
+
+
+def gcs_arguments(given: FilesystemOptions) -> Arguments:
+    """Return the arguments for all buckets of Google's storage. Raises ``ValueError``."""
+    return _arguments(GCS, dict(given.items))
+
+
+def azure_arguments(given: FilesystemOptions, host: str) -> Arguments:
+    """Return the arguments for the account of a host; its own settings have precedence. Raises ``ValueError``."""
+    end = f".{host}"
+    own = {name.removesuffix(end): value for name, value in given.items if name.endswith(end)}
+    return _arguments(AZURE, dict(given.items) | own)
+
+
+def _arguments(table: Mapping[str, Meaning], given: Mapping[str, str]) -> Arguments:
+    found: Arguments = {}
+    for name in [each for each in table if each in given]:
+        try:
+            found |= table[name](given[name].strip())
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return found
+
+
+def parameters_of(query: str) -> Arguments:
+    """Return the parameters of a URI as arguments; ``true`` and ``false`` are flags."""
+    return {name: _FLAGS.get(value, value) for name, value in parse_qsl(query.lstrip("?"))}

@@ -1,0 +1,394 @@
+"""Which files a path of a source means, on any filesystem, and their bytes as a local file.
+
+Owns the forms of paths, listing and fetching. Filesystems are read in Python without a JVM, so that the driver and the
+executors of Spark go the same way; which there are and how they are opened is left to ``resolver``. What the files hold
+is left to others.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+from attrs import field, frozen
+from pyarrow import BufferReader, NativeFile, fs
+
+from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.listing import glob, has_wildcards, list_directory
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.resolver import URI, filesystem_of, settings_for
+
+__all__ = [
+    "CAPTURES",
+    "GONE",
+    "SEGMENTS",
+    "FileKind",
+    "FileSlice",
+    "LogFile",
+    "file_from_uri",
+    "is_remote",
+    "is_there",
+    "list_siblings",
+    "local_copy",
+    "local_directory",
+    "log_files",
+    "open_file",
+    "resolve_path",
+]
+
+GONE: Final = "the file was deleted after the read was planned"
+"""Why a file that was listed cannot be read."""
+
+_PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
+_OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
+_PARAMETERS: Final = re.compile(r"\?(?:[A-Za-z_]+=[^&/]*(?:&|$))+$")
+"""The parameters of a URI. A question mark that none follow is a wildcard."""
+_SAME_AS: Final = {"s3a": "s3", "s3n": "s3"}
+"""Names that Hadoop gives to filesystems which Arrow knows under another one."""
+_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_ALTERNATIVES: Final = 256
+"""The most paths that the braces in a path may expand to."""
+_CHUNK: Final = 2**22
+
+
+class FileKind(NamedTuple):
+    """Files that are looked for: what they are called in words, and how they are named.
+
+    ``pattern`` is for what lies in a directory, ``wild`` for what matches a wildcard; one that is named needs none.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    wild: re.Pattern[str] = re.compile(".*")
+
+
+CAPTURES: Final = FileKind("capture", re.compile(r".*\.(?:pcap|pcapng|cap)[0-9]*"))
+SEGMENTS: Final = FileKind("segment", re.compile(r"[0-9]{20}\.log"), re.compile(r".*\.(?:log|checkpoint)"))
+
+
+@frozen
+class LogFile:
+    """A file of batches: its path on the filesystem that ``root`` names (empty: this machine's), and its bytes.
+
+    ``root`` is the URI of the filesystem, with its parameters and without a path. ``topic`` and ``partition`` are those
+    of the directory's name, ``base_offset`` that of the file's; None where the name has none.
+    """
+
+    root: str = field(repr=mask_uri)
+    path: str
+    size: int
+    topic: str | None
+    partition: int | None
+    base_offset: int | None
+    fs_options: FilesystemOptions = NO_OPTIONS
+    """What the filesystem is opened with."""
+
+    @property
+    def name(self) -> str:
+        """The path as it is shown: with the filesystem in front where that is not this machine's."""
+        match = URI.fullmatch(self.root)
+        if match is None or "://" in self.path:
+            return self.path
+        host = match["authority"].rpartition("@")[2] if self.path.startswith("/") else ""
+        return f"{match['scheme']}://{host}{self.path}"
+
+    @property
+    def directory(self) -> str:
+        """The directory of the file."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """What the files of one partition's log have alike."""
+        return self.root, self.directory
+
+    @property
+    def first(self) -> int:
+        """The lowest offset that is read of the file, by its name."""
+        return (self.base_offset or 0) if self.path.endswith(".log") else 0
+
+    @property
+    def is_segment(self) -> bool:
+        """Whether the file is named as a segment in a directory is."""
+        return SEGMENTS.pattern.fullmatch(PurePosixPath(self.path).name) is not None
+
+    @property
+    def topic_partition(self) -> tuple[Any, ...]:
+        """The place of the file in the order of files: by topic, partition and offset."""
+        return self.topic or "", -1 if self.partition is None else self.partition, self.base_offset or 0, self.path
+
+    def sibling(self, name: str) -> LogFile:
+        """Return the file of that name in the same directory, of unknown size; it may not be there."""
+        return _log_file(self.root, f"{self.directory}/{name}", 0, self.fs_options)
+
+    def sibling_with_suffix(self, ending: str) -> LogFile | None:
+        """Return the file of a segment with another ending, such as ``.index``; it may not be there. None: it is not.
+
+        Raises ``OSError``.
+        """
+        return self.sibling(PurePosixPath(self.path).name.removesuffix(".log") + ending)
+
+
+@frozen(kw_only=True)
+class FileSlice(LogFile):
+    """A file that is a part of an object: ``size`` bytes of it, from byte ``begins`` on."""
+
+    begins: int
+
+
+def log_files(
+    source: str, paths: Sequence[str], kind: FileKind = SEGMENTS, fs_options: FilesystemOptions = NO_OPTIONS
+) -> list[LogFile]:
+    """Return the segments that ``paths`` mean, by topic, partition and offset, each once; or files of another kind.
+
+    A path is a file, the directory of a partition, a log directory, or has wildcards (``*``, ``?``, ``[a-c]``,
+    ``{a,b}``). It is a local path, a ``file:`` URI, or the URI of another filesystem, with that one's parameters
+    (``s3://bucket/logs?endpoint_override=...``) or ``fs_options``. What exists under the name as it is written is used
+    as it is, whatever characters the name has.
+
+    In a directory, and where there are wildcards, only files named as those of the kind count; a file that is named
+    itself is always taken. Wildcards pass over the directories that a broker is deleting or moving, or does not know.
+    Raises ``OptionError`` for a path that means nothing, and for two copies of one partition; ``MissingExtraError``
+    and ``OSError``.
+    """
+    found: dict[tuple[str, str], LogFile] = {}
+    for path in paths:
+        files = list(_files_of(source, path, kind, fs_options))
+        if not files:
+            reason = f"there is no {kind.name}"
+            raise OptionError(source=source, option="path", value=mask_uri(path), reason=reason + _hint(path))
+        found |= {(file.root, _real(file)): file for file in files}
+    _refuse_copies(source, found.values())
+    return sorted(found.values(), key=lambda file: file.topic_partition)
+
+
+def _hint(path: str) -> str:
+    return "; several paths are given as a list" if "," in path else ""
+
+
+def _real(file: LogFile) -> str:
+    return file.path if file.root else os.path.realpath(file.path)
+
+
+def _refuse_copies(source: str, files: Iterable[LogFile]) -> None:
+    """Refuse two directories of the same partition: every row would be there twice."""
+    first: dict[tuple[str, int], LogFile] = {}
+    for file in files:
+        if file.topic is None or file.partition is None:
+            continue
+        other = first.setdefault((file.topic, file.partition), file)
+        if (other.root, _real(other).rpartition("/")[0]) != (file.root, _real(file).rpartition("/")[0]):
+            path, copy = (each.name.rpartition("/")[0] for each in (file, other))
+            reason = f"another copy of this partition is {copy}; give one of them"
+            raise OptionError(source=source, option="path", value=path, reason=reason)
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URI of another filesystem than this machine's."""
+    match = URI.fullmatch(path)
+    return match is not None and match["scheme"].lower() != "file"
+
+
+def local_directory(source: str, path: str) -> Path:
+    """Return the directory that a path means on this machine, there or not. Raises ``OptionError`` for other paths."""
+    if is_remote(path):
+        reason = "it is written to a path that the driver and the executors both see, not to another filesystem"
+        raise OptionError(source=source, option="path", value=mask_uri(path), reason=reason)
+    found = [Path(each) for each in resolve_path(source, path, NO_OPTIONS).paths]
+    return next((each for each in found if each.exists()), found[-1])
+
+
+def file_from_uri(uri: str, size: int) -> LogFile:
+    """Return a file as its path tells it, wherever it is; its bytes come from elsewhere."""
+    match = URI.fullmatch(uri)
+    if match is None or match["scheme"] == "file":
+        return _log_file("", re.sub("^file:/*", "/", uri), size)
+    host = match["authority"] if "@" not in match["authority"] else match["authority"].rpartition("@")[2]
+    return _log_file(f"{match['scheme']}://{host}", host + match["rest"], size)
+
+
+def list_siblings(file: LogFile) -> dict[str, LogFile]:
+    """Return all files in the directory of a file, by name."""
+    found = list_directory(_filesystem(file), file.directory)
+    files = (info for info in found if info.type == fs.FileType.File)
+    return {info.base_name: _log_file(file.root, info.path, info.size, file.fs_options) for info in files}
+
+
+@contextmanager
+def local_copy(file: LogFile, start: int = 0, end: int | None = None) -> Iterator[tuple[Path, int]]:
+    """Give a local file with the bytes from ``start`` to ``end``, and the place that its first byte has in ``file``.
+
+    A file of this machine is given as it is, whole. Raises ``FileNotFoundError``, also for a file that is deleted while
+    it is fetched, and ``OSError``.
+    """
+    if not file.root and not isinstance(file, FileSlice):
+        yield Path(file.path), 0
+        return
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-") as directory:
+        copy = Path(directory) / PurePosixPath(file.path).name
+        try:
+            _fetch(file, copy, start, end)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) or is_there(file):
+                raise
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.name) from error
+        yield copy, start
+
+
+def _fetch(file: LogFile, copy: Path, start: int, end: int | None) -> None:
+    with open_file(file) as data, copy.open("wb") as written:
+        at, stop = start, data.size() if end is None else end
+        while at < stop and (chunk := data.read_at(min(_CHUNK, stop - at), at)):
+            written.write(chunk)
+            at += len(chunk)
+
+
+def is_there(file: LogFile) -> bool:
+    """Whether a file exists now."""
+    return bool(_filesystem(file).get_file_info(file.path).type == fs.FileType.File)
+
+
+def open_file(file: LogFile) -> NativeFile:
+    """Return a file open for reading at any place; raises ``OSError``."""
+    data = _filesystem(file).open_input_file(file.path)
+    if not isinstance(file, FileSlice):
+        return data
+    with data:
+        return BufferReader(data.read_at(max(0, min(file.size, data.size() - file.begins)), file.begins))
+
+
+def _filesystem(file: LogFile) -> fs.FileSystem:
+    return filesystem_of(file.root, file.fs_options).filesystem
+
+
+class ResolvedPath(NamedTuple):
+    """What a path means: the root, its settings, and the paths on it that the text can mean, the likeliest first."""
+
+    root: str
+    fs_options: FilesystemOptions
+    paths: list[str]
+
+
+def resolve_path(source: str, path: str, fs_options: FilesystemOptions) -> ResolvedPath:
+    """Return what a path means, there or not. Raises ``OptionError`` and ``MissingExtraError``."""
+    if path.startswith("file:"):
+        places = [str(Path(each).absolute()) for each in _decodings(_path_of_file_uri(source, path))]
+        return ResolvedPath("", NO_OPTIONS, places)
+    match = URI.fullmatch(path)
+    if match is None:
+        return ResolvedPath("", NO_OPTIONS, [str(Path(path).absolute())])
+    scheme, rest = match["scheme"].lower(), match["rest"]
+    parameters = _PARAMETERS.search(rest)
+    query = parameters[0] if parameters else ""
+    root = f"{_SAME_AS.get(scheme, scheme)}://{match['authority']}{query}"
+    own = settings_for(_SAME_AS.get(scheme, scheme), fs_options)
+    start = _start(source, path, root, own)
+    inner = rest.removesuffix(query).strip("/")
+    return ResolvedPath(root, own, [f"{start.rstrip('/')}/{each}".rstrip("/") for each in _decodings(inner)])
+
+
+def _start(source: str, path: str, root: str, fs_options: FilesystemOptions) -> str:
+    """Return the path that a root means on its filesystem. Raises ``OptionError``, which does not show secrets."""
+    try:
+        return filesystem_of(root, fs_options).start
+    except (OSError, TypeError, ValueError) as error:
+        reason = fs_options.mask_secrets(str(error).replace(root, mask_uri(root)))
+    raise OptionError(source=source, option="path", value=mask_uri(path), reason=reason)
+
+
+def _path_of_file_uri(source: str, uri: str) -> str:
+    rest = uri.removeprefix("file:")
+    if not rest.startswith("//"):
+        return rest
+    host, slash, inner = rest[2:].partition("/")
+    if host not in ("", "localhost"):
+        reason = f"{host!r} is the name of a host there; a path of this machine has three slashes: file:///"
+        raise OptionError(source=source, option="path", value=uri, reason=reason)
+    return slash + inner
+
+
+def _decodings(path: str) -> list[str]:
+    """Return a path as it is written, and as it reads if its percent signs are escapes."""
+    decoded = unquote(path)
+    return [path] if decoded == path else [path, decoded]
+
+
+def _files_of(source: str, path: str, kind: FileKind, fs_options: FilesystemOptions) -> Iterator[LogFile]:
+    found = resolve_path(source, path, fs_options)
+    filesystem = filesystem_of(found.root, found.fs_options).filesystem
+    for candidate in found.paths:
+        matches = _matching(source, filesystem, candidate)
+        if matches:
+            taken = _taken(filesystem, matches, kind)
+            yield from (_log_file(found.root, info.path, info.size, found.fs_options) for info in taken)
+            return
+
+
+def _taken(
+    filesystem: fs.FileSystem, matches: Iterable[tuple[fs.FileInfo, bool]], kind: FileKind
+) -> Iterator[fs.FileInfo]:
+    for info, wild in matches:
+        if info.type == fs.FileType.Directory:
+            yield from (each for each in _below(filesystem, info.path) if kind.pattern.fullmatch(each.base_name))
+        elif not wild or kind.wild.fullmatch(info.base_name):
+            yield info
+
+
+def _matching(source: str, filesystem: fs.FileSystem, path: str) -> list[tuple[fs.FileInfo, bool]]:
+    """Return what a path means, each with whether it was found by wildcards."""
+    info = filesystem.get_file_info(path)
+    if info.type != fs.FileType.NotFound:
+        return [(info, False)]
+    found: list[tuple[fs.FileInfo, bool]] = []
+    for each in _expanded(source, path):
+        named = filesystem.get_file_info(each)
+        if named.type != fs.FileType.NotFound:
+            found.append((named, False))
+        elif has_wildcards(each):
+            found += [(info, True) for info in glob(filesystem, each.split("/"))]
+    return found
+
+
+def _expanded(source: str, path: str) -> list[str]:
+    """Return the paths that a path with braces expands to, or the path itself."""
+    made = [path]
+    while any(found := [_BRACES.search(each) for each in made]):
+        if sum(match[1].count(",") + 1 if match else 1 for match in found) > _ALTERNATIVES:
+            reason = f"its braces expand to more than {_ALTERNATIVES} paths"
+            raise OptionError(source=source, option="path", value=path, reason=reason)
+        made = [
+            each[: match.start()] + choice + each[match.end() :] if match else each
+            for each, match in zip(made, found, strict=True)
+            for choice in (match[1].split(",") if match else ("",))
+        ]
+    return made
+
+
+def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
+    """Yield what lies in a directory, and in those in it that are named as partitions are."""
+    for info in list_directory(filesystem, path):
+        if info.type == fs.FileType.File:
+            yield info
+        elif _PARTITION.fullmatch(info.base_name):
+            yield from (each for each in list_directory(filesystem, info.path) if each.type == fs.FileType.File)
+
+
+def _log_file(root: str, path: str, size: int, fs_options: FilesystemOptions = NO_OPTIONS) -> LogFile:
+    place = PurePosixPath(path)
+    partition, offset = _PARTITION.fullmatch(place.parent.name), _OFFSET.fullmatch(place.name)
+    return LogFile(
+        root=root,
+        path=path,
+        size=size,
+        topic=partition["topic"] if partition else None,
+        partition=int(partition["number"]) if partition else None,
+        base_offset=int(offset["offset"]) if offset else None,
+        fs_options=fs_options,
+    )

@@ -1,0 +1,131 @@
+"""The filesystem that a URI means, with the settings that are for it.
+
+Owns which library reads which scheme, and what a URI itself says: the bucket, the account, parameters. A parameter of
+the URI has precedence over a setting, and a setting over the environment of the process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from pyarrow import fs
+
+from kafka_msgs.filesystems.arrow_arguments import azure_arguments, gcs_arguments, parameters_of, s3_arguments
+from kafka_msgs.filesystems.fsspec_bridge import hdfs_filesystem, other_filesystem
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+
+__all__ = ["URI", "OpenedFilesystem", "filesystem_of", "settings_for"]
+
+URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)(?P<rest>.*)", re.DOTALL)
+_AZURE: Final = re.compile(r"(?P<container>[^@:]+)@(?P<account>[^.@:]+)\.(?P<domain>[^@:]+)")
+_AZURE_DOMAIN: Final = "dfs.core.windows.net"
+
+
+class OpenedFilesystem(NamedTuple):
+    """A filesystem, and the path on it that the authority of the URI means."""
+
+    filesystem: fs.FileSystem
+    start: str
+
+
+def settings_for(scheme: str, given: FilesystemOptions) -> FilesystemOptions:
+    """Return those settings that filesystems of a scheme have."""
+    kind = _KINDS.get(scheme)
+    return given.starting(*(kind.settings if kind else _OTHER.settings))
+
+
+@lru_cache(maxsize=16)
+def filesystem_of(root: str, fs_options: FilesystemOptions = NO_OPTIONS) -> OpenedFilesystem:
+    """Return the filesystem of a root, which is a URI with parameters and without a path; empty for this machine's.
+
+    Raises ``OSError``, ``ValueError`` and ``MissingExtraError``.
+    """
+    if not root:
+        return OpenedFilesystem(fs.LocalFileSystem(), "")
+    match = URI.fullmatch(root)
+    if match is None:
+        raise ValueError("it is not a URI")
+    kind = _KINDS.get(match["scheme"], _OTHER)
+    return kind.open(root, match["authority"], match["rest"].lstrip("/"), fs_options)
+
+
+def _s3(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
+    user, _, bucket = authority.rpartition("@")
+    given = s3_arguments(fs_options, bucket)
+    if not given:
+        return OpenedFilesystem(*fs.FileSystem.from_uri(root))
+    keys = dict(zip(("access_key", "secret_key"), map(unquote, user.split(":", 1)), strict=False)) if user else {}
+    given |= keys | parameters_of(query)
+    if not given.keys() & {"region", "endpoint_override"}:
+        given["region"] = fs.resolve_s3_region(bucket)
+    return OpenedFilesystem(fs.S3FileSystem(**given), bucket)
+
+
+def _gcs(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
+    given = gcs_arguments(fs_options)
+    if not given:
+        return OpenedFilesystem(*fs.FileSystem.from_uri(root))
+    user, _, bucket = authority.rpartition("@")
+    anonymous = {"anonymous": True} if user == "anonymous" else {}
+    return OpenedFilesystem(fs.GcsFileSystem(**(given | anonymous | parameters_of(query))), bucket)
+
+
+def _azure(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
+    match = _AZURE.fullmatch(authority)
+    given = azure_arguments(fs_options, authority.rpartition("@")[2])
+    if match is None or not given:
+        return OpenedFilesystem(*fs.FileSystem.from_uri(root))
+    domain = match["domain"]
+    if domain != _AZURE_DOMAIN:
+        given |= {
+            "dfs_storage_authority": f".{domain}",
+            "blob_storage_authority": f".{domain.replace('dfs', 'blob', 1)}",
+        }
+    given |= {"account_name": match["account"], **parameters_of(query)}
+    return OpenedFilesystem(fs.AzureFileSystem(**given), match["container"])
+
+
+def _hdfs(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
+    """HDFS by a library of its own where that is installed; otherwise by Arrow, which needs Java and ``libhdfs``."""
+    named = authority or URI.sub(lambda match: match["authority"], fs_options.get("fs.defaultFS") or "")
+    user, _, place = named.rpartition("@")
+    host, _, port = place.partition(":")
+    extra = dict(fs_options.starting("dfs.").items)
+    if find_spec("hdfs_native") is not None:
+        if user:
+            raise ValueError("the user of HDFS is what the environment variable HADOOP_USER_NAME says")
+        return OpenedFilesystem(hdfs_filesystem(host or None, int(port) if port else None, extra), "")
+    made = fs.HadoopFileSystem(
+        host or "default", int(port or 0), user=user or None, extra_conf=extra, **parameters_of(query)
+    )
+    return OpenedFilesystem(made, "")
+
+
+def _other(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
+    made, start = other_filesystem(
+        root.removesuffix(query), parameters_of(query), fs_options.without_prefix("storage.")
+    )
+    return OpenedFilesystem(made, start)
+
+
+class _Kind(NamedTuple):
+    """Filesystems of a scheme: how one is opened, and how the names of its settings start."""
+
+    open: Callable[[str, str, str, FilesystemOptions], OpenedFilesystem]
+    settings: tuple[str, ...]
+
+
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "s3": _Kind(_s3, ("fs.s3a.",)),
+    "gs": _Kind(_gcs, ("fs.gs.", "google.cloud.auth.")),
+    "gcs": _Kind(_gcs, ("fs.gs.", "google.cloud.auth.")),
+    "abfs": _Kind(_azure, ("fs.azure.",)),
+    "abfss": _Kind(_azure, ("fs.azure.",)),
+    "hdfs": _Kind(_hdfs, ("dfs.", "fs.defaultFS", "fs.defaultfs")),
+}
+_OTHER: Final = _Kind(_other, ("storage.",))

@@ -1,0 +1,285 @@
+"""The requests of the classic group protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup and DescribeGroups.
+
+This file sends each request to the kind of its group. A consumer group, and a streams group of the ``page`` profile,
+may have members that speak the classic protocol: their requests go to the ``ClassicMemberSupport`` of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.classic.classic_state import ClassicGroupState
+from kafka_msgs.groups.classic.group import ClassicGroup, apply_group_metadata
+from kafka_msgs.groups.classic.join import JoinContext, join_classic_group
+from kafka_msgs.groups.classic.leave import leave_classic_group, member_response
+from kafka_msgs.groups.classic.lifecycle import group_loaded, group_unloaded
+from kafka_msgs.groups.classic.rebalance import schedule_heartbeat_timeout
+from kafka_msgs.groups.classic.sync import sync_classic_group
+from kafka_msgs.groups.classic.version_adapters import check_sync, join_future, leave_single, with_rebalance_timeout
+from kafka_msgs.groups.classic_support import ClassicMemberSupport
+from kafka_msgs.groups.consumer import classic_members as consumer
+from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.group import Group
+from kafka_msgs.groups.group_protocol import (
+    GroupProtocol,
+    MultiGroupApi,
+    RequestValidation,
+    SingleGroupApi,
+    check_group_id,
+)
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.streams import classic_members as streams
+from kafka_msgs.groups.streams.description_cleanup import delete_description_then, has_description
+from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
+from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
+from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
+from kafka_msgs.messages.heartbeat_response import HeartbeatResponse
+from kafka_msgs.messages.join_group_request import JoinGroupRequest
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.messages.leave_group_request import LeaveGroupRequest
+from kafka_msgs.messages.leave_group_response import LeaveGroupResponse
+from kafka_msgs.messages.sync_group_request import SyncGroupRequest
+from kafka_msgs.messages.sync_group_response import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.operation import OperationContext
+
+__all__ = ["PROTOCOL"]
+
+_NOT_FOUND_FROM: Final = 6
+"""The version of DescribeGroups from which a group that does not exist is an error (KIP-1043)."""
+
+_WRONG_JOIN: Final = frozenset({ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT})
+"""The errors of a JoinGroup request that is wrong by itself. Their answers repeat the member id."""
+
+
+def _speech(op: OperationContext, group: Group | None) -> ClassicMemberSupport[Any, Any] | None:
+    """Return how a group serves members of the classic protocol; None if it has none, or is a classic group."""
+    if isinstance(group, ConsumerGroup):
+        return consumer.CLASSIC_SUPPORT
+    return streams.CLASSIC_SUPPORT if isinstance(group, StreamsGroup) and op.profile.streams.online_migration else None
+
+
+# JoinGroup.
+
+
+def _check_join(validation: RequestValidation, context: RequestContext, request: JoinGroupRequest) -> None:
+    check_group_id(validation, context, request)
+    config = validation.config
+    low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+    if not low <= request.session_timeout_ms <= high:
+        raise GroupError(error=ErrorCode.INVALID_SESSION_TIMEOUT)
+
+
+def join(
+    op: OperationContext, context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Future[JoinGroupResponse]:
+    """Let a member join a group. The answer comes when the next generation begins, or with an error.
+
+    An empty streams group becomes a classic group when the plugin has deleted its topology descriptions.
+    """
+    group = op.state.groups.get(request.group_id)
+    if group is None or not group.is_empty or not has_description(op, group):
+        return _join(op, context, request)
+    answer: Future[JoinGroupResponse] = op.new_future()
+
+    def join_again(step: OperationContext) -> None:
+        found = _join(step, context, request)
+        if isinstance(found, Future):
+            found.add_done_callback(answer.copy_from)
+        else:
+            answer.resolve(found)
+
+    def settle(ready: Future[bool]) -> None:
+        if ready.error is not None:
+            answer.fail(ready.error)
+        elif not ready.value:
+            later = JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS, member_id=request.member_id)
+            join_future(answer, context.version).resolve(later)
+
+    op.on_committed(
+        lambda error: (
+            None if error else delete_description_then(op, request.group_id, join_again).add_done_callback(settle)
+        )
+    )
+    return answer
+
+
+def _join(
+    op: OperationContext, context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Future[JoinGroupResponse]:
+    converts = not op.quirks.versions_unread
+    if converts:
+        request = with_rebalance_timeout(request, context.version)
+    group = op.state.groups.get(request.group_id)
+    speech = _speech(op, group)
+    if speech is not None and group is not None and not group.is_empty:
+        return speech.join(op, context, group, request)
+    answer: Future[JoinGroupResponse] = op.new_future()
+    settled = join_future(answer, context.version) if converts else answer
+    step = JoinContext(op=op, context=context, request=request, future=settled)
+    if group is None or group.kind == "classic" or _becomes_classic(group):
+        join_classic_group(step)
+    else:
+        step.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    return answer
+
+
+def _becomes_classic(group: Group) -> bool:
+    return group.kind in ("consumer", "streams") and group.is_empty
+
+
+def _refuse_join(request: JoinGroupRequest, error: GroupError, version: int) -> JoinGroupResponse:
+    member_id = request.member_id if error.error in _WRONG_JOIN else ""
+    return JoinGroupResponse(error_code=error.error, member_id=member_id)
+
+
+# SyncGroup.
+
+
+def sync(
+    op: OperationContext, context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Future[SyncGroupResponse]:
+    """Give a member its assignment, as soon as the leader has sent it."""
+    if not op.quirks.versions_unread:
+        check_sync(request, context.version)
+    group = op.state.groups.get(request.group_id)
+    speech = _speech(op, group)
+    if speech is not None and group is not None and not group.is_empty:
+        return speech.sync(op, group, request)
+    answer: Future[SyncGroupResponse] = op.new_future()
+    if group is None or group.is_empty or not isinstance(group, ClassicGroup):
+        answer.resolve(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    else:
+        sync_classic_group(op, group, request, answer)
+    return answer
+
+
+def _refuse_sync(request: SyncGroupRequest, error: GroupError, version: int) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=error.error)
+
+
+# Heartbeat.
+
+
+def heartbeat(op: OperationContext, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+    """Keep a member in its group. The answer says whether it must join again."""
+    group = op.state.groups.get(request.group_id)
+    if isinstance(group, ClassicGroup):
+        return _heartbeat_of_member(op, group, request)
+    speech = _speech(op, group)
+    if speech is not None:
+        return speech.heartbeat(op, group, request)
+    raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def _heartbeat_of_member(op: OperationContext, group: ClassicGroup, request: HeartbeatRequest) -> HeartbeatResponse:
+    live = group.live
+    if live.state is ClassicGroupState.DEAD:
+        raise GroupError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    member = live.validate_member(request.member_id, request.group_instance_id)
+    if request.generation_id != live.generation:
+        raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
+    schedule_heartbeat_timeout(op, group, member)
+    preparing = live.state is ClassicGroupState.PREPARING_REBALANCE
+    return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE)
+
+
+def _refuse_heartbeat(request: HeartbeatRequest, error: GroupError, version: int) -> HeartbeatResponse:
+    """Kafka lets members wait without an error while the partition is loaded."""
+    loading = error.error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return HeartbeatResponse(error_code=ErrorCode.NONE if loading else error.error)
+
+
+# LeaveGroup.
+
+
+def leave(op: OperationContext, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    """Remove members from a group."""
+    if op.quirks.versions_unread:
+        return _leave(op, request)
+    return leave_single(partial(_leave, op), request, context.version)
+
+
+def _leave(op: OperationContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    group = op.state.groups.get(request.group_id)
+    if isinstance(group, ClassicGroup):
+        return leave_classic_group(op, group, request)
+    speech = _speech(op, group)
+    if speech is not None:
+        return speech.leave(op, group, request)
+    raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def _refuse_leave(request: LeaveGroupRequest, error: GroupError, version: int) -> LeaveGroupResponse:
+    if error.error == ErrorCode.UNKNOWN_MEMBER_ID:
+        return LeaveGroupResponse(members=tuple(member_response(identity, error.error) for identity in request.members))
+    return LeaveGroupResponse(error_code=error.error)
+
+
+# DescribeGroups.
+
+
+def describe(
+    op: OperationContext, context: RequestContext, request: DescribeGroupsRequest, group_ids: Sequence[str]
+) -> list[DescribedGroup]:
+    """Describe classic groups."""
+    return [_describe(op, context.version, group_id) for group_id in group_ids]
+
+
+def _describe(op: OperationContext, version: int, group_id: str) -> DescribedGroup:
+    group = op.state.groups.get(group_id)
+    if isinstance(group, ClassicGroup):
+        return group.describe()
+    reported = version >= _NOT_FOUND_FROM
+    return DescribedGroup(
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND if reported else ErrorCode.NONE,
+        error_message=_missing(group_id, group) if reported else None,
+        group_id=group_id,
+        group_state=ClassicGroupState.DEAD.value,
+    )
+
+
+def _missing(group_id: str, group: Group | None) -> str:
+    return f"Group {group_id} not found." if group is None else f"Group {group_id} is not a classic group."
+
+
+PROTOCOL: Final = GroupProtocol(
+    apis=(
+        SingleGroupApi(
+            request=JoinGroupRequest,
+            group=lambda request: request.group_id,
+            handle=join,
+            refuse=_refuse_join,
+            check=_check_join,
+        ),
+        SingleGroupApi(
+            request=SyncGroupRequest, group=lambda request: request.group_id, handle=sync, refuse=_refuse_sync
+        ),
+        SingleGroupApi(
+            request=HeartbeatRequest, group=lambda request: request.group_id, handle=heartbeat, refuse=_refuse_heartbeat
+        ),
+        SingleGroupApi(
+            request=LeaveGroupRequest, group=lambda request: request.group_id, handle=leave, refuse=_refuse_leave
+        ),
+        MultiGroupApi(
+            request=DescribeGroupsRequest,
+            groups=lambda request, version: ((group_id, group_id) for group_id in request.groups),
+            handle=describe,
+            refuse=lambda group_id, error, version: DescribedGroup(error_code=error.error, group_id=group_id),
+            respond=lambda request, groups, version: DescribeGroupsResponse(groups=tuple(groups)),
+        ),
+    ),
+    appliers={GroupMetadataKey: apply_group_metadata},
+    new_simple_group=ClassicGroup,
+    on_loaded={"classic": group_loaded},
+    on_unloaded={"classic": group_unloaded},
+)
+"""The classic group protocol, for the coordinator."""

@@ -1,0 +1,218 @@
+"""Members of the classic protocol in a group with epochs: what is the same for consumer groups and streams groups.
+
+Such a member gets what the group's own assignor gives it. It learns of a new target by REBALANCE_IN_PROGRESS, joins
+again, and takes its assignment with SyncGroup. Its generation is its member epoch. What JoinGroup changes, and the form
+of the assignment, belongs to each kind of group: a ``ClassicMemberSupport`` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from attrs import frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.modern_group import (
+    Fence,
+    ModernGroup,
+    ModernMember,
+    member_timer,
+    require_static_member,
+    schedule_session,
+    static_member_of_request,
+)
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
+from kafka_msgs.messages.heartbeat_response import HeartbeatResponse
+from kafka_msgs.messages.join_group_request import JoinGroupRequest
+from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from kafka_msgs.messages.leave_group_response import LeaveGroupResponse, MemberResponse
+from kafka_msgs.messages.sync_group_request import SyncGroupRequest
+from kafka_msgs.messages.sync_group_response import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.operation import OperationContext
+
+__all__ = [
+    "ClassicMemberSupport",
+    "ClassicMetadata",
+    "DualProtocolMember",
+    "join_timer_key",
+    "requires_known_member_id",
+    "schedule_sync_timeout",
+    "sync_timer_key",
+]
+
+_FIRST_JOIN_IN_TWO_STEPS: Final = 4
+"""The version from which a dynamic member must join again with the id that it was given (KIP-394)."""
+
+
+class NamedProtocol(Protocol):
+    """An assignment protocol that a member offered, and its subscription for it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def metadata(self) -> bytes: ...
+
+
+class ClassicMetadata(Protocol):
+    """What a member of the classic protocol reported that others do not have. Times are in milliseconds."""
+
+    @property
+    def session_timeout_ms(self) -> int: ...
+
+    @property
+    def supported_protocols(self) -> Sequence[NamedProtocol]: ...
+
+
+class DualProtocolMember(ModernMember, Protocol):
+    """A member of either protocol. ``classic`` is None for one of the group's own protocol."""
+
+    @property
+    def member_id(self) -> str: ...
+
+    @property
+    def classic(self) -> ClassicMetadata | None: ...
+
+    @property
+    def rebalance_timeout_ms(self) -> int: ...
+
+    @property
+    def is_revoking(self) -> bool:
+        """Tell whether the member must give up something before it goes on."""
+
+
+M = TypeVar("M", bound=DualProtocolMember)
+G = TypeVar("G", bound=ModernGroup[Any, Any])
+
+
+@frozen(kw_only=True)
+class ClassicMemberSupport(Generic[G, M]):
+    """How a kind of group serves members of the classic protocol.
+
+    ``join`` handles JoinGroup. ``assignment`` gives the assignment of a member as bytes. ``may_advance`` tells whether
+    a member that waits for what others had would get something now. ``fence`` removes a member, and ``remove`` several
+    at once. All handlers raise ``GroupError``.
+    """
+
+    join: Callable[
+        [OperationContext, RequestContext, G, JoinGroupRequest], JoinGroupResponse | Future[JoinGroupResponse]
+    ]
+    assignment: Callable[[OperationContext, G, M, ClassicMetadata], bytes]
+    may_advance: Callable[[OperationContext, G, M], bool]
+    fence: Fence
+    remove: Callable[[OperationContext, G, Sequence[M]], None]
+
+    def sync(self, op: OperationContext, group: G, request: SyncGroupRequest) -> SyncGroupResponse:
+        """Give a member its assignment."""
+        member, classic = _known_member(group, request.member_id, request.group_instance_id, request.generation_id)
+        name = classic.supported_protocols[0].name
+        if request.protocol_type not in (None, CONSUMER_PROTOCOL) or request.protocol_name not in (None, name):
+            message = f"The protocol of the request of member {member.member_id} is not the one of its group."
+            raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message=message)
+        if group.assignment_epoch > member.epoch and not member.is_revoking:
+            self._schedule_join_timeout(op, group, member)
+            message = (
+                f"A new rebalance is triggered in group {group.group_id} and member {member.member_id} should rejoin."
+            )
+            raise GroupError(error=ErrorCode.REBALANCE_IN_PROGRESS, message=message)
+        assignment = self.assignment(op, group, member, classic)
+
+        def synced(error: GroupError | None) -> None:
+            if error is None:
+                op.timers.cancel(sync_timer_key(group.group_id, request.member_id))
+                schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)
+
+        op.on_committed(synced)
+        return SyncGroupResponse(
+            protocol_type=request.protocol_type, protocol_name=request.protocol_name, assignment=assignment
+        )
+
+    def heartbeat(self, op: OperationContext, group: G, request: HeartbeatRequest) -> HeartbeatResponse:
+        """Answer a heartbeat: REBALANCE_IN_PROGRESS if the member must join again."""
+        member, classic = _known_member(group, request.member_id, request.group_instance_id, request.generation_id)
+        schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)
+        if member.epoch < group.assignment_epoch or member.is_revoking or self.may_advance(op, group, member):
+            self._schedule_join_timeout(op, group, member)
+            return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+        return HeartbeatResponse()
+
+    def _schedule_join_timeout(self, op: OperationContext, group: G, member: M) -> None:
+        """Fence a member that does not join again within its rebalance timeout."""
+        key = join_timer_key(group.group_id, member.member_id)
+        if not op.timers.is_scheduled(key):
+            operation = member_timer(group.kind, group.group_id, member.member_id, self.fence)
+            op.timers.schedule(key, member.rebalance_timeout_ms, operation)
+
+    def leave(self, op: OperationContext, group: G, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        """Remove members. Members of the group's own protocol may leave in this way, too."""
+        leaving: dict[str, M] = {}
+        responses = []
+        for identity in request.members:
+            error = ErrorCode.NONE
+            try:
+                member: M = _leaving_member(group, identity)
+                leaving[member.member_id] = member
+            except GroupError as refused:
+                error = ErrorCode(refused.error)
+            responses.append(
+                MemberResponse(
+                    member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
+                )
+            )
+        self.remove(op, group, list(leaving.values()))
+        return LeaveGroupResponse(members=tuple(responses))
+
+
+def _known_member(
+    group: ModernGroup[M, Any], member_id: str, instance_id: str | None, generation: int
+) -> tuple[M, ClassicMetadata]:
+    """Return a member of the classic protocol at its generation, and what it reported. Raises ``GroupError``."""
+    member = group.member(member_id) if instance_id is None else static_member_of_request(group, member_id, instance_id)
+    if member.classic is None:
+        message = f"Member {member.member_id} does not use the classic protocol."
+        raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=message)
+    if generation != member.epoch:
+        message = f"The generation {generation} of the request is not the epoch {member.epoch} of member {member_id}."
+        raise GroupError(error=ErrorCode.ILLEGAL_GENERATION, message=message)
+    return member, member.classic
+
+
+def _leaving_member(group: ModernGroup[M, Any], identity: MemberIdentity) -> M:
+    if identity.group_instance_id is None:
+        return group.member(identity.member_id)
+    if not identity.member_id:
+        return require_static_member(group, identity.group_instance_id)
+    return static_member_of_request(group, identity.member_id, identity.group_instance_id)
+
+
+def requires_known_member_id(context: RequestContext, request: JoinGroupRequest) -> bool:
+    """Tell whether a member must join again with the id that it is given, before it is in the group (KIP-394)."""
+    is_new = not request.member_id and request.group_instance_id is None
+    return is_new and context.version >= _FIRST_JOIN_IN_TWO_STEPS
+
+
+def schedule_sync_timeout(
+    op: OperationContext, group: ModernGroup[Any, Any], member_id: str, request: JoinGroupRequest, fence: Fence
+) -> None:
+    """Give a member that joined its session, and its rebalance timeout for SyncGroup."""
+    schedule_session(op, group, member_id, request.session_timeout_ms, fence)
+    operation = member_timer(group.kind, group.group_id, member_id, fence)
+    op.timers.schedule(sync_timer_key(group.group_id, member_id), request.rebalance_timeout_ms, operation)
+
+
+def join_timer_key(group_id: str, member_id: str) -> str:
+    """Return the key of the timer within which a member of the classic protocol must join again."""
+    return f"join-{group_id}-{member_id}"
+
+
+def sync_timer_key(group_id: str, member_id: str) -> str:
+    """Return the key of the timer within which a member of the classic protocol must send SyncGroup."""
+    return f"sync-{group_id}-{member_id}"

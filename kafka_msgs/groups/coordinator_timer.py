@@ -1,0 +1,169 @@
+"""Timers by key, as ``org.apache.kafka.coordinator.common.runtime.CoordinatorTimerImpl`` has them.
+
+A timer is a key, a moment, and an operation that the shard runs as one step at that moment. The keys are Kafka's own,
+such as ``session-timeout-GROUP-MEMBER``. To schedule a key again moves its timer. The time is a value: the coordinator
+sets ``TimerClock.now``.
+
+An operation looks like this. It may emit records, and it may raise ``GroupError``::
+
+    def expire(tx: Transaction) -> None:
+        remove_member(tx, group_id, member_id)
+
+    tx.timers.schedule(f"session-timeout-{group_id}-{member_id}", 45_000, expire)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.operation import OperationContext
+
+__all__ = ["RETRY_BACKOFF_MS", "CoordinatorTimer", "Operation", "Timer", "TimerClock"]
+
+Operation: TypeAlias = "Callable[[OperationContext], None]"
+
+RETRY_BACKOFF_MS: Final = 500
+"""The time after which Kafka runs a timer again whose operation failed, in milliseconds."""
+
+_MIN_COMPACTION: Final = 1024
+
+
+class Timer:
+    """One scheduled timer. ``arrival`` orders timers that are due at the same moment."""
+
+    __slots__ = ("arrival", "deadline", "key", "operation", "queued", "retry_backoff")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.deadline = 0
+        self.arrival = 0
+        self.queued = 0
+        self.operation: Operation | None = None
+        self.retry_backoff: int | None = None
+
+
+class TimerClock:
+    """The time as the coordinator was given it, and what its timers share.
+
+    ``now`` is the present in milliseconds. ``scheduled`` collects key and deadline of each timer that is scheduled.
+    """
+
+    __slots__ = ("_arrivals", "now", "scheduled")
+
+    def __init__(self, now: int = 0) -> None:
+        self.now = now
+        self.scheduled: list[tuple[str, int]] = []
+        self._arrivals = 0
+
+    def arrive(self) -> int:
+        """Return the next number. It orders what is due at the same moment."""
+        self._arrivals += 1
+        return self._arrivals
+
+
+class CoordinatorTimer:
+    """The timers of a shard. Shards that share a ``clock`` have one order of timers."""
+
+    __slots__ = ("_heap", "_timers", "clock")
+
+    def __init__(self, clock: TimerClock) -> None:
+        self.clock = clock
+        self._timers: dict[str, Timer] = {}
+        self._heap: list[tuple[int, int, Timer]] = []
+
+    def schedule(
+        self, key: str, delay_ms: int, operation: Operation, *, retry_backoff_ms: int | None = RETRY_BACKOFF_MS
+    ) -> None:
+        """Run ``operation`` after ``delay_ms``, at once if that is negative. A timer of the same key is replaced.
+
+        If the operation fails, it runs again after ``retry_backoff_ms``. None means that it does not run again.
+        """
+        timer = self._timers.get(key)
+        if timer is None:
+            timer = self._timers[key] = Timer(key)
+        clock = self.clock
+        deadline = timer.deadline = clock.now + delay_ms
+        arrival = timer.arrival = clock.arrive()
+        timer.operation = operation
+        timer.retry_backoff = retry_backoff_ms
+        # A timer that moves to a later moment stays where it is in the heap, and is put right when it comes up.
+        if not timer.queued or deadline < timer.queued:
+            timer.queued = deadline
+            self._push(deadline, arrival, timer)
+        clock.scheduled.append((key, deadline))
+
+    def cancel(self, key: str) -> None:
+        """Forget the timer of a key, if there is one."""
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.operation = None
+
+    def cancel_restorable(self, key: str) -> Callable[[], None] | None:
+        """Forget the timer of a key. Return what puts it back at its moment; None if there is no timer."""
+        timer = self._timers.get(key)
+        if timer is None:
+            return None
+        deadline, operation, retry_backoff = timer.deadline, self.pop(timer), timer.retry_backoff
+
+        def put_back() -> None:
+            if not self.is_scheduled(key):
+                self.schedule(key, deadline - self.clock.now, operation, retry_backoff_ms=retry_backoff)
+
+        return put_back
+
+    def cancel_all(self) -> None:
+        """Forget all timers."""
+        self._timers.clear()
+        self._heap.clear()
+
+    def shift(self, ms: int) -> None:
+        """Move all timers by ``ms``, with a clock that jumps: each waits as long as it would have."""
+        for timer in self._timers.values():
+            timer.deadline += ms
+        self._rebuild()
+
+    def is_scheduled(self, key: str) -> bool:
+        """Tell whether a timer of that key waits."""
+        return key in self._timers
+
+    def pending(self) -> list[tuple[int, int, str]]:
+        """Return the deadline, the order and the key of each timer that waits."""
+        return [(timer.deadline, timer.arrival, timer.key) for timer in self._timers.values()]
+
+    def next(self) -> Timer | None:
+        """Return the timer that is due first, or None. It stays scheduled."""
+        heap = self._heap
+        while heap:
+            deadline, arrival, timer = heap[0]
+            if timer.operation is None or deadline != timer.queued:
+                heappop(heap)
+            elif (deadline, arrival) == (timer.deadline, timer.arrival):
+                return timer
+            else:
+                heappop(heap)
+                timer.queued = timer.deadline
+                heappush(heap, (timer.deadline, timer.arrival, timer))
+        return None
+
+    def pop(self, timer: Timer) -> Operation:
+        """Take a timer that ``next`` gave out of the schedule. Return its operation."""
+        operation = timer.operation
+        assert operation is not None
+        self.cancel(timer.key)
+        return operation
+
+    def _push(self, deadline: int, arrival: int, timer: Timer) -> None:
+        heap = self._heap
+        if len(heap) > _MIN_COMPACTION and len(heap) > 2 * len(self._timers):
+            self._rebuild()
+        else:
+            heappush(heap, (deadline, arrival, timer))
+
+    def _rebuild(self) -> None:
+        for each in self._timers.values():
+            each.queued = each.deadline
+        self._heap[:] = [(each.deadline, each.arrival, each) for each in self._timers.values()]
+        heapify(self._heap)

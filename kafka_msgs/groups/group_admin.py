@@ -1,0 +1,188 @@
+"""The apis for groups of every kind, ListGroups and DeleteGroups, and the count of groups for the metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.group import group_not_found
+from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, client_error_for
+from kafka_msgs.groups.offsets.appliers import delete_all_offsets
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.share.initialization import begin_deletion, delete_share_state
+from kafka_msgs.groups.streams.description_cleanup import delete_descriptions
+from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
+from kafka_msgs.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
+from kafka_msgs.messages.list_groups_request import ListGroupsRequest
+from kafka_msgs.messages.list_groups_response import ListedGroup, ListGroupsResponse
+
+__all__ = ["PROTOCOL"]
+
+_COUNTER: Final = "group-size-counter"
+_COUNT_INTERVAL_MS: Final = 60_000
+
+
+def _list_groups(
+    op: OperationContext, context: RequestContext, request: ListGroupsRequest, questions: Sequence[ListGroupsRequest]
+) -> list[ListedGroup | GroupError]:
+    states = {state.lower().strip() for state in request.states_filter}
+    kinds = {kind.lower() for kind in request.types_filter}
+    groups = (op.state.groups[group_id] for group_id in iter_kafka_order(op.state.groups))
+    return [
+        group.listed()
+        for group in groups
+        if (not states or group.state_filter(op) in states) and (not kinds or group.kind in kinds)
+    ]
+
+
+def _respond_list(
+    request: ListGroupsRequest, items: Sequence[ListedGroup | GroupError], version: int
+) -> ListGroupsResponse:
+    """The groups of all partitions. A partition that moved away has no groups here; another error is for all."""
+    errors = [item.error for item in items if isinstance(item, GroupError)]
+    for error in errors:
+        if error is not ErrorCode.NOT_COORDINATOR:
+            return ListGroupsResponse(error_code=error)
+    return ListGroupsResponse(groups=tuple(item for item in items if not isinstance(item, GroupError)))
+
+
+def _groups_to_delete(request: DeleteGroupsRequest, version: int) -> Iterator[tuple[str, str]]:
+    """The groups in the order in which Kafka refuses them: that of a ``HashMap``."""
+    return ((group_id, group_id) for group_id in hash_map_order(request.groups_names))
+
+
+def _delete_groups(
+    op: OperationContext, context: RequestContext, request: DeleteGroupsRequest, group_ids: Sequence[str]
+) -> Future[Sequence[DeletableGroupResult]]:
+    """Delete groups as soon as all records before are committed.
+
+    Kafka looks for share groups first, in a step of its own, since their state is with another coordinator. Then the
+    plugin deletes the topology descriptions of streams groups.
+    """
+    results: Future[Sequence[DeletableGroupResult]] = Future()
+    asked = [group_id for group_id in request.groups_names if group_id in group_ids]
+    refused, doomed = _prepare_share_groups(op, context, asked)
+    ordered = hash_map_order(asked, capacity=copy_capacity(len(asked)))
+    rest: list[str] = []
+
+    def clean_up(error: GroupError | None) -> None:
+        if error is None:
+            refused.extend(_forget_share_states(op, context, doomed))
+            known = {result.group_id for result in refused}
+            rest.extend(group_id for group_id in ordered if group_id not in known)
+            delete_descriptions(op, rest).add_done_callback(delete)
+
+    def delete(described: Future[Mapping[str, GroupError]]) -> None:
+        errors = described.value or {}
+        stay = [_refuse_delete(group_id, errors[group_id], context.version) for group_id in rest if group_id in errors]
+        left = [group_id for group_id in rest if group_id not in errors]
+        if not left:
+            results.resolve([*refused, *stay])
+            return
+
+        def deleted(done: Future[Sequence[DeletableGroupResult]]) -> None:
+            error = None if done.error is None else client_error_for(done.error)
+            failed = [] if error is None else [_refuse_delete(group_id, error, context.version) for group_id in left]
+            results.resolve([*refused, *stay, *(done.value or failed)])
+
+        op.submit(lambda step: _delete(step, context, left)).add_done_callback(deleted)
+
+    op.on_committed(clean_up)
+    return results
+
+
+def _prepare_share_groups(
+    op: OperationContext, context: RequestContext, group_ids: Sequence[str]
+) -> tuple[list[DeletableGroupResult], dict[str, Partitions]]:
+    """Begin to delete the state of share groups.
+
+    Return the results of those that may not be deleted, and the partitions with state of the others.
+    """
+    begun: list[ShareGroup] = []
+    refused: dict[str, DeletableGroupResult] = {}
+    for group_id in group_ids:
+        group = op.state.groups.get(group_id)
+        if isinstance(group, ShareGroup):
+            try:
+                group.validate_delete(op)
+            except GroupError as error:
+                refused[group_id] = _refuse_delete(group_id, error, context.version)
+            else:
+                begun.append(group)
+    doomed = begin_deletion(op, begun)
+    return [refused[group_id] for group_id in hash_map_order(refused)], doomed
+
+
+def _forget_share_states(
+    op: OperationContext, context: RequestContext, doomed: Mapping[str, Partitions]
+) -> Iterator[DeletableGroupResult]:
+    """Let the share coordinator forget the state of groups. Yield the results of those for which that failed."""
+    for group_id, partitions in doomed.items():
+        try:
+            delete_share_state(op, group_id, partitions)
+        except GroupError as error:
+            yield _refuse_delete(group_id, error, context.version)
+
+
+def _delete(op: OperationContext, context: RequestContext, group_ids: Sequence[str]) -> Sequence[DeletableGroupResult]:
+    """Delete groups, and return what came of it for each of them."""
+    results: list[DeletableGroupResult] = []
+    for group_id in group_ids:
+        group = op.state.groups.get(group_id)
+        try:
+            if group is None:
+                raise group_not_found(group_id)
+            group.validate_delete(op)
+        except GroupError as error:
+            results.append(_refuse_delete(group_id, error, context.version))
+            continue
+        delete_all_offsets(op, group_id)
+        group.emit_tombstones(op)
+        group.cancel_timers(op)
+        results.append(DeletableGroupResult(group_id=group_id))
+    return results
+
+
+def _refuse_delete(group_id: str, error: GroupError, version: int) -> DeletableGroupResult:
+    message = error.message if error.error == ErrorCode.GROUP_DELETION_FAILED else None
+    return DeletableGroupResult(group_id=group_id, error_code=error.error, error_message=message)
+
+
+def _schedule_count(op: OperationContext) -> None:
+    op.timers.schedule(_COUNTER, _COUNT_INTERVAL_MS, _count_groups)
+
+
+def _count_groups(op: OperationContext) -> None:
+    states = ((group.kind, group.state_name()) for group in op.state.groups.values())
+    op.metrics.groups[op.partition] = Counter(states)
+    _schedule_count(op)
+
+
+PROTOCOL: Final = GroupProtocol(
+    apis=(
+        MultiGroupApi(
+            request=ListGroupsRequest,
+            groups=None,
+            handle=_list_groups,
+            refuse=lambda question, error, version: error,
+            respond=_respond_list,
+        ),
+        MultiGroupApi(
+            request=DeleteGroupsRequest,
+            groups=_groups_to_delete,
+            handle=_delete_groups,
+            refuse=_refuse_delete,
+            respond=lambda request, results, version: DeleteGroupsResponse(results=tuple(results)),
+            is_read_only=lambda request: False,
+        ),
+    ),
+    on_started=(_schedule_count,),
+)

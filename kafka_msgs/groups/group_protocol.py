@@ -1,0 +1,217 @@
+"""The form in which a protocol says what it handles: rows of tables, which ``protocols`` collects.
+
+A protocol package has one value ``PROTOCOL``: its apis, the appliers of its records, and what it does when a partition
+is loaded, when it is given up, and when topics change. ``SingleGroupApi`` is a row for an api about one group, and
+``MultiGroupApi`` for an api about a list of groups, or about all groups.
+
+An api looks like this::
+
+    OneGroup(
+        request=HeartbeatRequest,
+        group=lambda request: request.group_id,
+        handle=heartbeat,
+        refuse=lambda request, error, version: HeartbeatResponse(error_code=error.error),
+    )
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from attrs import field, frozen
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.group import Group
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.profiles import Profile
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.shard_state import Applier, ShardState
+from kafka_msgs.groups.topics_image import TopicsImage
+from kafka_msgs.groups.undo_log import Changes
+from kafka_msgs.internal_topics.replay import GroupKind
+from kafka_msgs.message import Message, Request, Response
+
+__all__ = [
+    "Api",
+    "GroupProtocol",
+    "MultiGroupApi",
+    "ProducerIdAndEpoch",
+    "RequestValidation",
+    "SingleGroupApi",
+    "TopicChange",
+    "accept_any",
+    "check_group_id",
+    "client_error_for",
+    "each_group",
+]
+
+Req = TypeVar("Req", bound=Request[Any])
+Res = TypeVar("Res", bound=Response)
+Item = TypeVar("Item")
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """The producer of a transaction."""
+
+    id: int
+    epoch: int
+
+
+@frozen(kw_only=True)
+class RequestValidation:
+    """What a check of a request may look at, before the request goes to its partition."""
+
+    config: CoordinatorConfig
+    profile: Profile
+    plugin: Any = None
+
+
+def accept_any(validation: RequestValidation, context: RequestContext, request: Any) -> None:
+    """Accept each request."""
+
+
+def check_group_id(validation: RequestValidation, context: RequestContext, request: Any) -> None:
+    """Refuse an empty group id with INVALID_GROUP_ID, as most apis do."""
+    if not request.group_id:
+        raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
+
+
+@frozen(kw_only=True)
+class SingleGroupApi(Generic[Req, Res]):
+    """An api about one group.
+
+    ``check`` raises ``GroupError`` for a request that is wrong by itself. ``handle`` is the handler. ``refuse`` makes
+    the response for an error, at a version. ``producer`` gives the producer of the transaction that the records of the
+    request belong to.
+    """
+
+    request: type[Req]
+    group: Callable[[Req], str]
+    handle: Callable[[OperationContext, RequestContext, Req], Res | Future[Res]]
+    refuse: Callable[[Req, GroupError, int], Res]
+    check: Callable[[RequestValidation, RequestContext, Req], None] = check_group_id
+    producer: Callable[[Req], ProducerIdAndEpoch] | None = None
+
+
+@frozen(kw_only=True)
+class MultiGroupApi(Generic[Req, Res, Item]):
+    """An api about several groups, which may be in several partitions.
+
+    ``groups`` gives what is asked for each group, with the name of its group. None means one question to all
+    partitions. ``handle`` answers the questions of one partition: it gives the items of the response. A request that
+    ``is_read_only`` sees the state as of the last committed record, and emits nothing. ``refuse`` makes the item for a
+    question and an error. A question with the group name None is refused with INVALID_GROUP_ID. ``respond`` makes the
+    response of all items. If an api asks ``one_operation_each``, each question is a step of its own, in the order of
+    the request; otherwise the questions of a partition are one step.
+    """
+
+    request: type[Req]
+    groups: Callable[[Req, int], Iterable[tuple[str | None, Any]]] | None
+    handle: Callable[[OperationContext, RequestContext, Req, Sequence[Any]], Sequence[Item] | Future[Sequence[Item]]]
+    refuse: Callable[[Any, GroupError, int], Item]
+    respond: Callable[[Req, Sequence[Item], int], Res]
+    is_read_only: Callable[[Req], bool] = lambda request: True
+    one_operation_each: bool = False
+
+
+Api: TypeAlias = SingleGroupApi[Any, Any] | MultiGroupApi[Any, Any, Any]
+
+
+class TopicChange(NamedTuple):
+    """How the topics of the cluster changed: the images, and the names of topics that are new, changed and deleted."""
+
+    before: TopicsImage
+    after: TopicsImage
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+    @classmethod
+    def between(cls, before: TopicsImage, after: TopicsImage, names: Iterable[str] | None = None) -> TopicChange:
+        """Return what changed from one image to another. A topic with a new id was deleted and created again.
+
+        ``names`` are the topics that may differ. Without them all topics are compared.
+        """
+        compared = {**after.topics, **before.topics} if names is None else dict.fromkeys(names)
+        old, new = ({name: each.topics[name] for name in compared if name in each.topics} for each in (before, after))
+        kept = {name for name, topic in new.items() if name in old and old[name].id == topic.id}
+        return cls(
+            before,
+            after,
+            created=tuple(name for name in new if name not in kept),
+            changed=tuple(name for name in new if name in kept and old[name] != new[name]),
+            deleted=tuple(name for name in old if name not in kept),
+        )
+
+
+@frozen(kw_only=True)
+class GroupProtocol:
+    """What a protocol package gives to the coordinator.
+
+    ``appliers`` are by the class of the key. ``apply_end_transaction`` has the effect of the end of a transaction: of
+    the state, the changes, the producer id, and whether it committed. ``new_simple_group`` makes the group for offsets
+    that nobody joined a group for.
+
+    ``on_loaded`` and ``on_unloaded`` are called for each group of the kind when a partition was loaded, and when it is
+    given up. ``on_started`` is called when all groups of the partition are loaded.
+
+    ``on_image_changed`` is called in each partition after the topics changed, and after it was loaded. Then
+    ``on_topics_changed`` is called for each group of the kind that subscribes to a topic which changed or was deleted.
+    ``on_topics_deleted`` runs as a step of its own after topics were deleted. ``on_topic_creation_failed`` runs as a
+    step with a group id and a reason, if the broker could not create the topics that an answer asked for. ``cleanup``
+    runs once in a while, as a step of its own in each partition, if the coordinator has a plugin.
+    """
+
+    apis: tuple[Api, ...] = ()
+    appliers: Mapping[type[Message], Applier] = field(factory=dict)
+    apply_end_transaction: Callable[[ShardState, Changes, int, bool], None] | None = None
+    new_simple_group: Callable[[str], Group] | None = None
+    on_loaded: Mapping[GroupKind, Callable[[OperationContext, Any], None]] = field(factory=dict)
+    on_unloaded: Mapping[GroupKind, Callable[[OperationContext, Any], None]] = field(factory=dict)
+    on_started: tuple[Callable[[OperationContext], None], ...] = ()
+    on_image_changed: tuple[Callable[[OperationContext, TopicChange], None], ...] = ()
+    on_topics_changed: Mapping[GroupKind, Callable[[OperationContext, Any], None]] = field(factory=dict)
+    on_topics_deleted: tuple[Callable[[OperationContext, TopicChange], None], ...] = ()
+    on_topic_creation_failed: Callable[[OperationContext, str, str], None] | None = None
+    cleanup: Callable[[OperationContext], None] | None = None
+
+
+def each_group(
+    group_ids: Iterable[str],
+    answer: Callable[[str], Item],
+    refuse: Callable[[str, GroupError, int], Item],
+    version: int,
+) -> list[Item]:
+    """Return what ``answer`` gives for each group. A group that it refuses has what ``refuse`` gives in its place."""
+    items = []
+    for group_id in group_ids:
+        try:
+            items.append(answer(group_id))
+        except GroupError as error:
+            items.append(refuse(group_id, error, version))
+    return items
+
+
+_OPERATION_ERRORS: Final[Mapping[int, ErrorCode]] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""Errors of the log, and what a client learns of them (Kafka's CoordinatorOperationExceptionHelper)."""
+
+
+def client_error_for(error: GroupError) -> GroupError:
+    """Return the error that a client learns of an error of a step."""
+    mapped = _OPERATION_ERRORS.get(error.error)
+    return error if mapped is None else GroupError(error=mapped)

@@ -1,0 +1,285 @@
+"""What consumer groups, share groups and Streams groups have in common: ``ModernGroup`` of Kafka.
+
+Each of them has a group epoch, a target assignment with its own epoch, and members that follow the target by their
+member epochs. This module has that state, the appliers of the records that have the same shape in all three, and the
+timers of members. What a member owns, and how it gets to its target, belongs to each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from attrs import define
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.group import Group
+from kafka_msgs.groups.shard_state import ShardState
+from kafka_msgs.groups.timeline_map import TimelineHashMap
+from kafka_msgs.groups.undo_log import Changes
+from kafka_msgs.internal_topics.replay import GroupKind
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.operation import OperationContext
+
+__all__ = [
+    "JOIN_EPOCH",
+    "LEAVE_EPOCH",
+    "STATIC_LEAVE_EPOCH",
+    "DeadlineAndEpoch",
+    "ModernGroup",
+    "ModernMember",
+    "can_compute_assignment",
+    "group_of_record",
+    "member_timer",
+    "rebalance_timer_key",
+    "remove_group",
+    "remove_target_metadata",
+    "require_static_member",
+    "schedule_rebalance",
+    "schedule_session",
+    "session_timer_key",
+    "set_target_metadata",
+    "static_member_of_request",
+    "unknown_member",
+]
+
+JOIN_EPOCH: Final = 0
+"""The epoch that a member sends to join."""
+LEAVE_EPOCH: Final = -1
+"""The epoch that a member sends to leave. A member has it between the tombstones of its records."""
+STATIC_LEAVE_EPOCH: Final = -2
+"""The epoch that a static member sends to leave for a time. It keeps its place in the group."""
+
+_FIRST_EPOCH: Final = 1
+_NO_ASSIGNMENT: Final = -1
+_REFRESH_INTERVAL_MS: Final = 2**31 - 1
+
+
+class ModernMember(Protocol):
+    """What this module needs of a member."""
+
+    @property
+    def member_id(self) -> str: ...
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the coordinator expects in the next heartbeat."""
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Tell whether the member has reached the target of that epoch."""
+
+
+M = TypeVar("M", bound=ModernMember)
+A = TypeVar("A")
+G = TypeVar("G", bound="ModernGroup[Any, Any]")
+
+
+@define
+class DeadlineAndEpoch:
+    """Soft state: until when the hash of the topics' metadata holds, in ms, and from which group epoch on.
+
+    A new group, and a group that was loaded, computes the hash at the next heartbeat.
+    """
+
+    deadline_ms: int = 0
+    epoch: int = 0
+
+
+class ModernGroup(Group, Generic[M, A]):
+    """A group with epochs. ``M`` is its class of members, ``A`` that of the target assignment of a member.
+
+    ``targets`` has the target assignment by member. ``static_members`` has the member id by instance id.
+    ``assignment_timestamp`` is in ms; 0 means that the target may be computed at once.
+    """
+
+    __slots__ = (
+        "assignment_epoch",
+        "assignment_timestamp",
+        "epoch",
+        "members",
+        "metadata_hash",
+        "static_members",
+        "targets",
+    )
+    soft: DeadlineAndEpoch
+
+    soft_class: ClassVar[type[DeadlineAndEpoch]] = DeadlineAndEpoch
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
+        self.epoch = _FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = _FIRST_EPOCH
+        self.assignment_timestamp = 0
+        self.members: TimelineHashMap[str, M] = TimelineHashMap()
+        self.static_members: TimelineHashMap[str, str] = TimelineHashMap()
+        self.targets: TimelineHashMap[str, A] = TimelineHashMap()
+        self.soft = self.soft_class()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group has no members."""
+        return not self.members
+
+    def state_name(self) -> str:
+        """The name of the state: it follows from the epochs of the group and of its members."""
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    def member(self, member_id: str) -> M:
+        """Return a member. Raises ``GroupError`` with UNKNOWN_MEMBER_ID."""
+        member = self.members.get(member_id)
+        if member is None:
+            raise unknown_member(member_id, self.group_id)
+        return member
+
+    def static_member(self, instance_id: str | None) -> M | None:
+        """Return the member that has an instance id, or None."""
+        member_id = None if instance_id is None else self.static_members.get(instance_id)
+        return None if member_id is None else self.member(member_id)
+
+    def request_refresh(self) -> None:
+        """Compute the hash of the topics' metadata at the next heartbeat."""
+        self.soft.deadline_ms = self.soft.epoch = 0
+
+    def needs_refresh(self, now: int) -> bool:
+        """Tell whether the hash must be computed: it is old, or the epoch that came with it was undone."""
+        return now >= self.soft.deadline_ms or self.epoch < self.soft.epoch
+
+    def refreshed(self, now: int) -> None:
+        """Note that the hash was computed."""
+        self.soft.deadline_ms = now + _REFRESH_INTERVAL_MS
+        self.soft.epoch = self.epoch
+
+
+def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -> M:
+    """Return the member that has an instance id. Raises ``GroupError`` with UNKNOWN_MEMBER_ID if nobody has it."""
+    member = group.static_member(instance_id)
+    if member is None:
+        raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=f"Instance id {instance_id} is unknown.")
+    return member
+
+
+def static_member_of_request(group: ModernGroup[M, Any], member_id: str, instance_id: str | None) -> M:
+    """Return the static member that a request is from.
+
+    Raises ``GroupError``: UNKNOWN_MEMBER_ID if nobody has the instance id, FENCED_INSTANCE_ID if another member has it.
+    """
+    member = require_static_member(group, instance_id)
+    if member.member_id != member_id:
+        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
+        raise GroupError(error=ErrorCode.FENCED_INSTANCE_ID, message=message)
+    return member
+
+
+def unknown_member(member_id: str, group_id: str) -> GroupError:
+    """Return the error for a member that the group does not have."""
+    message = f"Member {member_id} is not a member of group {group_id}."
+    return GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=message)
+
+
+def can_compute_assignment(group: ModernGroup[Any, Any], interval_ms: int, now: int) -> bool:
+    """Tell whether the target assignment may be computed now, ``interval_ms`` after the last time at the earliest."""
+    return not group.assignment_timestamp or not interval_ms or now >= group.assignment_timestamp + interval_ms
+
+
+def group_of_record(state: ShardState, changes: Changes, cls: type[G], group_id: str, *, create: bool) -> G | None:
+    """Return the group that a record is about, for an applier.
+
+    A group that does not exist is made if ``create`` is set. Else the result is None, because a tombstone needs no
+    group. A group that has only offsets becomes one of the kind of the record. Raises ``GroupError`` for a group of
+    another kind.
+    """
+    group = state.groups.get(group_id)
+    if isinstance(group, cls):
+        return group
+    if group is not None and not group.is_simple:
+        message = f"Group {group_id} is not a {cls.kind} group"
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
+    if group is None and not create:
+        return None
+    made = cls(group_id)
+    entry: Group = made
+    changes.set(state.groups, group_id, entry)
+    return made
+
+
+def set_target_metadata(changes: Changes, group: ModernGroup[Any, Any], epoch: int, timestamp: int) -> None:
+    """Apply the epoch of a target assignment."""
+    changes.assign(group, "assignment_epoch", epoch)
+    changes.assign(group, "assignment_timestamp", timestamp)
+
+
+def remove_target_metadata(changes: Changes, group: ModernGroup[Any, Any]) -> None:
+    """Apply the tombstone of the epoch of a target assignment. Raises ``GroupError`` if a member has a target."""
+    _require(not group.targets, group, "the target assignment has members")
+    set_target_metadata(changes, group, _NO_ASSIGNMENT, 0)
+
+
+def remove_group(state: ShardState, changes: Changes, group: ModernGroup[Any, Any]) -> None:
+    """Apply the tombstone of a group. Raises ``GroupError`` if other records of the group are left."""
+    _require(not group.members, group, "the group has members")
+    _require(not group.targets, group, "the target assignment has members")
+    _require(group.assignment_epoch == _NO_ASSIGNMENT, group, "the target assignment has an epoch")
+    changes.delete(state.groups, group.group_id)
+
+
+def _require(condition: bool, group: ModernGroup[Any, Any], reason: str) -> None:
+    if not condition:
+        message = f"Unexpected tombstone of group {group.group_id}: {reason}."
+        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
+
+
+Fence: TypeAlias = "Callable[[OperationContext, Any, Any], None]"
+"""Removes a member from its group because it did not do in time what it had to do."""
+
+
+def session_timer_key(group_id: str, member_id: str) -> str:
+    """Return the key of the timer of a member's session."""
+    return f"session-timeout-{group_id}-{member_id}"
+
+
+def rebalance_timer_key(group_id: str, member_id: str) -> str:
+    """Return the key of the timer of a member's rebalance."""
+    return f"rebalance-timeout-{group_id}-{member_id}"
+
+
+def member_timer(kind: GroupKind, group_id: str, member_id: str, fence: Fence) -> Callable[[OperationContext], None]:
+    """Return the operation of a timer that fences a member, if the member and its group are still there."""
+
+    def operation(op: OperationContext) -> None:
+        group = op.state.groups.get(group_id)
+        if isinstance(group, ModernGroup) and group.kind == kind:
+            member = group.members.get(member_id)
+            if member is not None:
+                fence(op, group, member)
+
+    return operation
+
+
+def schedule_session(
+    op: OperationContext, group: ModernGroup[Any, Any], member_id: str, timeout_ms: int, fence: Fence
+) -> None:
+    """Fence a member if it sends no heartbeat within its session timeout."""
+    key = session_timer_key(group.group_id, member_id)
+    op.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence))
+
+
+def schedule_rebalance(
+    op: OperationContext, group: ModernGroup[Any, Any], member_id: str, epoch: int, timeout_ms: int, fence: Fence
+) -> None:
+    """Fence a member if it is still at ``epoch`` when its rebalance timeout is over."""
+
+    def fence_if_still_there(op: OperationContext, group: Any, member: ModernMember) -> None:
+        if member.epoch == epoch:
+            fence(op, group, member)
+
+    key = rebalance_timer_key(group.group_id, member_id)
+    op.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence_if_still_there))

@@ -1,0 +1,86 @@
+"""What came of a command: answers, records, timers, and work for others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import Factory, define, frozen
+
+from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
+from kafka_msgs.message import Response
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.operation import OperationContext
+
+__all__ = ["NO_EPOCH", "BackgroundTask", "CoordinatorOutput", "MarkerAppend", "RecordAppend", "Reply"]
+
+NO_EPOCH: Final = -1
+"""The producer epoch of a batch that is not in a transaction."""
+
+
+@frozen(kw_only=True)
+class Reply:
+    """An answer to a request. ``opaque`` is what the caller gave with the request.
+
+    ``topics_to_create`` has the topics that the broker must create for the group: ``CreatableTopic`` of CreateTopics.
+    """
+
+    opaque: Any
+    response: Response
+    topics_to_create: tuple[Any, ...] = ()
+
+
+@frozen(kw_only=True)
+class RecordAppend:
+    """Records that are appended to a partition of ``__consumer_offsets`` together.
+
+    A batch of a transaction has the id and epoch of its producer. An ``atomic`` batch must be one record batch. The
+    records of another batch may be spread over several record batches.
+    """
+
+    partition: int
+    records: tuple[TopicRecord, ...]
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = NO_EPOCH
+    atomic: bool = True
+
+
+@frozen(kw_only=True)
+class MarkerAppend:
+    """The end of a transaction in a partition of ``__consumer_offsets``, by commit or by abort."""
+
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+
+@frozen(eq=False, kw_only=True)
+class BackgroundTask:
+    """Work that is done beside the requests, such as an assignment: ``run`` needs nothing of the coordinator.
+
+    Whoever does it calls ``run``, in any thread, and gives the result to ``GroupCoordinator.complete_background_task``.
+    Then the coordinator runs ``on_done`` as a step.
+    """
+
+    partition: int
+    key: str
+    run: Callable[[], Any]
+    on_done: Callable[[OperationContext, Any, Exception | None], None]
+
+
+@define(kw_only=True)
+class CoordinatorOutput:
+    """What happened since the last outcome was taken.
+
+    ``record_batches`` has what was appended, in order. ``scheduled`` and ``expired`` have timers: the key, and the
+    moment in milliseconds. ``plugin`` has the calls of the plugin for topology descriptions.
+    """
+
+    answers: list[Reply] = Factory(list)
+    batches: list[RecordAppend | MarkerAppend] = Factory(list)
+    scheduled: list[tuple[str, int]] = Factory(list)
+    expired: list[tuple[str, int]] = Factory(list)
+    background: list[BackgroundTask] = Factory(list)
+    plugin: list[str] = Factory(list)

@@ -1,0 +1,185 @@
+"""The way of a request: to the shard, or the shards, of its groups, and back as one answer.
+
+This module knows what becomes of an error of a shard. A request about one group is one step of one shard. A request
+about several groups is one step, or one read, in each of their shards. Its answer is given when all have answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.group_protocol import MultiGroupApi, RequestValidation, SingleGroupApi, client_error_for
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.shard import NO_TRANSACTION, Shard
+
+__all__ = ["ReplyCallback", "ShardLocator", "handle_multi", "handle_single"]
+
+
+class ShardLocator(Protocol):
+    """Where the groups are."""
+
+    validation: RequestValidation
+    shards: dict[int, Shard]
+
+    def partition_for(self, group_id: str) -> int: ...
+
+
+class ReplyCallback(Protocol):
+    """Takes the answer to a request: the response, and the topics that the broker must create."""
+
+    def __call__(self, response: Any, creates: Sequence[Any] = (), /) -> None: ...
+
+
+def handle_single(
+    shards: ShardLocator, api: SingleGroupApi[Any, Any], request: Any, context: RequestContext, answer: ReplyCallback
+) -> None:
+    """Handle a request about one group."""
+    try:
+        api.check(shards.validation, context, request)
+        shard = _shard(shards, shards.partition_for(api.group(request)))
+    except GroupError as error:
+        answer(api.refuse(request, error, context.version))
+        return
+    step = _OneStep(api, request, context, answer)
+    producer = NO_TRANSACTION if api.producer is None else api.producer(request)
+    shard.write(step.run, step.done, producer, step.settled)
+
+
+class _OneStep:
+    """The step of a request about one group."""
+
+    __slots__ = ("answer", "api", "context", "creates", "request")
+
+    def __init__(
+        self, api: SingleGroupApi[Any, Any], request: Any, context: RequestContext, answer: ReplyCallback
+    ) -> None:
+        self.api = api
+        self.request = request
+        self.context = context
+        self.answer = answer
+        self.creates: Sequence[Any] = ()
+
+    def run(self, op: OperationContext) -> Any:
+        self.creates = op.topics_to_create
+        return self.api.handle(op, self.context, self.request)
+
+    def done(self, value: Any, error: GroupError | None) -> None:
+        """The records are committed, or the step failed."""
+        if not isinstance(value, Future):
+            self._give(value, error)
+        elif error is not None:
+            value.fail(error)
+
+    def settled(self, promise: Future[Any]) -> None:
+        """The promise of the step is settled."""
+        self._give(promise.value, promise.error)
+
+    def _give(self, value: Any, error: GroupError | None) -> None:
+        if error is None:
+            self.answer(value, self.creates)
+        else:
+            self.answer(self.api.refuse(self.request, client_error_for(error), self.context.version))
+
+
+def handle_multi(
+    shards: ShardLocator,
+    api: MultiGroupApi[Any, Any, Any],
+    request: Any,
+    context: RequestContext,
+    answer: ReplyCallback,
+) -> None:
+    """Handle a request about several groups, or about all groups."""
+    parts = _parts(shards, api, request, context)
+    items: dict[int, Sequence[Any]] = {}
+
+    def give(index: int, part: Sequence[Any]) -> None:
+        items[index] = part
+        if len(items) == len(parts):
+            answer(api.respond(request, [item for each in range(len(parts)) for item in items[each]], context.version))
+
+    if not parts:
+        answer(api.respond(request, (), context.version))
+    for index, (partition, questions) in enumerate(parts):
+        _Part(api, request, context, questions, partial(give, index)).ask(shards, partition)
+
+
+def _parts(
+    shards: ShardLocator, api: MultiGroupApi[Any, Any, Any], request: Any, context: RequestContext
+) -> list[tuple[int | None, list[Any]]]:
+    """The questions that are asked together, with their partition; it is None for questions without a group."""
+    if api.groups is None:
+        return [(partition, [request]) for partition in shards.shards]
+    if api.one_operation_each:
+        asked = api.groups(request, context.version)
+        return [(None if name is None else shards.partition_for(name), [question]) for name, question in asked]
+    nameless: list[tuple[int | None, list[Any]]] = []
+    by_partition: dict[int | None, list[Any]] = {}
+    for group_id, question in api.groups(request, context.version):
+        if group_id is None:
+            nameless.append((None, [question]))
+        else:
+            by_partition.setdefault(shards.partition_for(group_id), []).append(question)
+    return [*nameless, *by_partition.items()]
+
+
+class _Part:
+    """The questions of a request to one partition."""
+
+    __slots__ = ("api", "context", "give", "questions", "request")
+
+    def __init__(
+        self,
+        api: MultiGroupApi[Any, Any, Any],
+        request: Any,
+        context: RequestContext,
+        questions: list[Any],
+        give: Callable[[Sequence[Any]], None],
+    ) -> None:
+        self.api = api
+        self.request = request
+        self.context = context
+        self.questions = questions
+        self.give = give
+
+    def ask(self, shards: ShardLocator, partition: int | None) -> None:
+        """Ask the questions of a shard. ``give`` is called with the items of the answer, now or later."""
+        try:
+            if partition is None:
+                raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
+            shard = _shard(shards, partition)
+            if not self.api.is_read_only(self.request):
+                shard.write(self._run, self._done)
+                return
+            value = shard.read(self._run)
+        except GroupError as error:
+            self._done(None, error)
+        else:
+            self._done(value, None)
+
+    def _run(self, op: OperationContext) -> Any:
+        return self.api.handle(op, self.context, self.request, self.questions)
+
+    def _done(self, value: Any, error: GroupError | None) -> None:
+        if error is not None:
+            self.give(list(self._refusals(error)))
+        elif isinstance(value, Future):
+            value.add_done_callback(lambda promise: self._done(promise.value, promise.error))
+        else:
+            self.give(value)
+
+    def _refusals(self, error: GroupError) -> Iterator[Any]:
+        for question in self.questions:
+            yield self.api.refuse(question, client_error_for(error), self.context.version)
+
+
+def _shard(shards: ShardLocator, partition: int) -> Shard:
+    shard = shards.shards.get(partition)
+    if shard is None:
+        raise GroupError(error=ErrorCode.NOT_COORDINATOR)
+    return shard

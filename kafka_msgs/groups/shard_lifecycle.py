@@ -1,0 +1,52 @@
+"""What the protocols do with the groups of a partition beside requests and timers.
+
+A partition is loaded, it is given up, or the topics of the cluster change. ``group_protocol.Protocol`` says what each
+protocol does then. This module knows the order: that of the protocols, and Kafka's order of the groups.
+"""
+
+from __future__ import annotations
+
+from kafka_msgs.groups.group_protocol import TopicChange
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.shard_runtime import ShardRuntime
+from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE
+
+__all__ = ["on_partition_loaded", "on_partition_unloaded", "on_topics_changed"]
+
+
+def on_partition_loaded(op: OperationContext, runtime: ShardRuntime) -> None:
+    """Begin to serve the groups of a partition that was loaded."""
+    change = TopicChange(EMPTY_IMAGE, op.image, (), (), ())
+    for protocol in runtime.protocols:
+        for hook in protocol.on_image_changed:
+            hook(op, change)
+    _each_group(op, runtime, "loaded")
+    for protocol in runtime.protocols:
+        for begin in protocol.on_started:
+            begin(op)
+
+
+def on_partition_unloaded(op: OperationContext, runtime: ShardRuntime) -> None:
+    """Let go of the groups of a partition that is given up."""
+    _each_group(op, runtime, "unloaded")
+
+
+def _each_group(op: OperationContext, runtime: ShardRuntime, hooks: str) -> None:
+    for group_id in iter_kafka_order(op.state.groups):
+        group = op.state.groups[group_id]
+        for hook in runtime.handlers_of(hooks, group.kind):
+            hook(op, group)
+
+
+def on_topics_changed(op: OperationContext, runtime: ShardRuntime, change: TopicChange) -> None:
+    """Tell the groups that subscribe to topics of a change."""
+    for protocol in runtime.protocols:
+        for hook in protocol.on_image_changed:
+            hook(op, change)
+    names = (*change.created, *change.changed, *change.deleted)
+    for group_id in {each: None for name in names for each in op.state.subscribers.get(name, ())}:
+        group = op.state.groups.get(group_id)
+        if group is not None:
+            for tell in runtime.handlers_of("topics_changed", group.kind):
+                tell(op, group)

@@ -1,0 +1,125 @@
+"""The state of a shard: what its records say, and what Kafka does not record.
+
+``ShardState`` is hard state. Only appliers change it, and only through the changes that they are given. An applier has
+the
+effect of the records of one key class. It is the same function for a new record and for a record that is loaded::
+
+    def apply_metadata(
+        state: State, changes: Changes, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
+    ) -> None:
+        group = state.groups.get(key.group_id)
+        if value is None:
+            changes.delete(state.groups, key.group_id)
+        elif group is None:
+            changes.set(state.groups, key.group_id, StreamsGroup(...))
+        else:
+            changes.assign(group, "metadata", value)
+
+    APPLIERS = {StreamsGroupMetadataKey: apply_metadata}
+
+A new object may be filled directly before it is put into the state. A set is a dict with None as values. A table whose
+order can be seen outside is a ``TimelineHashMap``.
+
+``SoftState`` is lost with the leadership of the partition: waiting requests, caches, flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from kafka_msgs.groups.timeline_map import TimelineHashMap
+from kafka_msgs.groups.undo_log import Changes
+from kafka_msgs.internal_topics.records import NO_PRODUCER
+from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.group import Group
+
+__all__ = ["Applier", "OffsetAndPosition", "OffsetTable", "ShardState", "SoftState", "subscribe"]
+
+T = TypeVar("T")
+
+
+class OffsetAndPosition(NamedTuple):
+    """A committed offset: its value, and the offset of its record in the log."""
+
+    value: OffsetCommitValue
+    position: int
+
+
+OffsetTable: TypeAlias = TimelineHashMap[str, TimelineHashMap[str, TimelineHashMap[int, OffsetAndPosition]]]
+"""Committed offsets by group, topic and partition."""
+
+
+class ShardState:
+    """What the records of one partition of ``__consumer_offsets`` say.
+
+    ``groups`` has all groups by their name. ``offsets`` has the committed offsets, ``pending_offsets`` those of open
+    transactions by producer id, and ``open_transactions`` the producers with pending offsets by group, topic and
+    partition. ``subscribers`` has, for each topic, the groups that subscribe to it.
+
+    ``new_simple_group`` makes the group for offsets that nobody joined a group for. ``position``, ``producer_id`` and
+    ``now`` describe the record that is applied now: its offset in the log, the producer of its transaction, and the
+    time in ms.
+    """
+
+    __slots__ = (
+        "groups",
+        "new_simple_group",
+        "now",
+        "offsets",
+        "open_transactions",
+        "pending_offsets",
+        "position",
+        "producer_id",
+        "subscribers",
+    )
+
+    def __init__(self, new_simple_group: Callable[[str], Group]) -> None:
+        self.new_simple_group = new_simple_group
+        self.groups: TimelineHashMap[str, Group] = TimelineHashMap()
+        self.offsets: OffsetTable = TimelineHashMap()
+        self.pending_offsets: TimelineHashMap[int, OffsetTable] = TimelineHashMap()
+        self.open_transactions: TimelineHashMap[str, TimelineHashMap[str, TimelineHashMap[int, dict[int, None]]]] = (
+            TimelineHashMap()
+        )
+        self.subscribers: dict[str, dict[str, None]] = {}
+        self.position = 0
+        self.now = 0
+        self.producer_id = NO_PRODUCER
+
+
+Applier: TypeAlias = Callable[[ShardState, Changes, Any, Any], None]
+"""The effect of the records of one key class: of the state, the changes, the key, and the value or None."""
+
+
+def subscribe(state: ShardState, changes: Changes, group_id: str, before: Iterable[str], after: Iterable[str]) -> None:
+    """Note that a group subscribes to the topics ``after`` and no longer to those of ``before``."""
+    old, new = dict.fromkeys(before), dict.fromkeys(after)
+    for topic in old:
+        if topic not in new and (groups := state.subscribers.get(topic)):
+            changes.delete(groups, group_id)
+            if not groups:
+                changes.delete(state.subscribers, topic)
+    for topic in new:
+        if topic not in old:
+            if topic not in state.subscribers:
+                changes.set(state.subscribers, topic, {})
+            changes.set(state.subscribers[topic], group_id, None)
+
+
+class SoftState:
+    """What Kafka does not record, for a whole shard. What belongs to one group is in ``Group.soft``."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self) -> None:
+        self._parts: dict[type[Any], Any] = {}
+
+    def get(self, cls: type[T]) -> T:
+        """Return the part of a class. It is made, without arguments, when it is first asked for."""
+        part: T | None = self._parts.get(cls)
+        if part is None:
+            part = self._parts[cls] = cls()
+        return part

@@ -1,0 +1,112 @@
+"""The share group protocol (KIP-932) for the coordinator: heartbeats and descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
+from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi, each_group
+from kafka_msgs.groups.modern_group import schedule_session
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.share.appliers import APPLIERS
+from kafka_msgs.groups.share.group import ShareGroup, ShareMember
+from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, find_group, heartbeat
+from kafka_msgs.groups.share.initialization import forget_topics
+from kafka_msgs.groups.share.offsets import OFFSET_APIS
+from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.messages import share_group_describe_response as response
+from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
+from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
+from kafka_msgs.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+
+if TYPE_CHECKING:
+    from kafka_msgs.groups.operation import OperationContext
+
+__all__ = ["PROTOCOL"]
+
+_MESSAGES: Final[Mapping[int, str]] = {
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+}
+"""The texts that descriptions have beside errors of the whole partition."""
+
+
+def describe(
+    op: OperationContext, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
+) -> list[response.DescribedGroup]:
+    """Describe groups. A group that is not a share group has an error in its place."""
+    return each_group(group_ids, lambda group_id: _group(op, find_group(op, group_id)), _refuse, context.version)
+
+
+def _refuse(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
+    message = error.message or _MESSAGES.get(error.error)
+    return response.DescribedGroup(error_code=error.error, error_message=message, group_id=group_id)
+
+
+def _group(op: OperationContext, group: ShareGroup) -> response.DescribedGroup:
+    return response.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name(),
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=op.config.group_share_assignors[0],
+        members=tuple(_member(op, group.members[member_id]) for member_id in iter_kafka_order(group.members)),
+    )
+
+
+def _member(op: OperationContext, member: ShareMember) -> response.Member:
+    names, topics = member.metadata.subscribed_topic_names, op.image.by_id
+    return response.Member(
+        member_id=member.member_id,
+        rack_id=member.metadata.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.metadata.client_id,
+        client_host=member.metadata.client_host,
+        subscribed_topic_names=tuple(hash_map_order(names, capacity=copy_capacity(len(names)))),
+        assignment=response.Assignment(
+            topic_partitions=tuple(
+                response.TopicPartitions(topic_id=topic, topic_name=topics[topic].name, partitions=tuple(partitions))
+                for topic, partitions in member.assigned.items()
+                if topic in topics
+            )
+        ),
+    )
+
+
+def _loaded(op: OperationContext, group: ShareGroup) -> None:
+    """Give each member its session again."""
+    timeout = op.group_config(group.group_id).share_session_timeout_ms
+    for member_id in iter_kafka_order(group.members):
+        schedule_session(op, group, member_id, timeout, fence_member)
+
+
+PROTOCOL: Final = GroupProtocol(
+    apis=(
+        *OFFSET_APIS,
+        SingleGroupApi(
+            request=ShareGroupHeartbeatRequest,
+            group=lambda request: request.group_id,
+            handle=heartbeat,
+            refuse=lambda request, error, version: ShareGroupHeartbeatResponse(
+                error_code=error.error, error_message=error.message
+            ),
+            check=check_heartbeat,
+        ),
+        MultiGroupApi(
+            request=ShareGroupDescribeRequest,
+            groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
+            handle=describe,
+            refuse=_refuse,
+            respond=lambda request, groups, version: response.ShareGroupDescribeResponse(groups=tuple(groups)),
+        ),
+    ),
+    appliers=APPLIERS,
+    on_loaded={"share": _loaded},
+    on_topics_deleted=(forget_topics,),
+    on_topics_changed={"share": lambda tx, group: group.request_refresh()},
+)
+"""The share group protocol, for the coordinator."""

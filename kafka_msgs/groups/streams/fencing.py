@@ -1,0 +1,104 @@
+"""Members that end: by leaving, by being silent, and by not giving up their tasks in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
+from kafka_msgs.groups.modern_group import (
+    STATIC_LEAVE_EPOCH,
+    rebalance_timer_key,
+    schedule_rebalance,
+    schedule_session,
+    session_timer_key,
+    static_member_of_request,
+)
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.membership import live_group
+from kafka_msgs.groups.streams.migration import downgrade, may_downgrade
+from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
+
+__all__ = [
+    "fence_member",
+    "leave",
+    "loaded",
+    "remove_members",
+    "request_shutdown",
+    "schedule_rebalance_timeout",
+    "schedule_session_timeout",
+]
+
+
+def leave(op: OperationContext, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
+    """Remove a member that leaves. A static member that leaves for a while keeps its tasks."""
+    group = live_group(op, request.group_id)
+    if request.shutdown_application:
+        request_shutdown(group, request.member_id)
+    if request.instance_id is None:
+        member = group.member(request.member_id)
+    else:
+        member = static_member_of_request(group, request.member_id, request.instance_id)
+    if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
+        op.emit(*records.current_record(group.group_id, member.as_temporarily_left()))
+    else:
+        fence_member(op, group, member)
+    return StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch, status=())
+
+
+def request_shutdown(group: StreamsGroup, member_id: str) -> None:
+    """Note that a member wants the application to stop. The first one counts."""
+    if group.soft.shutdown_member is None:
+        group.soft.shutdown_member = member_id
+
+
+def fence_member(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
+    """Remove a member, and increase the group epoch so that its tasks go to others."""
+    remove_members(op, group, (member,))
+
+
+def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[StreamsGroupMember]) -> None:
+    """Remove members. The group becomes a classic one if only members of the classic protocol are left."""
+    if not members:
+        return
+    if may_downgrade(op, group, members):
+        downgrade(op, group, members)
+        return
+    group_id, epoch, last = group.group_id, group.epoch + 1, len(group.members) == len(members)
+    metadata = records.metadata_record(group, epoch=epoch)
+    for member in members:
+        for key, value in records.member_tombstones(group_id, member.member_id):
+            op.emit(key, value)
+    op.emit(*metadata)
+    if last:
+        op.emit(*records.assignment_record(group_id, epoch, 0))
+    for member in members:
+        for timer in (session_timer_key, rebalance_timer_key, join_timer_key, sync_timer_key):
+            op.stop_timer(timer(group_id, member.member_id))
+
+
+def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
+    """End the member if it is silent for the session timeout: that of its group, or its own in the classic protocol."""
+    timeout = op.group_config(group.group_id).streams_session_timeout_ms
+    if member.classic is not None:
+        timeout = member.classic.session_timeout_ms
+    schedule_session(op, group, member.member_id, timeout, fence_member)
+
+
+def schedule_rebalance_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
+    """End the member if it has not given up its tasks within its rebalance timeout."""
+    timeout = member.metadata.rebalance_timeout_ms
+    schedule_rebalance(op, group, member.member_id, member.epoch, timeout, fence_member)
+
+
+def loaded(op: OperationContext, group: StreamsGroup) -> None:
+    """Schedule the timers of all members after the group was loaded."""
+    for member_id in iter_kafka_order(group.members):
+        member = group.members[member_id]
+        schedule_session_timeout(op, group, member)
+        if member.is_revoking and member.classic is None:
+            schedule_rebalance_timeout(op, group, member)

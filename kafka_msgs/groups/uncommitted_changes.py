@@ -1,0 +1,103 @@
+"""The changes of a partition that are not committed: those of the present step, and those of batches in flight.
+
+A batch is in flight from the append to the commit. The journal has the changes in the order in which they were made:
+first those of the batches in flight, then those of steps that wrote nothing, then those of the present step.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kafka_msgs.groups.shard_runtime import DeferredWrite, UncommittedBatch
+from kafka_msgs.groups.undo_log import TableEntry, UndoLog
+
+__all__ = ["UncommittedChanges"]
+
+
+class UncommittedChanges:
+    """Changes that can be undone, and who waits for their commit.
+
+    Appliers change the state through ``undo_log``. ``repeats`` is the quirk ``failed_append_repeats``.
+    """
+
+    def __init__(self, *, repeats: bool) -> None:
+        self.journal = UndoLog()
+        self._repeats = repeats
+        self._flights: deque[UncommittedBatch] = deque()
+        self._in_flight = 0
+        self._returned: list[TableEntry] = []
+        self._mark = 0
+        self._misapplied = False
+
+    @property
+    def last(self) -> UncommittedBatch | None:
+        """The last batch in flight."""
+        return self._flights[-1] if self._flights else None
+
+    def waiting(self) -> Iterator[DeferredWrite]:
+        """Give the steps that wait for a commit, in their order."""
+        for flight in self._flights:
+            yield from flight.waiting
+
+    def begin(self) -> None:
+        """Begin a step."""
+        self._mark = self.journal.begin_operation()
+        self._misapplied = False
+
+    def keep(self) -> None:
+        """Keep what was changed so far, even if the present step fails."""
+        self._mark = len(self.journal)
+
+    def set_derived(self, target: object, attribute: str, value: object) -> None:
+        """Set an attribute that is not recorded. It stays if the present step changed nothing before, and fails."""
+        comes_first = self._mark == len(self.journal)
+        self.journal.assign(target, attribute, value)
+        if comes_first:
+            self.keep()
+
+    def mark_misapplied(self) -> None:
+        """Note that a record of the present step could not be applied. It fails the batch, as a failed append does."""
+        self._misapplied = True
+
+    def undo_operation(self) -> None:
+        """Undo the present step."""
+        if self._misapplied:
+            self.fail_batch()
+        else:
+            self.journal.roll_back(self._mark)
+
+    def fail_batch(self) -> None:
+        """Undo all changes after the last batch in flight."""
+        returned = self.journal.revert_as_kafka(self._in_flight, self._returned)
+        if self._repeats:
+            self._returned.extend(returned)
+
+    def record_append(self, end: int, step: DeferredWrite) -> None:
+        """Note that the changes so far were appended, before the offset ``end``. The step waits for their commit."""
+        changes = len(self.journal) - self._in_flight
+        self._in_flight += changes
+        self._flights.append(UncommittedBatch(end, changes, [step], self._returned))
+        self._returned = []
+
+    def committed(self, offset: int) -> list[DeferredWrite]:
+        """Forget how to undo what is before an offset. Return the steps that waited for it."""
+        steps: list[DeferredWrite] = []
+        while self._flights and self._flights[0].end <= offset:
+            flight = self._flights.popleft()
+            self.journal.forget(flight.changes)
+            self._in_flight -= flight.changes
+            steps.extend(flight.waiting)
+        return steps
+
+    @contextmanager
+    def at_last_commit(self) -> Iterator[None]:
+        """Give the state as of the last commit, for as long as the context lasts."""
+        snapshots = [(flight.changes, flight.reverted_entries) for flight in self._flights]
+        snapshots.append((len(self.journal) - self._in_flight, self._returned))
+        if not any(map(any, snapshots)):
+            yield
+            return
+        with self.journal.rewound(snapshots):
+            yield

@@ -1,0 +1,231 @@
+"""The indexes of a segment: offsets to positions, times to offsets, and the aborted transactions.
+
+This module reads their entries and reports damaged ones, or looks for one entry in a few steps without a look at the
+others. An index that its broker still has open ends with zeros after its entries. The zeros are left out. ``segment``
+uses an index to find a batch. In Kafka these are the classes ``OffsetIndex``, ``TimeIndex`` (KIP-33) and
+``TransactionIndex`` (KIP-98) in ``org.apache.kafka.storage.internals.log``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from struct import Struct
+from typing import Any, Final, TypeVar
+
+from attrs import frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.faults import raise_on_fault
+from kafka_msgs.log.mapped_file import Mapped, map_file, read_whole
+
+__all__ = [
+    "ABORTED_LAYOUT",
+    "OFFSET_ENTRY_SIZE",
+    "OFFSET_LAYOUT",
+    "TIME_ENTRY_SIZE",
+    "TIME_LAYOUT",
+    "AbortedTransaction",
+    "OffsetEntry",
+    "TimeEntry",
+    "find_offset",
+    "find_time",
+    "read_aborted_transactions",
+    "read_offset_index",
+    "read_time_index",
+    "walk_aborted_transactions",
+    "walk_offset_index",
+    "walk_time_index",
+]
+
+T = TypeVar("T")
+
+OFFSET_LAYOUT: Final = Struct(">ii")
+"""An entry of an offset index: the offset minus the base offset of the segment, and the position in bytes."""
+TIME_LAYOUT: Final = Struct(">qi")
+"""An entry of a time index: the timestamp, and the offset minus the base offset of the segment."""
+ABORTED_LAYOUT: Final = Struct(">hqqqq")
+"""An entry of an index of aborted transactions: the fields of ``AbortedTransaction``."""
+OFFSET_ENTRY_SIZE: Final = OFFSET_LAYOUT.size
+"""The size of an entry of an offset index, in bytes."""
+TIME_ENTRY_SIZE: Final = TIME_LAYOUT.size
+"""Bytes of an entry in the file."""
+_ZEROS: Final = bytes(1 << 16)
+
+
+@frozen
+class OffsetEntry:
+    """The batch that ends with ``offset``, or a batch before it, starts at byte ``position`` of the segment."""
+
+    offset: int
+    position: int
+
+
+@frozen
+class TimeEntry:
+    """No record up to ``offset`` is later than ``timestamp``, in milliseconds since the epoch."""
+
+    timestamp: int
+    offset: int
+
+
+@frozen
+class AbortedTransaction:
+    """An aborted transaction: its producer, the offset of its first record, and the offset of its marker.
+
+    ``last_stable_offset`` is the last stable offset when this transaction ended: all transactions below it had ended.
+    ``version`` is the version of the entry.
+    """
+
+    version: int
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+def read_offset_index(path: Path) -> Iterator[OffsetEntry]:
+    """Yield the entries of an ``.index`` file. Offsets are absolute: the offset in the file's name is added.
+
+    Raises ``LogFileError`` for a file that ends within an entry, and for entries that do not ascend. A file whose name
+    is not an offset raises ``LogFileError`` immediately. Raises ``OSError``.
+    """
+    return raise_on_fault(walk_offset_index(path))
+
+
+def walk_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
+    """Yield what ``read_offset_index`` yields. A ``LogFileError`` about an entry is yielded in its place."""
+    base = _base_offset(path)
+    return _entries(path, OFFSET_LAYOUT, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
+
+
+def _base_offset(path: Path) -> int:
+    if not path.stem.isdecimal():
+        raise _fault(path, 0, path.stat().st_size, "the file is not named after an offset")
+    return int(path.stem)
+
+
+def _ascends(last: OffsetEntry, entry: OffsetEntry) -> bool:
+    return entry.offset > last.offset and entry.position > last.position
+
+
+def read_time_index(path: Path) -> Iterator[TimeEntry]:
+    """Yield the entries of a ``.timeindex`` file; like ``read_offset_index``."""
+    return raise_on_fault(walk_time_index(path))
+
+
+def walk_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
+    """Yield what ``read_time_index`` yields. A ``LogFileError`` about an entry is yielded in its place."""
+    base = _base_offset(path)
+    return _entries(path, TIME_LAYOUT, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
+
+
+def _not_earlier(last: TimeEntry, entry: TimeEntry) -> bool:
+    return entry.timestamp >= last.timestamp and entry.offset >= last.offset
+
+
+def find_offset(path: Path, offset: int) -> OffsetEntry | None:
+    """Return the last entry of an ``.index`` file whose offset is ``offset`` or less, or None.
+
+    The entry is looked for by halves, so that a few pages of the file are read. It says nothing about damage: in a
+    damaged index it may be any entry. None for a file that ends within an entry. Raises what ``map_file`` raises.
+    """
+    data, base = map_file(path), _base_offset(path)
+    entries = _used(data, OFFSET_LAYOUT)
+    at = bisect_right(entries, offset - base, key=lambda start: _first(OFFSET_LAYOUT, data, start))
+    if not at:
+        return None
+    found, position = OFFSET_LAYOUT.unpack_from(data, entries[at - 1])
+    return OffsetEntry(base + found, position)
+
+
+def find_time(path: Path, timestamp: int | None = None) -> TimeEntry | None:
+    """Return the last entry of a ``.timeindex`` file that is earlier than ``timestamp``, or the last one at all.
+
+    It works like ``find_offset``.
+    """
+    data, base = map_file(path), _base_offset(path)
+    entries = _used(data, TIME_LAYOUT)
+    at = len(entries)
+    if timestamp is not None:
+        at = bisect_left(entries, timestamp, key=lambda start: _first(TIME_LAYOUT, data, start))
+    if not at:
+        return None
+    found, offset = TIME_LAYOUT.unpack_from(data, entries[at - 1])
+    return TimeEntry(found, base + offset)
+
+
+def _first(layout: Struct, data: Mapped, start: int) -> int:
+    found: int = layout.unpack_from(data, start)[0]
+    return found
+
+
+def _used(data: Mapped, layout: Struct) -> range:
+    """Return where the entries start, without the zeros after them. None starts where the last one is not whole."""
+    if len(data) % layout.size:
+        return range(0)
+    starts = range(0, len(data), layout.size)
+    return starts[: bisect_left(starts, True, key=lambda start: not any(data[start : start + layout.size]))]
+
+
+def read_aborted_transactions(path: Path) -> Iterator[AbortedTransaction]:
+    """Yield the entries of a ``.txnindex`` file, in the order in which the transactions ended.
+
+    Works like ``read_offset_index``. An entry of an unknown version is a ``LogFileError``, too.
+    """
+    return raise_on_fault(walk_aborted_transactions(path))
+
+
+def walk_aborted_transactions(path: Path) -> Iterator[AbortedTransaction | LogFileError]:
+    """Yield what ``read_aborted_transactions`` yields. A ``LogFileError`` about an entry is yielded in its place."""
+    return _entries(path, ABORTED_LAYOUT, AbortedTransaction, _ends_later, _is_known)
+
+
+def _ends_later(last: AbortedTransaction, entry: AbortedTransaction) -> bool:
+    return entry.last_offset > last.last_offset
+
+
+def _is_known(entry: AbortedTransaction) -> bool:
+    return entry.version == 0 and 0 <= entry.first_offset <= entry.last_offset
+
+
+def _any(_: Any) -> bool:
+    return True
+
+
+def _entries(
+    path: Path,
+    layout: Struct,
+    make: Callable[..., T],
+    follows: Callable[[T, T], bool],
+    sound: Callable[[T], bool] = _any,
+) -> Iterator[T | LogFileError]:
+    data = read_whole(path)
+    used = layout.size * -(-_end(data) // layout.size)
+    whole = min(used, len(data) // layout.size * layout.size)
+    last: T | None = None
+    for at in range(0, whole, layout.size):
+        entry = make(*layout.unpack_from(data, at))
+        if sound(entry) and (last is None or follows(last, entry)):
+            last = entry
+            yield entry
+        else:
+            reason = f"{entry} is not sound" if not sound(entry) else f"{entry} does not follow {last}"
+            yield _fault(path, at, layout.size, reason)
+    rest = len(data) % layout.size
+    if rest:
+        reason = f"{rest} bytes left, an entry has {layout.size}"
+        yield _fault(path, len(data) - rest, rest, reason)
+
+
+def _end(data: bytes) -> int:
+    """Return where the zeros begin with which data ends: 10 MB of an open index, so they are compared in blocks."""
+    end = len(data)
+    while data.endswith(_ZEROS, 0, end):
+        end -= len(_ZEROS)
+    return len(data[:end].rstrip(b"\0"))
+
+
+def _fault(path: Path, position: int, skipped: int, reason: str) -> LogFileError:
+    return LogFileError(file=str(path), position=position, skipped=skipped, reason=reason)

@@ -1,0 +1,171 @@
+"""The content of a log directory: its partitions, and the segments and KRaft snapshots of each partition, in order.
+
+This module owns the names of files and directories. ``segment``, ``file_scan`` and ``small_files`` read the files. A
+listing shows the moment of the call: a running broker adds and deletes files. In Kafka the names are in
+``org.apache.kafka.storage.internals.log.UnifiedLog`` and ``LogFileUtils``, and those of snapshots in
+``org.apache.kafka.snapshot.Snapshots`` (KIP-630).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, get_args
+
+from attrs import frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.faults import raise_on_fault
+from kafka_msgs.log.file_scan import AnyBatch, read_log, walk_log
+from kafka_msgs.log.segment import Segment
+from kafka_msgs.log.small_files import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    LeaderEpoch,
+    MetaProperties,
+    PartitionMetadata,
+    read_leader_epochs,
+    read_meta_properties,
+    read_partition_metadata,
+    read_quorum_state,
+)
+from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex, find_transactions
+from kafka_msgs.messages.quorum_state_data import QuorumStateData
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
+from kafka_msgs.validators import check_choice
+from kafka_msgs.versioned import Versioned
+
+__all__ = ["KRaftSnapshot", "LogDirectory", "Partition"]
+
+_PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
+_OFFSET: Final = re.compile(r"[0-9]{20}")
+_SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})")
+
+
+@frozen
+class KRaftSnapshot:
+    """A ``.checkpoint`` file: the state of the metadata log before ``end_offset``, written in leader epoch
+    ``epoch``.
+    """
+
+    path: Path
+    end_offset: int
+    epoch: int
+
+    def batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch]:
+        """Yield the batches in order, including those of the header and the footer; raises what ``read_log`` raises."""
+        return read_log(self.path, options)
+
+    def walk_batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch | LogFileError]:
+        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        return walk_log(self.path, options)
+
+
+@frozen
+class Partition:
+    """The directory of a partition, which is named after the topic and the partition's number."""
+
+    path: Path
+
+    @property
+    def topic(self) -> str:
+        """The name of the topic."""
+        return self.path.name.rpartition("-")[0]
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition in its topic."""
+        return int(self.path.name.rpartition("-")[2])
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments, ordered by offset."""
+        paths = sorted(path for path in self.path.glob("*.log") if _OFFSET.fullmatch(path.stem))
+        return tuple(map(Segment, paths))
+
+    @property
+    def snapshots(self) -> tuple[KRaftSnapshot, ...]:
+        """The KRaft snapshots, ordered by offset. Only the metadata log has snapshots."""
+        named = ((path, _SNAPSHOT.fullmatch(path.stem)) for path in sorted(self.path.glob("*.checkpoint")))
+        return tuple(KRaftSnapshot(path, int(name["offset"]), int(name["epoch"])) for path, name in named if name)
+
+    @property
+    def producer_snapshots(self) -> tuple[Path, ...]:
+        """The files for ``read_producer_snapshot``, ordered by offset."""
+        return tuple(sorted(path for path in self.path.glob("*.snapshot") if _OFFSET.fullmatch(path.stem)))
+
+    def transactions(self) -> TransactionIndex:
+        """Return the transactions in the segments: the aborted ones, and the last stable offset. Raises ``OSError``."""
+        return find_transactions(segment.path for segment in self.segments)
+
+    def batches(
+        self,
+        from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        *,
+        isolation: IsolationLevel = "read_uncommitted",
+    ) -> Iterator[AnyBatch]:
+        """Yield the batches of all segments from the one that holds ``from_offset`` on; like ``Segment.batches``.
+
+        With ``isolation="read_committed"`` the batches of aborted transactions are left out, and all batches from the
+        last stable offset on. A consumer with that ``isolation.level`` gets the same (KIP-98). Control batches are
+        yielded with both isolations. Raises ``OptionError`` for another isolation.
+        """
+        return raise_on_fault(self.walk_batches(from_offset, options, isolation=isolation))
+
+    def walk_batches(
+        self,
+        from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        *,
+        isolation: IsolationLevel = "read_uncommitted",
+    ) -> Iterator[AnyBatch | LogFileError]:
+        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        check_choice("batches", "isolation", isolation, get_args(IsolationLevel))
+        transactions = self.transactions() if isolation == "read_committed" else TransactionIndex()
+        return self._walk(transactions, from_offset, options)
+
+    def _walk(
+        self, transactions: TransactionIndex, from_offset: int, options: ReadOptions
+    ) -> Iterator[AnyBatch | LogFileError]:
+        segments = self.segments
+        for segment, after in zip(segments, (*segments[1:], None), strict=True):
+            if after is None or after.base_offset > from_offset:
+                for item in segment.walk_batches(from_offset, options):
+                    if isinstance(item, LogFileError) or not transactions.is_hidden(item):
+                        yield item
+
+    def first_record_at(self, timestamp: int) -> Record | None:
+        """Return the first record whose timestamp is ``timestamp`` or later; like ``Segment.first_at``."""
+        found = (segment.first_at(timestamp) for segment in self.segments)
+        return next((record for record in found if record is not None), None)
+
+    def leader_epochs(self) -> tuple[LeaderEpoch, ...]:
+        """Return the content of ``leader-epoch-checkpoint``; raises what ``read_leader_epochs`` raises."""
+        return read_leader_epochs(self.path / LEADER_EPOCHS)
+
+    def metadata(self) -> PartitionMetadata:
+        """Return the content of ``log_directory.metadata``; raises what ``read_partition_metadata`` raises."""
+        return read_partition_metadata(self.path / PARTITION_METADATA)
+
+    def quorum_state(self) -> Versioned[QuorumStateData]:
+        """Return the content of the ``quorum-state`` of the metadata log; raises what ``read_quorum_state`` raises."""
+        return read_quorum_state(self.path / "quorum-state")
+
+
+@frozen
+class LogDirectory:
+    """A log directory: one of the directories in ``log.dirs`` of a broker."""
+
+    path: Path
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """The partitions by topic and number, without those that are being deleted or moved."""
+        directories = (path for path in self.path.iterdir() if path.is_dir() and _PARTITION.fullmatch(path.name))
+        return tuple(sorted(map(Partition, directories), key=lambda each: (each.topic, each.partition)))
+
+    def meta(self) -> MetaProperties:
+        """Return the content of ``meta.properties``; raises what ``read_meta_properties`` raises."""
+        return read_meta_properties(self.path / "meta.properties")

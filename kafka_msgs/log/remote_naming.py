@@ -1,0 +1,206 @@
+"""Where plugins of tiered storage keep the files of a segment: names of objects as data, and one plugin's manifest.
+
+A plugin (Kafka's ``RemoteStorageManager``, KIP-405) chooses the names. ``REMOTE_NAMINGS`` has those of Kafka's own
+``LocalTieredStorage``, and those of Aiven's plugin; ``parse_remote_naming`` takes a template for others. Which segments
+there are is left to ``kafka_msgs.internal_topics.remote_log``.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from string import Formatter
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, NoReturn
+from uuid import UUID
+
+from attrs import frozen
+
+from kafka_msgs.errors import OptionError, RemoteFormatError
+
+__all__ = [
+    "INDEX_SUFFIXES",
+    "REMOTE_NAMINGS",
+    "RemoteManifest",
+    "RemoteNaming",
+    "SegmentName",
+    "parse_remote_naming",
+    "read_manifest",
+]
+
+INDEX_SUFFIXES: Final = (".index", ".timeindex", ".txnindex", ".snapshot", ".leader_epoch_checkpoint")
+"""The endings of the files beside a segment. In a tier ``.snapshot`` has the producers at the end of the segment."""
+
+_TOPIC: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
+_ID: Final = "[A-Za-z0-9_-]{22}"
+_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "topic": "[A-Za-z0-9._-]{1,249}",
+        "topic_id": _ID,
+        "partition": "[0-9]{1,10}",
+        "offset": "[0-9]{1,20}",
+        "segment_id": _ID,
+    }
+)
+"""The fields of a template, and how their texts look."""
+_NEEDED: Final = frozenset({"topic", "partition", "offset", "segment_id"})
+_PADDING: Final = re.compile(r"(?:0[0-9]{1,2})?")
+_LONGEST_TEMPLATE: Final = 1000
+
+
+class SegmentName(NamedTuple):
+    """What the names of a segment's files are made of. Without an id of the topic, ``topic_id`` is None."""
+
+    topic: str
+    topic_id: UUID | None
+    partition: int
+    offset: int
+    segment_id: UUID
+
+
+@frozen(kw_only=True)
+class RemoteNaming:
+    """Names of the files of a segment, below the tier's path.
+
+    ``segment`` is a template with the fields ``{topic}``, ``{topic_id}``, ``{partition}``, ``{offset}`` (the first one
+    of the segment; ``{offset:020}`` has 20 digits) and ``{segment_id}``. Ids are in Kafka's form of 22 characters.
+    The files beside a segment have its name with another ending, unless ``indexes`` is the ending of one object that
+    has them all: then the object with the ending ``manifest`` has their places, and how the segment is stored.
+    """
+
+    segment: str
+    manifest: str | None = None
+    indexes: str | None = None
+
+    def path(self, name: SegmentName, ending: str = ".log") -> str:
+        """Return the path of a file of a segment, by its ending. Raises ``RemoteFormatError`` for a wrong topic."""
+        if not _TOPIC.fullmatch(name.topic):
+            raise RemoteFormatError(file="__remote_log_metadata", reason=f"{name.topic!r} is not the name of a topic")
+        texts = name._asdict() | {
+            "topic_id": "" if name.topic_id is None else _text_of(name.topic_id),
+            "segment_id": _text_of(name.segment_id),
+        }
+        path = self.segment.format_map(texts)
+        return path if ending == ".log" else path.removesuffix(".log") + ending
+
+    def name_of(self, path: str) -> SegmentName | None:
+        """Return what the path of a segment, below the tier's path, is made of; None for the path of another file."""
+        match = re.fullmatch(_pattern(self.segment), path)
+        if match is None:
+            return None
+        found = match.groupdict()
+        if int(found["offset"]) >= 2**63:
+            return None
+        topic_id = found.get("topic_id")
+        return SegmentName(
+            found["topic"],
+            None if topic_id is None else _id_of(topic_id),
+            int(found["partition"]),
+            int(found["offset"]),
+            _id_of(found["segment_id"]),
+        )
+
+
+REMOTE_NAMINGS: Final[Mapping[str, RemoteNaming]] = MappingProxyType(
+    {
+        "kafka": RemoteNaming(segment="{topic}-{partition}-{topic_id}/{offset:020}-{segment_id}.log"),
+        "aiven": RemoteNaming(
+            segment="{topic}-{topic_id}/{partition}/{offset:020}-{segment_id}.log",
+            manifest=".rsm-manifest",
+            indexes=".indexes",
+        ),
+    }
+)
+"""The layouts with names: Kafka's ``LocalTieredStorage``, and Aiven's plugin, whose prefix belongs to the path."""
+
+
+def parse_remote_naming(text: str) -> RemoteNaming:
+    """Return the layout of that name, or with that template for the names of segments. Raises ``OptionError``."""
+    if text in REMOTE_NAMINGS:
+        return REMOTE_NAMINGS[text]
+    try:
+        fields = list(Formatter().parse(text)) if len(text) <= _LONGEST_TEMPLATE else []
+    except ValueError:
+        fields = []
+    names = [name for _, name, _, _ in fields if name is not None]
+    known = all(name in _FIELDS for name in names) and _NEEDED.issubset(names) and len(set(names)) == len(names)
+    plain = all(
+        not conversion and _PADDING.fullmatch(padding or "") and (not padding or name in ("offset", "partition"))
+        for _, name, padding, conversion in fields
+    )
+    if not known or not plain:
+        there = ", ".join(f"{{{name}}}" for name in _FIELDS)
+        reason = f"it is one of {', '.join(REMOTE_NAMINGS)}, or a template in which each of {there} is once at most; "
+        reason += "it needs the topic, the partition, the offset and the id of the segment"
+        raise OptionError(source="a tier", option="layout", value=text, reason=reason)
+    return RemoteNaming(segment=text)
+
+
+class RemoteManifest(NamedTuple):
+    """A manifest of Aiven's plugin: the size of the segment, and the bytes of each index, by its ending.
+
+    The bytes are those from the first number on, as many as the second number is, in the object with all indexes.
+    """
+
+    size: int
+    slices: Mapping[str, tuple[int, int]]
+
+
+_INDEXES: Final = {
+    "offset": ".index",
+    "timestamp": ".timeindex",
+    "transaction": ".txnindex",
+    "producerSnapshot": ".snapshot",
+    "leaderEpoch": ".leader_epoch_checkpoint",
+}
+
+
+def read_manifest(data: bytes, file: str) -> RemoteManifest:
+    """Return what a manifest tells. ``file`` is its name in errors.
+
+    Raises ``RemoteFormatError`` if it is damaged, or if the segment is compressed or encrypted: only the plugin, with
+    its keys, can read such a segment.
+    """
+    try:
+        found = json.loads(data)
+        stored = {"compressed": found["compression"], "encrypted": found.get("encryption") is not None}
+        size = _whole(found["chunkIndex"]["originalFileSize"])
+        places = {_INDEXES[name]: each for name, each in found["segmentIndexes"].items() if each is not None}
+        slices = {ending: (_whole(each["position"]), _whole(each["size"])) for ending, each in places.items()}
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        _fail(file, f"it is not the manifest of a segment: {type(error).__name__} {error}")
+    if found.get("version") != "1":
+        _fail(file, f"the version {found.get('version')!r} of the manifest is not known")
+    if any(stored.values()):
+        ways = " and ".join(way for way, is_so in stored.items() if is_so)
+        _fail(file, f"the segment is {ways} by its plugin; only segments that are stored as they are can be read")
+    return RemoteManifest(size, slices)
+
+
+def _whole(number: Any) -> int:
+    if type(number) is not int or not 0 <= number < 2**63:
+        raise ValueError(f"{number!r} is not a size")
+    return number
+
+
+def _fail(file: str, reason: str) -> NoReturn:
+    raise RemoteFormatError(file=file, reason=reason) from None
+
+
+def _pattern(template: str) -> str:
+    parts = ((text, name) for text, name, _, _ in Formatter().parse(template))
+    return "".join(re.escape(text) + (f"(?P<{name}>{_FIELDS[name]})" if name else "") for text, name in parts)
+
+
+def _text_of(given: UUID) -> str:
+    return urlsafe_b64encode(given.bytes).decode().rstrip("=")
+
+
+def _id_of(text: str) -> UUID:
+    try:
+        return UUID(bytes=urlsafe_b64decode(text + "=="))
+    except (binascii.Error, ValueError):  # pragma: no cover - 22 such characters are 16 bytes
+        _fail(text, "it is not an id")

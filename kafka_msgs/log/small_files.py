@@ -1,0 +1,279 @@
+"""The small files of a log directory: their content as typed values.
+
+These are producer snapshots (``.snapshot``), ``leader-epoch-checkpoint``, the checkpoints of offsets, ``quorum-state``,
+``partition.metadata``, ``meta.properties`` and ``.kafka_cleanshutdown``. Each file is read as a whole. Damage always
+raises a ``LogFileError``: after damage, the rest of such a small file cannot be used. ``segment`` and ``indexes`` read
+segments and their indexes. In Kafka these files belong to the classes ``ProducerStateManager``,
+``LeaderEpochCheckpointFile`` (KIP-101), ``OffsetCheckpointFile``, ``FileQuorumStateStore`` (KIP-595),
+``PartitionMetadataFile`` (KIP-516), ``MetaProperties`` and ``CleanShutdownFileHandler`` (KIP-966).
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+from uuid import UUID
+
+from attrs import frozen
+from crc32c import crc32c
+
+from kafka_msgs.errors import DecodeError, JsonFormError, LogFileError, UnsupportedVersionError
+from kafka_msgs.log.mapped_file import read_whole
+from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
+from kafka_msgs.messages.quorum_state_data import QuorumStateData
+from kafka_msgs.versioned import Versioned, decode_versioned
+
+__all__ = [
+    "CHECKPOINTS",
+    "CLEAN_OFFSETS",
+    "DATA_VERSION",
+    "HIGH_WATERMARKS",
+    "LEADER_EPOCHS",
+    "LOG_STARTS",
+    "PARTITION_METADATA",
+    "RECOVERY_POINTS",
+    "CleanShutdown",
+    "LeaderEpoch",
+    "MetaProperties",
+    "PartitionMetadata",
+    "read_clean_shutdown",
+    "read_leader_epochs",
+    "read_meta_properties",
+    "read_offset_checkpoint",
+    "read_partition_metadata",
+    "read_producer_snapshot",
+    "read_quorum_state",
+]
+
+RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
+"""The file with the offsets up to which logs are on the disk."""
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+"""The file with the high watermarks."""
+LOG_STARTS: Final = "log-start-offset-checkpoint"
+"""The file with the first offsets of logs that do not begin with a segment."""
+CLEAN_OFFSETS: Final = "cleaner-offset-checkpoint"
+"""The file with the offsets up to which logs are compacted."""
+CHECKPOINTS: Final = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEAN_OFFSETS)
+"""The checkpoint files of a log directory: offsets by topic and partition."""
+LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
+"""The file of a partition with its leader epochs."""
+PARTITION_METADATA: Final = "partition.metadata"
+"""The file of a partition with the id of its topic."""
+
+_CRC_COVERS_FROM: Final = 6
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
+_ESCAPE: Final = re.compile(r"\\(.)")
+DATA_VERSION: Final = "data_version"
+"""The name under which ``quorum-state`` has the version of its content."""
+
+
+class LeaderEpoch(NamedTuple):
+    """A leader epoch, and the first offset that was written in it (KIP-101)."""
+
+    epoch: int
+    start_offset: int
+
+
+@frozen
+class PartitionMetadata:
+    """The content of ``partition.metadata``: the id of the topic (KIP-516), and the version of the file."""
+
+    version: int
+    topic_id: UUID
+
+
+@frozen(kw_only=True)
+class MetaProperties:
+    """The content of ``meta.properties``, which describes a log directory.
+
+    ``version`` is the version of the file. It is 1 if the node runs in KRaft mode. A property that the file does not
+    have is None. ``properties`` has all properties of the file, as text.
+    """
+
+    version: int
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: UUID | None
+    properties: Mapping[str, str]
+
+
+class CleanShutdown(NamedTuple):
+    """The content of ``.kafka_cleanshutdown``, which a node writes when it shuts down cleanly (KIP-966).
+
+    ``broker_epoch`` is the epoch of the broker at that time, or -1 if the node did not know it.
+    """
+
+    version: int
+    broker_epoch: int
+
+
+def read_producer_snapshot(path: Path) -> ProducerSnapshot:
+    """Return the content of a ``.snapshot`` file: the producers of a partition. Its checksum is compared.
+
+    Raises ``LogFileError`` and ``OSError``.
+    """
+    data = read_whole(path)
+    try:
+        snapshot = decode_versioned(ProducerSnapshot, data).message
+    except UnsupportedVersionError as error:
+        _fail(path, 0, len(data), str(error))
+    except DecodeError as error:
+        _fail(path, error.offset, len(data) - error.offset, str(error))
+    found = crc32c(data[_CRC_COVERS_FROM:])
+    if found != snapshot.crc:
+        _fail(path, 2, len(data) - 2, f"the checksum is {snapshot.crc:08x}, the bytes have {found:08x}")
+    return snapshot
+
+
+def read_leader_epochs(path: Path) -> tuple[LeaderEpoch, ...]:
+    """Return the entries of a ``leader-epoch-checkpoint``, in their order; raises ``LogFileError`` and ``OSError``."""
+    return tuple(LeaderEpoch(*line.numbers(line.text.split(" "), 2)) for line in _checkpoint(path))
+
+
+def read_offset_checkpoint(path: Path) -> dict[tuple[str, int], int]:
+    """Return the offsets, by topic and partition, of a file such as ``recovery-point-offset-checkpoint``.
+
+    Raises ``LogFileError`` and ``OSError``.
+    """
+    offsets = {}
+    for line in _checkpoint(path):
+        topic, *rest = line.text.split(" ")
+        partition, offset = line.numbers(rest, 2)
+        offsets[topic, partition] = offset
+    return offsets
+
+
+def read_partition_metadata(path: Path) -> PartitionMetadata:
+    """Return the content of a ``partition.metadata`` file; raises ``LogFileError`` and ``OSError``."""
+    found = {}
+    for line in _lines(path):
+        name, colon, value = line.text.partition(": ")
+        if not colon:
+            line.fail("a name and a value were expected")
+        found[name] = _Line(path, line.position, value)
+    for name in ("version", "topic_id"):
+        if name not in found:
+            _fail(path, 0, path.stat().st_size, f"{name} is missing")
+    return PartitionMetadata(found["version"].number(), found["topic_id"].uuid())
+
+
+def read_meta_properties(path: Path) -> MetaProperties:
+    """Return the content of a ``meta.properties`` file; raises ``LogFileError`` and ``OSError``."""
+    found = {}
+    for line in _lines(path):
+        if line.text.startswith(("#", "!")):
+            continue
+        name, equals, value = line.text.partition("=")
+        if not equals:
+            line.fail("a name and a value were expected")
+        found[name.strip()] = _Line(path, line.position, _ESCAPE.sub(r"\1", value.strip()))
+    cluster, directory = found.get("cluster.id"), found.get("directory.id")
+    node, version = found.get("node.id", found.get("broker.id")), found.get("version")
+    return MetaProperties(
+        version=version.number() if version else 0,
+        cluster_id=cluster.text if cluster else None,
+        node_id=node.number() if node else None,
+        directory_id=directory.uuid() if directory else None,
+        properties={name: line.text for name, line in found.items()},
+    )
+
+
+def read_quorum_state(path: Path) -> Versioned[QuorumStateData]:
+    """Return the content of a ``quorum-state`` file, which is the last quorum that the node knew, and the file's
+    version.
+
+    A quorum whose voters are in the log uses version 1 (KIP-853). Then ``current_voters`` is empty. Raises
+    ``LogFileError`` and ``OSError``.
+    """
+    found = _json_object(path)
+    version = _member(path, found, DATA_VERSION)
+    data = {name: value for name, value in found.items() if name != DATA_VERSION}
+    try:
+        return Versioned(version, QuorumStateData.from_json(data, version))
+    except (JsonFormError, UnsupportedVersionError) as error:
+        _fail(path, 0, path.stat().st_size, str(error))
+
+
+def read_clean_shutdown(path: Path) -> CleanShutdown:
+    """Return the content of a ``.kafka_cleanshutdown`` file; raises ``LogFileError`` and ``OSError``."""
+    found = _json_object(path)
+    return CleanShutdown(_member(path, found, "version"), _member(path, found, "brokerEpoch"))
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    data = read_whole(path)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        _fail(path, 0, len(data), f"not JSON: {error}")
+    if not isinstance(found, dict):
+        _fail(path, 0, len(data), "a JSON object was expected")
+    return found
+
+
+def _member(path: Path, found: dict[str, Any], name: str) -> int:
+    """Return the member with that name, which must be a number."""
+    if type(found.get(name)) is not int:
+        _fail(path, 0, path.stat().st_size, f"{name} is missing or is not a number")
+    number: int = found[name]
+    return number
+
+
+@frozen
+class _Line:
+    """A line of a text file, or a value in it, and the byte where the line starts."""
+
+    path: Path
+    position: int
+    text: str
+
+    def fail(self, reason: str) -> NoReturn:
+        _fail(self.path, self.position, len(self.text), f"{self.text!r}: {reason}")
+
+    def number(self) -> int:
+        if _NUMBER.fullmatch(self.text) is None:
+            self.fail("a number was expected")
+        return int(self.text)
+
+    def numbers(self, texts: list[str], count: int) -> tuple[int, ...]:
+        if len(texts) != count or not all(map(_NUMBER.fullmatch, texts)):
+            self.fail(f"{count} numbers were expected")
+        return tuple(map(int, texts))
+
+    def uuid(self) -> UUID:
+        try:
+            return UUID(bytes=urlsafe_b64decode(self.text + "=="))
+        except (binascii.Error, ValueError):
+            self.fail("an id of 22 characters was expected")
+
+
+def _lines(path: Path) -> list[_Line]:
+    lines, position = [], 0
+    for raw in read_whole(path).split(b"\n"):
+        text = raw.decode("utf-8", "backslashreplace").rstrip("\r")
+        if text:
+            lines.append(_Line(path, position, text))
+        position += len(raw) + 1
+    return lines
+
+
+def _checkpoint(path: Path) -> list[_Line]:
+    """Return the entries of a checkpoint. Its first line is the version, 0, and its second line their number."""
+    lines = _lines(path)
+    if len(lines) < 2:
+        _fail(path, 0, path.stat().st_size, "a version and a number of entries were expected")
+    version, count, *entries = lines
+    if version.number() != 0:
+        version.fail("the version is not known")
+    if count.number() != len(entries):
+        count.fail(f"there are {len(entries)} entries")
+    return entries
+
+
+def _fail(path: Path, position: int, skipped: int, reason: str) -> NoReturn:
+    raise LogFileError(file=str(path), position=position, skipped=skipped, reason=reason) from None

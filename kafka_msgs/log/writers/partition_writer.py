@@ -1,0 +1,149 @@
+"""A partition that is written from records: batches, segments with their indexes, and the leader epochs.
+
+Owns where a batch ends and where a segment does. No record comes from a producer with an id, so that there is no
+state of producers, and there are no transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from attrs import field, frozen
+
+from kafka_msgs.errors import RecordWriteError
+from kafka_msgs.log.small_files import LEADER_EPOCHS, LeaderEpoch
+from kafka_msgs.log.writers.segment_writer import SegmentWriter
+from kafka_msgs.log.writers.small_files import format_leader_epochs, replace_file
+from kafka_msgs.records import NO_TIMESTAMP, BatchBuilder, BatchHeader, CompressionType, Payload
+
+__all__ = ["DEFAULT_LAYOUT", "LogWriteOptions", "PartitionWriter"]
+
+_HIGHEST_DELTA: Final = 2**31 - 1
+
+
+@frozen(kw_only=True)
+class LogWriteOptions:
+    """How records become files. ``batch_bytes`` is the size of a batch before compression, as far as one record is not
+    larger; ``segment_bytes`` that of a segment, as far as one batch is not larger. Both are below 2 GiB.
+    """
+
+    codec: CompressionType = CompressionType.NONE
+    batch_bytes: int = 2**17
+    segment_bytes: int = 2**30
+
+
+DEFAULT_LAYOUT: Final = LogWriteOptions()
+
+
+@frozen
+class _Batch:
+    """The batch that is being filled, and what all its records share."""
+
+    builder: BatchBuilder = field(repr=False)
+    base_offset: int
+    leader_epoch: int
+    log_append_timestamp: int | None
+
+
+class PartitionWriter:
+    """Writes a new partition into ``directory``, which is made. ``next_offset`` is the offset after the last record.
+
+    After an exception, and without ``close``, the directory is not complete. The methods raise ``OSError``.
+    """
+
+    def __init__(self, directory: Path, layout: LogWriteOptions = DEFAULT_LAYOUT) -> None:
+        directory.mkdir()
+        self.directory = directory
+        self.first_offset: int | None = None
+        self.next_offset = 0
+        self._layout = layout
+        self._epochs: list[LeaderEpoch] = []
+        self._segment: SegmentWriter | None = None
+        self._batch: _Batch | None = None
+
+    def append(
+        self,
+        key: Payload | None,
+        value: Payload | None,
+        *,
+        timestamp: int = NO_TIMESTAMP,
+        headers: Iterable[tuple[str, Payload | None]] = (),
+        offset: int | None = None,
+        leader_epoch: int = 0,
+        log_append_timestamp: int | None = None,
+    ) -> None:
+        """Add a record; the arguments are those of ``BatchBuilder.append`` and ``BatchHeader``.
+
+        Raises ``RecordWriteError`` for a record that the format cannot hold, and for offsets and leader epochs that go
+        back.
+        """
+        offset = self.next_offset if offset is None else offset
+        if offset < self.next_offset:
+            raise _refused("offset", offset, f"it does not follow {self.next_offset - 1}")
+        batch = self._batch_for(offset, leader_epoch, log_append_timestamp)
+        if not batch.builder.append(key, value, timestamp=timestamp, headers=headers, offset=offset):
+            batch = self._begin(offset, leader_epoch, log_append_timestamp)
+            batch.builder.append(key, value, timestamp=timestamp, headers=headers, offset=offset)
+        self.next_offset = offset + 1
+
+    def close(self) -> None:
+        """Write what is left: the last batch, the indexes, the leader epochs."""
+        self._write_batch()
+        if self._segment is not None:
+            self._segment.close()
+        replace_file(self.directory / LEADER_EPOCHS, format_leader_epochs(self._epochs))
+
+    def discard(self) -> None:
+        """Give up: close the file that is being written."""
+        if self._segment is not None:
+            self._segment.abandon()
+
+    def _batch_for(self, offset: int, leader_epoch: int, log_append_timestamp: int | None) -> _Batch:
+        batch = self._batch
+        if (
+            batch is None
+            or (batch.leader_epoch, batch.log_append_timestamp) != (leader_epoch, log_append_timestamp)
+            or offset - batch.base_offset > _HIGHEST_DELTA
+        ):
+            return self._begin(offset, leader_epoch, log_append_timestamp)
+        return batch
+
+    def _begin(self, offset: int, leader_epoch: int, log_append_timestamp: int | None) -> _Batch:
+        self._write_batch()
+        header = BatchHeader(
+            base_offset=offset, partition_leader_epoch=leader_epoch, log_append_timestamp=log_append_timestamp
+        )
+        builder = BatchBuilder(header, codec=self._layout.codec, size_limit=self._layout.batch_bytes)
+        self._note_epoch(leader_epoch, offset)
+        self._batch = _Batch(builder, offset, leader_epoch, log_append_timestamp)
+        if self.first_offset is None:
+            self.first_offset = offset
+        return self._batch
+
+    def _note_epoch(self, epoch: int, offset: int) -> None:
+        latest = self._epochs[-1].epoch if self._epochs else -1
+        if epoch < latest:
+            raise _refused("leader_epoch", epoch, f"it is below {latest}, the one before")
+        if epoch > latest:
+            self._epochs.append(LeaderEpoch(epoch, offset))
+
+    def _write_batch(self) -> None:
+        batch, self._batch = self._batch, None
+        if batch is None or not batch.builder.count:
+            return
+        data = batch.builder.build()
+        self._segment_for(batch.base_offset, len(data), batch.builder.next_offset - 1).append(data)
+
+    def _segment_for(self, base_offset: int, size: int, last_offset: int) -> SegmentWriter:
+        segment = self._segment
+        if segment is None or not segment.fits(size, last_offset, self._layout.segment_bytes):
+            if segment is not None:
+                segment.close()
+            segment = self._segment = SegmentWriter(self.directory, base_offset)
+        return segment
+
+
+def _refused(name: str, value: object, reason: str) -> RecordWriteError:
+    return RecordWriteError(field=name, value=value, reason=reason)

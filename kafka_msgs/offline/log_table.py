@@ -1,0 +1,293 @@
+"""The records of log directories as one Arrow table, which is read as a stream, in one process and without Spark.
+
+Owns the names of the columns, which the source ``kafka-log`` of Spark has too, and how files become batches of rows.
+Records become columns in ``kafka_msgs.columns``. Needs the extra ``arrow``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import evolve, frozen
+
+from kafka_msgs.binary_layouts import CONTROL
+from kafka_msgs.columns import RECORD_SCHEMA
+from kafka_msgs.columns.record_tables import BATCH_COLUMNS, Fault, walk_batch_table, walk_record_table
+from kafka_msgs.errors import LogFileError, OptionError, RecordError, UnknownColumnError
+from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
+from kafka_msgs.log.file_scan import FileScan
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.offline.partition_discovery import Progress, partitions_in
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+
+__all__ = [
+    "DEFAULT_COLUMNS",
+    "ERROR",
+    "FROM_RECORDS",
+    "LogTable",
+    "SegmentRows",
+    "columns_of_logs",
+    "fault_in_file",
+    "in_microseconds",
+    "select_columns",
+    "with_header_names",
+]
+
+ERROR: Final = "_error"
+"""Name of the column with the reason why a row, or a part of it, could not be read; otherwise null."""
+
+FROM_RECORDS: Final[Mapping[str, str]] = {
+    "offset": "offset",
+    "timestamp": "timestamp",
+    "timestampMs": "timestamp_ms",
+    "timestampType": "timestamp_type",
+    "key": "key",
+    "value": "value",
+    "headers": "headers",
+    "leaderEpoch": "partition_leader_epoch",
+    "producerId": "producer_id",
+    "producerEpoch": "producer_epoch",
+    "sequence": "sequence",
+    "transactional": "is_transactional",
+    "control": "is_control",
+    "codec": "codec",
+    "magic": "magic",
+    "batchOffset": "batch_offset",
+    "batchPosition": "batch_position",
+    "batchSize": "batch_size",
+    "rawHeaderKeys": "raw_header_names",
+}
+"""The columns that records have, named as Spark's own Kafka source names them, and their names in ``record_table``."""
+
+DEFAULT_COLUMNS: Final = frozenset(
+    {"topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", ERROR}
+)
+"""The columns of who names none: those of Spark's own source ``kafka`` with headers, and the error."""
+_ON_REQUEST: Final = frozenset({"rawHeaderKeys", "timestampMs"})
+"""Columns that are not meant by ``_ALL``, but only by their names."""
+_ALL: Final = "*"
+"""All columns."""
+_OWN: Final = ("topic", "partition", *FROM_RECORDS, "file", ERROR)
+
+_MOST_MS: Final = (2**63 - 1) // 1000
+_HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_TYPES: Final[Mapping[str, pa.DataType]] = {
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "headers": _HEADERS,
+    "file": pa.string(),
+    ERROR: pa.string(),
+}
+"""The types of columns that are not as ``record_table`` has them."""
+
+
+@frozen(kw_only=True)
+class SegmentRows:
+    """A segment of a table. It can be sent to another process, and be read there."""
+
+    table: LogTable
+    topic: str
+    partition: int
+    path: Path
+
+    @property
+    def rows(self) -> Iterator[Any]:
+        """The rows as Arrow record batches, read as they are taken."""
+        return self.table.rows_of(self)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file, 0 if it was deleted meanwhile."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+
+class LogTable:
+    """The records of log directories: a row for each, by topic, partition and offset.
+
+    A path is a log directory of a broker, or the directory of one partition. ``columns`` names some of those that the
+    source ``kafka-log`` has, with the same names and content, and ``["*"]`` means all; by default they are ``topic``,
+    ``partition``, ``offset``, ``timestamp``, ``timestampType``, ``key``, ``value`` and ``headers``. ``_error`` is
+    always there: what is damaged gives a row in which it has the reason, and the other rows are read. ``topics`` and
+    ``partitions`` choose some of those that the paths have, by names and numbers. With ``control`` the records of
+    markers are rows, too.
+
+    The table is read anew each time that somebody asks for it, batch by batch, so that it needs the memory of a few
+    batches, however large the files are. Whatever knows Arrow's PyCapsule interface takes it as it is: DuckDB, Polars,
+    DataFusion, pandas, ``pyarrow.table``. Raises ``JobPathError`` for a path without partitions and for two copies of
+    one, ``OptionError`` for a topic or a partition that the paths do not have, and ``UnknownColumnError``; reading
+    raises ``MissingExtraError`` for a codec that is not installed, and ``OSError``.
+    """
+
+    def __init__(
+        self,
+        *paths: str | os.PathLike[str],
+        columns: Sequence[str] | None = None,
+        topics: Collection[str] | None = None,
+        partitions: Collection[int] | None = None,
+        control: bool = False,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        progress: Progress | None = None,
+    ) -> None:
+        names = select_columns("a log", _OWN, columns, DEFAULT_COLUMNS)
+        self._partitions = _among(partitions_in(map(Path, paths)), topics, partitions)
+        self._control = control
+        self._options = evolve(options, zero_copy=True)
+        self.progress = progress or Progress()
+        """Gets the progress of reading."""
+        self._sources = sorted({FROM_RECORDS[name] for name in names if name in FROM_RECORDS} or {"magic"})
+        self.schema = pa.schema([(name, _type_of(name)) for name in names])
+        """The columns, as ``pyarrow.Schema``."""
+
+    @property
+    def files(self) -> list[Path]:
+        """The segments that are there now."""
+        return [segment.path for partition in self._partitions for segment in partition.segments]
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the rows as Arrow record batches."""
+        for segment in self.segments():
+            yield from segment.rows
+
+    def segments(self) -> Iterator[SegmentRows]:
+        """Yield the segments that there are now, by topic, partition and offset."""
+        for each in self._partitions:
+            for segment in each.segments:
+                yield SegmentRows(table=self, topic=each.topic, partition=each.partition, path=segment.path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Progress is drawn by the process that made the table.
+        return self.__dict__ | {"progress": Progress()}
+
+    def reader(self) -> Any:
+        """Return a ``pyarrow.RecordBatchReader`` of the rows."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.batches()
+
+    def __arrow_c_schema__(self) -> object:
+        """Return the columns as Arrow's PyCapsule interface has them."""
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a new stream of the rows as Arrow's PyCapsule interface has it."""
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def rows_of(self, segment: SegmentRows) -> Iterator[Any]:
+        """Yield the rows of a segment as Arrow record batches."""
+        path = segment.path
+        self.progress.file(path)
+        known = {"topic": segment.topic, "partition": segment.partition, "file": str(path)}
+        walk = walk_batch_table if BATCH_COLUMNS.issuperset(self._sources) else walk_record_table
+        try:
+            for item in walk(self._batches(path), self._options, columns=self._sources):
+                yield self._rows(known, item) if isinstance(item, pa.RecordBatch) else self._damage(known, item)
+        except FileNotFoundError:
+            # A broker deletes segments while they are read.
+            gone = LogFileError(file=str(path), position=0, skipped=0, reason="the file was deleted meanwhile")
+            yield self._damage(known, gone)
+
+    def _batches(self, path: Path) -> Iterator[Item]:
+        limits = RunLimits(without=0 if self._control else CONTROL)
+        for item in walk_runs(FileScan(path, self._options), limits):
+            self.progress.read(item.position)
+            if self._control or not (isinstance(item, RecordBatch) and item.is_control):
+                yield item
+
+    def _rows(self, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [self._column(each, known, records) for each in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _column(self, wanted: pa.Field, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.Array:
+        if wanted.name not in FROM_RECORDS:
+            return pa.repeat(pa.scalar(known.get(wanted.name), wanted.type), records.num_rows)
+        found = records.column(FROM_RECORDS[wanted.name])
+        if wanted.name == "timestamp":
+            return in_microseconds(found)
+        return with_header_names(found, wanted.type) if wanted.name == "headers" else found
+
+    def _damage(self, known: Mapping[str, Any], error: Fault) -> pa.RecordBatch:
+        """Return the row of damage: where it is, and what; all else is null."""
+        fault = fault_in_file(error, str(known["file"]))
+        facts = {**known, "batchPosition": fault.position, ERROR: str(fault)}
+        arrays = [pa.array([facts.get(each.name)], each.type) for each in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _among(
+    found: Sequence[Partition], topics: Collection[str] | None, partitions: Collection[int] | None
+) -> list[Partition]:
+    """Return the partitions with those topics and numbers; raises ``OptionError`` for one that there is not."""
+    known: dict[str, tuple[Collection[Any] | None, set[Any]]] = {
+        "topics": (topics, {each.topic for each in found}),
+        "partitions": (partitions, {each.partition for each in found}),
+    }
+    for option, (wanted, there) in known.items():
+        for value in sorted(set(wanted or ()) - there):
+            raise OptionError(source="a log", option=option, value=value, reason="the paths do not have it")
+    return [
+        each
+        for each in found
+        if (topics is None or each.topic in topics) and (partitions is None or each.partition in partitions)
+    ]
+
+
+def _type_of(name: str) -> pa.DataType:
+    return _TYPES[name] if name in _TYPES else RECORD_SCHEMA.field(FROM_RECORDS[name]).type
+
+
+def columns_of_logs() -> tuple[str, ...]:
+    """Return the names of all columns that a log can have, in their order."""
+    return _OWN
+
+
+def select_columns(
+    source: str, own: Sequence[str], asked: Sequence[str] | None, usual: frozenset[str]
+) -> tuple[str, ...]:
+    """Return those of a table's ``own`` columns that are asked for, in their order, by default the ``usual`` ones.
+
+    ``_error`` is always among them where there is one. Raises ``UnknownColumnError`` for one that there is not.
+    """
+    for name in asked or ():
+        if name not in (*own, _ALL):
+            raise UnknownColumnError(source=source, column=name, near=tuple(get_close_matches(name, own)))
+    wanted = usual if asked is None else {*asked, ERROR}
+    every = _ALL in wanted
+    return tuple(name for name in own if name in wanted or (every and name not in _ON_REQUEST))
+
+
+def fault_in_file(error: Fault, file: str, shift: int = 0) -> LogFileError:
+    """Return damage as that of a file, ``shift`` bytes further on."""
+    if isinstance(error, RecordError):
+        index = getattr(error, "index", None)
+        reason = error.reason if index is None else f"record {index}: {error.reason}"
+        skipped = 0
+    else:
+        reason, skipped = error.reason, error.skipped
+    fault = LogFileError(file=file, position=error.position + shift, skipped=skipped, reason=reason)
+    fault.__cause__ = error if isinstance(error, RecordError) else error.__cause__
+    return fault
+
+
+def in_microseconds(times: pa.TimestampArray) -> pa.TimestampArray:
+    """Return times with microseconds, as most programs have them; null for those that their 64 bits cannot hold."""
+    numbers = times.cast(pa.int64())
+    held = pc.and_(pc.greater_equal(numbers, -_MOST_MS), pc.less_equal(numbers, _MOST_MS))
+    return pc.multiply(pc.if_else(held, numbers, None), 1000).cast(pa.timestamp("us", tz="UTC"))
+
+
+def with_header_names(lists: pa.ListArray, type_: pa.ListType) -> pa.ListArray:
+    """Return an array of lists of structs with the names of the fields that ``type_`` has."""
+    structs = lists.values
+    fields = list(type_.value_type)
+    inner = pa.StructArray.from_arrays([structs.field(number) for number in range(len(fields))], fields=fields)
+    return pa.Array.from_buffers(
+        type_, len(lists), lists.buffers()[:2], null_count=lists.null_count, offset=lists.offset, children=[inner]
+    )

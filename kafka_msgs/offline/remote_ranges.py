@@ -1,0 +1,168 @@
+"""A partition's whole log, of which a part is in remote storage: which segment is read for which offsets.
+
+This module owns what follows from the metadata topic, or from names alone, and from a log directory, so that each
+offset is read once (KIP-405). ``kafka_msgs.internal_topics.remote_log`` knows the records,
+``kafka_msgs.log.remote_naming`` the names. ``tier_files`` reads a tier in a directory of this machine; Spark's sources
+find the bytes anywhere.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from attrs import evolve, frozen
+
+from kafka_msgs.errors import JobPathError, LogFileError
+from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.remote_log import RemoteLog, RemotePartition, RemoteSegmentRange, replay_remote_log
+from kafka_msgs.log.file_scan import AnyBatch, walk_log
+from kafka_msgs.log.remote_naming import SegmentName
+
+__all__ = [
+    "LOG_START",
+    "METADATA_TOPIC",
+    "LocalLogBounds",
+    "RemoteOffsetRange",
+    "TopicPlace",
+    "ranges_by_metadata",
+    "ranges_by_names",
+    "read_remote_log",
+]
+
+METADATA_TOPIC: Final = "__remote_log_metadata"
+"""The topic in which brokers keep what is in remote storage."""
+
+LOG_START: Final = "log-start-offset-checkpoint"
+"""The file of a log directory with the offsets that partitions begin with."""
+
+TopicPlace: TypeAlias = tuple[str, int]
+"""A topic, and the number of a partition."""
+
+_LARGEST: Final = 2**63 - 1
+
+
+@frozen(kw_only=True)
+class LocalLogBounds:
+    """What the log directory of a broker tells of a partition. None is not known.
+
+    ``first`` is the offset that its first segment begins with: from there on the local segments are read. ``lineage``
+    has the leader epochs with their first offsets. Records below ``log_start`` were deleted.
+    """
+
+    first: int
+    topic_id: UUID | None = None
+    lineage: Sequence[tuple[int, int]] | None = None
+    log_start: int = 0
+
+
+@frozen(kw_only=True)
+class RemoteOffsetRange:
+    """A segment in remote storage, and the offsets that it is read for: from ``start`` on and before ``end``.
+
+    ``end_offsets`` is the offset after its last one, None if it is not known. ``size`` is that of the segment in bytes,
+    None if only its object tells. ``no_aborted``: it is known that no transaction was aborted in it.
+    """
+
+    name: SegmentName
+    start: int
+    end: int
+    end_offsets: int | None = None
+    size: int | None = None
+    no_aborted: bool = False
+
+
+def read_remote_log(paths: Iterable[Path]) -> RemoteLog:
+    """Return what segments of ``__remote_log_metadata`` make, which are in the order of partitions and offsets.
+
+    A batch that is cut off at the end of a file is left out: a running broker writes it. Raises ``LogFileError`` for
+    other damage, because the state without a record may be wrong, what ``decode_batches`` raises, and ``OSError``.
+    """
+    return replay_remote_log(decode_batches(METADATA_TOPIC, (batch for path in paths for batch in _batches(path))))
+
+
+def _batches(path: Path) -> Iterator[AnyBatch]:
+    size = path.stat().st_size
+    for item in walk_log(path):
+        if not isinstance(item, LogFileError):
+            yield item
+        elif item.__cause__ is not None or item.position + item.skipped < size:
+            raise item
+
+
+def ranges_by_metadata(
+    log: RemoteLog, local: Mapping[TopicPlace, LocalLogBounds]
+) -> dict[TopicPlace, tuple[RemoteOffsetRange, ...]]:
+    """Return what is read of remote storage, by partition, in the order of offsets.
+
+    Where there is a local log, its lineage of leader epochs decides which segment an offset is read from, remote
+    segments end where it begins, and its id of the topic decides which of two topics of one name is meant. Without one
+    the segments tell the lineage, and the topic that changed last is meant. A partition that is being deleted is left
+    out.
+    """
+    chosen: dict[TopicPlace, tuple[int, RemotePartition]] = {}
+    for partition in log.partitions.values():
+        place = partition.place.topic, partition.place.partition
+        known = local.get(place)
+        other = known is not None and known.topic_id not in (None, partition.place.topic_id)
+        changed = max((each.event_timestamp for each in partition.segments.values()), default=-1)
+        if partition.deletion is None and not other and (place not in chosen or changed > chosen[place][0]):
+            chosen[place] = changed, partition
+    return {place: _ranges(partition, local.get(place)) for place, (_, partition) in chosen.items()}
+
+
+def _ranges(partition: RemotePartition, local: LocalLogBounds | None) -> tuple[RemoteOffsetRange, ...]:
+    return _clipped(map(_of, partition.ranges(local.lineage if local else None)), local)
+
+
+def _of(found: RemoteSegmentRange) -> RemoteOffsetRange:
+    segment, place = found.segment, found.segment.place
+    return RemoteOffsetRange(
+        name=SegmentName(place.topic, place.topic_id, place.partition, segment.start_offset, segment.segment_id),
+        start=found.start,
+        end=min(found.end, _LARGEST),
+        end_offsets=min(segment.end_offset + 1, _LARGEST),
+        size=segment.size,
+        no_aborted=segment.txn_index_empty,
+    )
+
+
+def ranges_by_names(
+    sizes: Mapping[SegmentName, int], local: Mapping[TopicPlace, LocalLogBounds]
+) -> dict[TopicPlace, tuple[RemoteOffsetRange, ...]]:
+    """Return what is read of remote storage, by partition, from the names of its segments and their sizes alone.
+
+    Each segment is read up to where the next one begins; of several that begin at one offset, the largest. That is less
+    exact than the metadata: a segment whose copying or deletion was not finished counts, and so does one of a leader
+    whose records were replaced. Raises ``JobPathError`` for two topics of one name, unless a local log has the id.
+    """
+    found: defaultdict[TopicPlace, dict[int, SegmentName]] = defaultdict(dict)
+    ids: dict[str, SegmentName] = {}
+    for name in sorted(sizes, key=lambda each: (sizes[each], str(each.segment_id))):
+        place = name.topic, name.partition
+        known = local[place].topic_id if place in local else None
+        if known is not None and name.topic_id not in (None, known):
+            continue
+        if known is None and ids.setdefault(name.topic, name).topic_id != name.topic_id:
+            reason = f"topics with two ids have this name, {ids[name.topic].topic_id} and {name.topic_id}"
+            raise JobPathError(path=name.topic, reason=f"{reason}: give the metadata topic, or the local log")
+        found[place][name.offset] = name
+    return {place: _clipped(_successive(topic_names, sizes), local.get(place)) for place, topic_names in found.items()}
+
+
+def _successive(
+    topic_names: Mapping[int, SegmentName], sizes: Mapping[SegmentName, int]
+) -> Iterator[RemoteOffsetRange]:
+    for start, end in pairwise([*sorted(topic_names), _LARGEST]):
+        yield RemoteOffsetRange(name=topic_names[start], start=start, end=end, size=sizes[topic_names[start]])
+
+
+def _clipped(ranges: Iterable[RemoteOffsetRange], local: LocalLogBounds | None) -> tuple[RemoteOffsetRange, ...]:
+    """Return the parts of ranges from the start of the log on, and before the first local offset."""
+    start, end = (local.log_start, local.first) if local else (0, _LARGEST)
+    clipped = (evolve(each, start=max(each.start, start), end=min(each.end, end)) for each in ranges)
+    return tuple(each for each in clipped if each.start < each.end)

@@ -1,0 +1,198 @@
+"""Partitions whose log is in part in remote storage, from a tier in a directory of this machine (KIP-405).
+
+This module finds the files and reads their batches. ``remote_ranges`` knows which segment is read for which offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, TypeVar, get_args
+
+from attrs import frozen
+
+from kafka_msgs.errors import JobPathError, LogFileError, RemoteFormatError
+from kafka_msgs.log.faults import raise_on_fault
+from kafka_msgs.log.file_scan import AnyBatch, walk_log
+from kafka_msgs.log.log_directory import LogDirectory, Partition
+from kafka_msgs.log.remote_naming import RemoteNaming, parse_remote_naming, read_manifest
+from kafka_msgs.log.small_files import read_offset_checkpoint
+from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex, TransactionMark, replay_marks, walk_marks
+from kafka_msgs.offline.remote_ranges import (
+    LOG_START,
+    METADATA_TOPIC,
+    LocalLogBounds,
+    RemoteOffsetRange,
+    TopicPlace,
+    ranges_by_metadata,
+    ranges_by_names,
+    read_remote_log,
+)
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+from kafka_msgs.validators import check_choice
+
+__all__ = ["TieredPartition", "TieredSegment", "tiered_partitions"]
+
+T = TypeVar("T")
+
+_LARGEST: Final = 2**63 - 1
+
+
+@frozen
+class TieredSegment:
+    """The ``.log`` file of a segment, remote or local, and the offsets that it is read for.
+
+    These are the offsets from ``start`` on and before ``end``. ``remote`` is None for a segment of the log directory.
+    """
+
+    path: Path
+    start: int
+    end: int
+    remote: RemoteOffsetRange | None = None
+
+    def walk_batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch | LogFileError]:
+        """Yield the batches with such offsets, and each ``LogFileError``. The first batch may start before them.
+
+        Raises ``OSError``.
+        """
+        for item in walk_log(self.path, options, closed=self.end < _LARGEST):
+            if isinstance(item, RecordBatch) and item.base_offset >= self.end:
+                return
+            if isinstance(item, LogFileError) or item.last_offset >= self.start:
+                yield item
+
+    def marks(self, *, first: bool) -> Iterator[TransactionMark]:
+        """Yield the marks of transactions at such offsets; of the first segment, those before them, too."""
+        marks = walk_marks(self.path)
+        return (mark for mark in marks if (first or mark.base_offset >= self.start) and mark.base_offset < self.end)
+
+
+@frozen
+class TieredPartition:
+    """A partition's whole log: its segments in the order of offsets, so that each offset is in one of them."""
+
+    topic: str
+    number: int
+    segments: tuple[TieredSegment, ...]
+
+    def transactions(self) -> TransactionIndex:
+        """Return the transactions in the segments: the aborted ones, and the last stable offset. Raises ``OSError``."""
+        numbered = enumerate(self.segments)
+        return replay_marks(mark for number, each in numbered for mark in each.marks(first=not number))
+
+    def batches(
+        self,
+        from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        *,
+        isolation: IsolationLevel = "read_uncommitted",
+    ) -> Iterator[AnyBatch]:
+        """Yield the batches from the one that holds ``from_offset`` on; like ``batches`` of ``Partition``."""
+        return raise_on_fault(self.walk_batches(from_offset, options, isolation=isolation))
+
+    def walk_batches(
+        self,
+        from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        *,
+        isolation: IsolationLevel = "read_uncommitted",
+    ) -> Iterator[AnyBatch | LogFileError]:
+        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        check_choice("batches", "isolation", isolation, get_args(IsolationLevel))
+        transactions = self.transactions() if isolation == "read_committed" else TransactionIndex()
+        for segment in self.segments:
+            if segment.end > from_offset:
+                for item in segment.walk_batches(options):
+                    hidden = not isinstance(item, LogFileError) and transactions.is_hidden(item)
+                    if not hidden and (isinstance(item, LogFileError) or item.last_offset >= from_offset):
+                        yield item
+
+
+def tiered_partitions(
+    tier: Path, *, layout: str | RemoteNaming = "kafka", metadata: Path | None = None, log: Path | None = None
+) -> tuple[TieredPartition, ...]:
+    """Return the partitions in a tier by topic and number.
+
+    ``layout`` is what ``parse_remote_naming`` takes. ``metadata`` is a log directory that has
+    ``__remote_log_metadata``; without one the names of the segments have to do. ``log`` is the log directory of a
+    broker: its partitions are returned, too, and segments that are in both are read there.
+
+    Raises ``JobPathError`` for a tier that has no segment and a directory without the topic, ``OptionError`` for a
+    wrong layout, ``RemoteFormatError`` for segments that are stored in another form, ``LogFileError`` and ``OSError``.
+    """
+    known = parse_remote_naming(layout) if isinstance(layout, str) else layout
+    local = (
+        {(each.topic, each.partition): each for each in LogDirectory(log).partitions if each.segments} if log else {}
+    )
+    logs = _local_logs(log, local) if log else {}
+    remote = _by_names(tier, known, logs) if metadata is None else _by_metadata(metadata, logs)
+    found = {place: [_segment(tier, known, each) for each in ranges] for place, ranges in remote.items()}
+    for place, partition in local.items():
+        found.setdefault(place, []).extend(_local_segments(partition, logs[place].log_start))
+    if not any(found.values()):
+        raise JobPathError(path=str(tier), reason="there is no segment in the tier")
+    return tuple(TieredPartition(*place, tuple(found[place])) for place in sorted(found) if found[place])
+
+
+def _by_metadata(
+    metadata: Path, logs: Mapping[TopicPlace, LocalLogBounds]
+) -> Mapping[TopicPlace, Sequence[RemoteOffsetRange]]:
+    partitions = [each for each in LogDirectory(metadata).partitions if each.topic == METADATA_TOPIC]
+    paths = [segment.path for each in partitions for segment in each.segments]
+    if not paths:
+        raise JobPathError(path=str(metadata), reason=f"there is no segment of {METADATA_TOPIC}")
+    return ranges_by_metadata(read_remote_log(paths), logs)
+
+
+def _by_names(
+    tier: Path, layout: RemoteNaming, logs: Mapping[TopicPlace, LocalLogBounds]
+) -> Mapping[TopicPlace, Sequence[RemoteOffsetRange]]:
+    named = ((layout.name_of(path.relative_to(tier).as_posix()), path) for path in tier.rglob("*"))
+    sizes = {name: path.stat().st_size for name, path in named if name is not None}
+    for name in sizes if layout.manifest is not None else ():
+        _check_manifest(tier / layout.path(name, layout.manifest or ""))
+    return ranges_by_names(sizes, logs)
+
+
+def _check_manifest(path: Path) -> None:
+    read_manifest(path.read_bytes(), str(path))
+
+
+def _segment(tier: Path, layout: RemoteNaming, found: RemoteOffsetRange) -> TieredSegment:
+    path = tier / layout.path(found.name)
+    size = path.stat().st_size if path.exists() else found.size
+    if size != found.size:
+        if layout.manifest is not None:
+            _check_manifest(tier / layout.path(found.name, layout.manifest))
+        reason = f"the object has {size} bytes, and the segment {found.size}: its plugin stores it in another form"
+        raise RemoteFormatError(file=str(path), reason=reason)
+    return TieredSegment(path, found.start, found.end, found)
+
+
+def _local_logs(log: Path, local: Mapping[TopicPlace, Partition]) -> dict[TopicPlace, LocalLogBounds]:
+    starts = _if_there(lambda: read_offset_checkpoint(log / LOG_START)) or {}
+    found = {}
+    for place, partition in local.items():
+        metadata = _if_there(partition.metadata)
+        found[place] = LocalLogBounds(
+            first=partition.segments[0].base_offset,
+            topic_id=metadata.topic_id if metadata else None,
+            lineage=_if_there(partition.leader_epochs),
+            log_start=starts.get(place, 0),
+        )
+    return found
+
+
+def _if_there(read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except FileNotFoundError:
+        return None
+
+
+def _local_segments(partition: Partition, log_start: int) -> Iterable[TieredSegment]:
+    end_offsets = [*(each.base_offset for each in partition.segments), _LARGEST]
+    for segment, (start, end) in zip(partition.segments, pairwise(end_offsets), strict=True):
+        if log_start < end:
+            yield TieredSegment(segment.path, max(start, log_start), end)

@@ -1,0 +1,161 @@
+"""The table of batches, written while a partition is read: each batch with the outcome of its transaction.
+
+Owns which rows may still change, and in which files rows are. What is decided is in files that never change, apart by
+segment, so that they go with it. What a later run may change is in the file ``open``, which each run writes anew: the
+batches of open transactions, and the first batch of clients in each segment, because what it is late against may be
+deleted.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any, Final
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import frozen
+
+from kafka_msgs.pipeline.batch_rows import NO_HOUR, ROWS, begins
+from kafka_msgs.pipeline.offset_tables import to_timestamps
+from kafka_msgs.pipeline.partition_reader import PartitionInput
+from kafka_msgs.pipeline.table_output import OutputDirectory, write_table
+from kafka_msgs.pipeline.transaction_outcomes import next_markers
+
+__all__ = ["BATCHES", "BATCHES_TABLE", "BatchFile", "BatchTableWriter", "directory_of"]
+
+BATCHES_TABLE: Final = "batches"
+_TEXT, _INT, _LONG, _TIME = pa.string(), pa.int32(), pa.int64(), pa.timestamp("us", tz="UTC")
+_OPEN: Final = "open"
+_BUFFER: Final = 32 << 20
+_ABORTED: Final = "aborted"
+_TIMES: Final = ("firstTimestamp", "lastTimestamp", "hour")
+_FILE: Final = re.compile(
+    r"(?P<directory>topic=[^/]*)/(?P<number>\d+)-(?:open|(?P<segment>\d+)-(?P<start>\d+)-\d+)\.parquet"
+)
+
+
+def _columns() -> list[pa.Field]:
+    own = [each for each in ROWS if each.name not in ("segment", "first")]
+    return [
+        field
+        for each in own
+        for field in ([pa.field(each.name.removesuffix("Ms"), _TIME), each] if each.name.endswith("Ms") else [each])
+    ]
+
+
+BATCHES: Final = pa.schema([("topic", _TEXT), ("partition", _INT), *_columns()])
+_IN_FILE: Final = pa.schema(list(BATCHES)[1:])
+"""The columns without the topic, which is in the names of directories."""
+
+
+def directory_of(topic: str) -> str:
+    """Return the directory of a topic in the table."""
+    return f"topic={quote(topic, safe='')}"
+
+
+@frozen
+class BatchFile:
+    """A file of the table: whose it is, its segment, and the offset from which the run read that wrote it.
+
+    ``segment`` is None for the file ``open``.
+    """
+
+    directory: str
+    number: int
+    segment: int | None
+    start: int
+
+    @classmethod
+    def at(cls, path: str) -> BatchFile | None:
+        """Return the file at a path in the table, None for one that no partition has."""
+        found = _FILE.fullmatch(path)
+        if found is None:
+            return None
+        segment, start = found["segment"], found["start"]
+        return cls(found["directory"], int(found["number"]), int(segment) if segment else None, int(start or 0))
+
+
+class BatchTableWriter:
+    """Takes the batches of a partition from the offset ``start`` on; ``waiting`` are those that may still change."""
+
+    def __init__(self, new: OutputDirectory, log: PartitionInput, start: int, waiting: pa.Table) -> None:
+        self.waiting = waiting
+        self._new = new
+        self._log = log
+        self._start = start
+        self._rows: list[pa.Table] = []
+        self._size = 0
+        self._files: list[str] = []
+
+    def add(self, batches: pa.Table) -> pa.Table:
+        """Take the next batches; return those, of all that were waiting, whose transaction was aborted."""
+        self._rows.append(batches)
+        self._size += batches.nbytes
+        return self.apply_markers() if self._size >= max(_BUFFER, self.waiting.nbytes) else ROWS.empty_table()
+
+    def apply_markers(self) -> pa.Table:
+        """Write what is decided, and return what was aborted."""
+        before = pa.concat_tables([self.waiting, *self._rows]).combine_chunks()
+        self._rows, self._size = [], 0
+        rows = _ended(before)
+        waits = pc.or_(rows["outcome"].is_null(), rows["first"])
+        self.waiting = rows.filter(waits).combine_chunks()
+        self._write(rows.filter(pc.invert(waits)))
+        aborted = pc.fill_null(pc.equal(rows["outcome"], _ABORTED), False)
+        return rows.filter(pc.and_(before["outcome"].is_null(), aborted))
+
+    def finish(self, late: pa.Array) -> None:
+        """Write what may still change. ``late`` counts the records that are late against an earlier segment."""
+        if self.waiting.num_rows:
+            outcome, order = ROWS.get_field_index("outcome"), ROWS.get_field_index("outOfOrder")
+            rows = self.waiting.set_column(outcome, ROWS.field(outcome), pc.fill_null(self.waiting["outcome"], _OPEN))
+            rows = rows.set_column(order, ROWS.field(order), pc.add(rows["outOfOrder"], late))
+            self._write_file(rows, f"{self._log.number}-{_OPEN}")
+
+    def discard(self) -> None:
+        """Delete what was written."""
+        for name in self._files:
+            self._new.remove(BATCHES_TABLE, directory_of(self._log.topic), f"{name}.parquet")
+
+    def _write(self, rows: pa.Table) -> None:
+        rows = rows.sort_by([("segment", "ascending"), ("offset", "ascending")])
+        starts = pc.indices_nonzero(begins(_one(rows, "segment"))).to_pylist()
+        for start, end in pairwise([*starts, rows.num_rows]):
+            segment = rows["segment"][start].as_py()
+            name = f"{self._log.number}-{segment:020}-{self._start:020}-{len(self._files)}"
+            self._write_file(rows.slice(start, end - start), name)
+
+    def _write_file(self, rows: pa.Table, name: str) -> None:
+        self._files.append(name)
+        table = _shown(rows, self._log.number)
+        part = f"{directory_of(self._log.topic)}/{name}"
+        write_table(BATCHES_TABLE, table.to_batches(), _IN_FILE, self._new, part)
+
+
+def _ended(rows: pa.Table) -> pa.Table:
+    """Return batches with the outcomes that the markers among them say."""
+    asked = rows["outcome"].is_null()
+    if not pc.any(asked).as_py():
+        return rows
+    concerned = pc.or_(asked, rows["marker"].is_valid()).combine_chunks()
+    ending = rows.filter(concerned)
+    found = next_markers(ending["producerId"], ending["offset"], ending["marker"])
+    outcomes = pc.coalesce(_one(ending, "outcome"), found)
+    at = ROWS.get_field_index("outcome")
+    return rows.set_column(at, ROWS.field(at), pc.replace_with_mask(_one(rows, "outcome"), concerned, outcomes))
+
+
+def _one(rows: pa.Table, name: str) -> pa.Array:
+    return rows[name].combine_chunks()
+
+
+def _shown(rows: pa.Table, number: int) -> pa.Table:
+    """Return rows as the table has them: with timestamps, and null for no hour."""
+    hours = rows["hourMs"]
+    known: dict[str, Any] = {name: rows[name] for name in rows.column_names}
+    known["hourMs"] = pc.if_else(pc.not_equal(hours, NO_HOUR), hours, pa.scalar(None, _LONG))
+    known["partition"] = pa.repeat(pa.scalar(number, _INT), rows.num_rows)
+    known |= {name: to_timestamps(known[f"{name}Ms"].combine_chunks()) for name in _TIMES}
+    return pa.table({name: known[name] for name in _IN_FILE.names}).cast(_IN_FILE)

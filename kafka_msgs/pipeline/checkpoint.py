@@ -1,0 +1,125 @@
+"""What a run keeps of a partition, so that the next one reads only what is new.
+
+Owns the files of ``_state`` and when what they hold still describes the log. The tables are those of a job; the facts
+beside them tell which log they are of. A state that does not fit is not used: the partition is read from its first
+record then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from attrs import field, frozen
+
+from kafka_msgs.pipeline.partition_reader import LogRewrittenError, PartitionInput, ResumePoint
+from kafka_msgs.pipeline.table_output import OutputDirectory
+
+__all__ = ["STATE", "Checkpoint", "earlier_problems", "load_checkpoint", "problems_file", "save_checkpoint"]
+
+STATE: Final = "_state"
+"""The directory of the states."""
+
+_FORM: Final = 2
+"""The number of this form. A state of another form is not used."""
+_FACTS: Final = ("run", "topic_id", "problems", "tail", "numbers")
+
+_UNREADABLE: Final = "what the earlier run has left is damaged, or of another version"
+_ANOTHER: Final = "the topic was made anew"
+_EMPTY: Final = "it has no segment any more"
+_DAMAGED: Final = "segments were changed or deleted, and the earlier run had found damage in the partition"
+_REWRITTEN: Final = "segments that were read were compacted, truncated or replaced"
+
+
+@frozen(kw_only=True)
+class Checkpoint:
+    """A partition at the end of a run.
+
+    ``run`` names the run. ``tip`` is the last record that was read. ``segments`` has name, base offset and size of
+    each. Of the ``problems``, which are in a file beside, the last ``tail`` are about what lies after the tip, which is
+    read again. ``numbers`` and ``tables`` are what the job keeps.
+    """
+
+    run: str
+    topic_id: str | None
+    tip: ResumePoint
+    segments: tuple[tuple[str, int, int], ...]
+    problems: int
+    tail: int
+    numbers: Mapping[str, int] = field(factory=dict)
+    tables: Mapping[str, pa.Table] = field(factory=dict)
+
+    def check(self, log: PartitionInput, topic_id: str | None, *, exact: bool) -> None:
+        """Raise ``LogRewrittenError`` if the log is another one, such as one with another id, or has other damage.
+
+        With ``exact`` also if anything that was read was rewritten. Segments at the start may be gone in any case.
+        """
+        if topic_id != self.topic_id:
+            raise LogRewrittenError(_ANOTHER)
+        if not log.segments:
+            raise LogRewrittenError(_EMPTY)
+        there = {each.name: each.size for each in log.segments}
+        kept = [(name, size) for name, _, size in self.segments if name in there]
+        changed = any(there[name] != size for name, size in kept[:-1]) or (kept and there[kept[-1][0]] < kept[-1][1])
+        if self.problems > self.tail and (changed or len(kept) < len(self.segments)):
+            raise LogRewrittenError(_DAMAGED)
+        # What goes on has the last segments that were read, in their places, and new ones after these.
+        names = [name for name, _, _ in self.segments]
+        goes_on = kept and [name for name, _ in kept] == names[-len(kept) :] == list(there)[: len(kept)]
+        if exact and (changed or not goes_on):
+            raise LogRewrittenError(_REWRITTEN)
+
+
+def save_checkpoint(state: Checkpoint, place: OutputDirectory, name: str) -> None:
+    """Write the state of a partition, which ``name`` names."""
+    facts = {each: getattr(state, each) for each in _FACTS}
+    facts |= {"form": _FORM, "tip": state.tip.facts(), "segments": state.segments}
+    place.write(json.dumps(facts).encode(), STATE, f"{name}.json")
+    for table, rows in state.tables.items():
+        with place.writer(rows.schema, STATE, f"{name}-{table}.parquet") as writer:
+            writer.write_table(rows)
+
+
+def load_checkpoint(place: OutputDirectory, name: str, schemas: Mapping[str, pa.Schema]) -> Checkpoint | None:
+    """Return the state that the last run left of a partition, with tables of these schemas; None if it left none.
+
+    Raises ``LogRewrittenError`` for one of another form, and for one that is damaged.
+    """
+    content = place.read(STATE, f"{name}.json")
+    if content is None:
+        return None
+    try:
+        facts: dict[str, Any] = json.loads(content)
+        if facts["form"] != _FORM:
+            raise LogRewrittenError(_UNREADABLE)
+        return Checkpoint(
+            tip=ResumePoint(**facts["tip"]),
+            segments=tuple((segment, base, size) for segment, base, size in facts["segments"]),
+            tables={each: _table(place, f"{name}-{each}").cast(schema) for each, schema in schemas.items()},
+            **{each: facts[each] for each in _FACTS},
+        )
+    except (FileNotFoundError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
+        raise LogRewrittenError(_UNREADABLE) from error
+
+
+def _table(place: OutputDirectory, name: str) -> pa.Table:
+    with pq.ParquetFile(place.filesystem.open_input_file(place.path_of(STATE, f"{name}.parquet"))) as file:
+        return file.read(use_threads=False)
+
+
+def problems_file(name: str) -> tuple[str, str]:
+    """Return where the problems of a partition are kept."""
+    return STATE, f"{name}-problems.parquet"
+
+
+def earlier_problems(place: OutputDirectory, name: str, state: Checkpoint, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield the problems that the earlier run found before its tip."""
+    left = state.problems - state.tail
+    if left:
+        with pq.ParquetFile(place.filesystem.open_input_file(place.path_of(*problems_file(name)))) as file:
+            for batch in file.iter_batches():
+                yield pa.Table.from_batches([batch.slice(0, max(left, 0))]).cast(schema)
+                left -= batch.num_rows

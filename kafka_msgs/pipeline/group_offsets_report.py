@@ -1,0 +1,137 @@
+"""The report of the job ``group-offsets``: the largest lags, what waits, and what was read, from small tables.
+
+Owns what the report says. How it looks is left to ``kafka_msgs.report``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_msgs.offline.log_timestamps import LogTimestamps, with_log_times
+from kafka_msgs.pipeline.commit_counters import HOURS, SHOWN_HOURS
+from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult
+from kafka_msgs.pipeline.group_offsets_task import LOOKED_AT, top_rows
+from kafka_msgs.pipeline.partition_task import REPORT_ROWS
+from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
+from kafka_msgs.report.sections.lag import lag_part
+
+__all__ = ["group_offsets_report"]
+
+_SHOWN_GROUPS: Final = 20
+_SHOWN_LINES: Final = 6
+_SECOND_MS: Final = 1000
+_BY_LAG: Final = [("lag", "descending"), ("group", "ascending")]
+_WORST: Final = [*_BY_LAG, ("topic", "ascending"), ("topicPartition", "ascending")]
+_BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
+_GROUPS: Final = ("group", "kind", "state", "epoch", "members", "partitions", "lag", "lastCommit")
+_OFFSETS: Final = (
+    "group", "kind", "state", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "metadata",
+)  # fmt: skip
+_LAGS: Final = [
+    "group", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "metadata", "commitTimestampMs",
+    "firstCommitMs", "firstCommitOffset",
+]  # fmt: skip
+"""What is said of the lag of many offsets: only the columns that it takes become values of Python."""
+_PENDING: Final = ("group", "topic", "topicPartition", "producerId", "committedOffset")
+
+
+def group_offsets_report(found: GroupOffsetsResult, places: Mapping[tuple[str, int], LogTimestamps]) -> Report:
+    """Return the report about a run; times are looked up in the logs of ``places``. Raises ``OSError``."""
+    by_lag = top_rows(found.groups, _BY_LAG)
+    worst = top_rows(pa.concat_tables([each.worst for each in found.summaries]), _WORST, LOOKED_AT)
+    pending = top_rows(pa.concat_tables([each.pending for each in found.summaries]), _BY_KEY)
+    problems = pa.concat_tables([each.problems for each in found.summaries]).slice(0, REPORT_ROWS)
+    largest = _described(worst.slice(0, REPORT_ROWS), found)
+    sections: list[Section | ReportPart] = [
+        _table("Groups", _GROUPS, map(_with_time, by_lag.to_pylist()), found.groups.num_rows),
+        *_lag_plot(by_lag),
+        lag_part(*with_log_times(worst.select(_LAGS).to_pylist(), places), total=_count(found, "offsets")),
+        _table("Committed offsets, the largest lags first", _OFFSETS, largest, _count(found, "offsets")),
+        _table("In open transactions", _PENDING, pending.to_pylist(), _count(found, "pending")),
+        *_hours_plot(found),
+        _table("Records that were read", ("records", "count"), _counted(found), 0),
+        _table("Problems", tuple(problems.column_names), problems.to_pylist(), _count(found, "problems")),
+    ]
+    return report_of("Committed offsets of all groups", sections)
+
+
+def _table(title: str, columns: Sequence[str], rows: Any, total: int) -> Table:
+    shown = tuple(tuple(row[name] for name in columns) for row in rows)
+    return Table(title, tuple(columns), shown, total=total)
+
+
+def _count(found: GroupOffsetsResult, table: str) -> int:
+    return sum(each.rows[table] for each in found.summaries)
+
+
+def _with_time(group: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a group whose last commit is a text, to the second."""
+    return {**group, "lastCommit": _text(group["lastCommitMs"]) if group["lastCommit"] is not None else None}
+
+
+def _text(milliseconds: int) -> str | None:
+    try:
+        return datetime.fromtimestamp(milliseconds // _SECOND_MS, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _described(worst: pa.Table, found: GroupOffsetsResult) -> list[dict[str, Any]]:
+    """Return offsets with kind and state of their groups."""
+    names = pc.unique(worst["group"])
+    known = found.groups.filter(pc.is_in(found.groups["group"], names)).select(["group", "kind", "state"])
+    groups = {row["group"]: row for row in known.to_pylist()}
+    return [{**row, **groups[row["group"]]} for row in worst.to_pylist()]
+
+
+def _lag_plot(by_lag: pa.Table) -> list[Section]:
+    rows = by_lag.filter(pc.is_valid(by_lag["lag"])).slice(0, _SHOWN_GROUPS).to_pylist()
+    labels = [f"{row['group']} ({row['kind']}, {row['state']})" for row in rows]
+    series = {"lag": [row["lag"] for row in rows]}
+    note = f"the {_SHOWN_GROUPS} groups with the largest lags" if len(rows) == _SHOWN_GROUPS else ""
+    plot = BarPlot(
+        title="Lag of each group", file="lag.svg", labels=labels, series=series, unit="lag in records", note=note
+    )
+    return [plot] if rows else []
+
+
+def _hours_plot(found: GroupOffsetsResult) -> list[Section]:
+    """Commits an hour of the groups that commit most; the latest hours only, so that the plot stays small."""
+    hours = pa.concat_tables([HOURS.empty_table(), *(each.hours for each in found.summaries)])
+    busiest = hours.group_by("group").aggregate([("commits", "sum")])
+    order = [("commits_sum", "descending"), ("group", "ascending")]
+    names = busiest.sort_by(order).slice(0, _SHOWN_LINES)["group"].to_pylist()
+    if not names:
+        return []
+    shown = sorted(pc.unique(hours["hour"]).to_pylist())[-SHOWN_HOURS:]
+    counts = {hour: [0] * len(names) for hour in shown}
+    for row in hours.filter(pc.is_in(hours["group"], pa.array(names))).to_pylist():
+        if row["hour"] in counts:
+            counts[row["hour"]][names.index(row["group"])] += row["commits"]
+    return [by_hour("Commits an hour", "commits.svg", "commits an hour", names, counts)]
+
+
+def _counted(found: GroupOffsetsResult) -> list[dict[str, Any]]:
+    """Return how many records there were of each sort, and how the transactions of commits ended."""
+    sums: dict[str, int] = {}
+    for each in found.summaries:
+        for what, number in each.numbers.items():
+            sums[what] = sums.get(what, 0) + number
+    sums["open"] = sums.get("in transactions", 0) - sums.get("committed", 0) - sums.get("aborted", 0)
+    return [{"records": said, "count": sums.get(what, 0)} for what, said in _SAID.items()]
+
+
+_SAID: Final = {
+    "commits": "commits outside transactions",
+    "committed": "commits in transactions that were committed",
+    "aborted": "commits in transactions that were aborted",
+    "open": "commits in open transactions",
+    "deletions": "deletions of offsets",
+    "records of groups": "records of groups",
+    "markers": "ends of transactions",
+}

@@ -1,0 +1,226 @@
+"""What the job ``group-offsets`` makes of the records of one partition of ``__consumer_offsets``.
+
+Owns what is left of an earlier run and of new records, and the figures for the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import define, field, frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.pipeline.checkpoint import Checkpoint
+from kafka_msgs.pipeline.commit_counters import HOURS, CommitCounters
+from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, HistoryWriter, directory_of
+from kafka_msgs.pipeline.live_records import ROWS, LiveRecords, rows_since
+from kafka_msgs.pipeline.offset_tables import (
+    OFFSETS,
+    PENDING,
+    PROBLEMS,
+    EndOffsets,
+    committed_offsets,
+    described_groups,
+    pending_offsets,
+    with_first_commits,
+)
+from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
+from kafka_msgs.pipeline.partition_task import REPORT_ROWS, CheckpointData, Problems, ReadSpec
+from kafka_msgs.pipeline.record_classification import classify
+from kafka_msgs.pipeline.table_output import OutputDirectory, write_table
+
+__all__ = [
+    "LOOKED_AT",
+    "OWN_GROUPS",
+    "REPORT_ROWS",
+    "GroupOffsetsSummary",
+    "damage_of",
+    "reading_of",
+    "top_rows",
+    "with_number",
+]
+
+LOOKED_AT: Final = 10_000
+"""How many offsets are kept for it, those with the largest lags: their groups are summed up, too."""
+OWN_GROUPS: Final = pa.schema(
+    [
+        ("group", pa.string()),
+        ("kind", pa.string()),
+        ("state", pa.string()),
+        ("epoch", pa.int32()),
+        ("members", pa.int32()),
+    ]
+)
+_WORST: Final = [("lag", "descending"), ("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
+_BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
+
+
+@frozen(kw_only=True)
+class GroupOffsetsSummary:
+    """What the report needs of a partition, and how much of it was read anew: all, or what was added."""
+
+    number: int
+    from_start: bool
+    rows: dict[str, int]
+    numbers: dict[str, int]
+    hours: pa.Table
+    groups: pa.Table
+    lags: pa.Table
+    worst: pa.Table
+    pending: pa.Table
+    problems: pa.Table
+
+
+def reading_of(ends: EndOffsets, *, history: bool = False) -> ReadSpec[GroupOffsetsSummary]:
+    """Return how partitions are read: with the ends of all, for lags, and with the history, or without it."""
+    return ReadSpec(
+        start=partial(_OffsetsWork, ends, history),
+        tables={"rows": ROWS, "hours": HOURS},
+        problems=PROBLEMS,
+        damage=damage_of,
+    )
+
+
+def damage_of(log: PartitionInput, fault: LogFileError) -> dict[str, Any]:
+    """Return the row of a part of a file that cannot be read."""
+    return {"logPartition": log.number, "logOffset": None, "file": fault.file, "problem": str(fault)}
+
+
+def with_number(problems: pa.Table, log: PartitionInput) -> pa.Table:
+    """Return problems with records of a partition, with its number."""
+    numbers = pa.repeat(pa.scalar(log.number, pa.int32()), problems.num_rows)
+    return problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
+
+
+class _OffsetsWork:
+    """What becomes of the records of one partition."""
+
+    def __init__(
+        self, ends: EndOffsets, history: bool, place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None
+    ) -> None:
+        self._log = log
+        self._ends = ends
+        self._new = place.staging
+        self._from_start = earlier is None
+        if earlier is None:
+            self._counters, self._survivors = CommitCounters(), LiveRecords()
+        else:
+            self._counters = CommitCounters(dict(earlier.numbers), earlier.tables["hours"])
+            self._survivors = LiveRecords(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
+        start = 0 if earlier is None else earlier.tip.offset + 1
+        before = None if earlier is None else place
+        self._history = HistoryWriter(place.staging, log.number, start, before) if history else None
+
+    def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
+        """Take the next records; return those that are problems."""
+        found = classify(records, segment.name)
+        self._survivors.add(found.rows)
+        self._counters.add(found)
+        if self._history is not None:
+            self._history.add(found, segment.name)
+        return with_number(found.problems, self._log)
+
+    def finish(self) -> CheckpointData:
+        """Return what is kept, after the last record."""
+        rows = self._survivors.finish()
+        self._counters.count("committed", self._survivors.committed)
+        self._counters.count("aborted", self._survivors.aborted)
+        if self._history is not None:
+            self._history.finish()
+        return CheckpointData(self._counters.facts(), {"rows": rows, "hours": self._counters.hours})
+
+    def discard(self) -> None:
+        """Delete the history that was written."""
+        self._new.subdirectory(HISTORY_TABLE, directory_of(self._log.number)).clear()
+
+    def summary(self, problems: Problems) -> GroupOffsetsSummary:
+        """Write offsets and what waits, and return what the report needs."""
+        survivors, number, name = self._survivors.rows, self._log.number, self._log.name
+        offsets, pending = _Offsets(), _TopRows(PENDING, _BY_KEY)
+        batches = offsets.seen(committed_offsets(survivors, number, self._ends))
+        written = write_table("offsets", batches, OFFSETS, self._new, name)
+        waiting = write_table("pending", pending.seen(pending_offsets(survivors, number)), PENDING, self._new, name)
+        return GroupOffsetsSummary(
+            number=number,
+            from_start=self._from_start,
+            rows={"offsets": written, "pending": waiting, "problems": problems.count},
+            numbers=self._counters.facts(),
+            hours=self._counters.hours,
+            groups=_own_groups(survivors),
+            lags=offsets.lags(),
+            worst=with_first_commits(offsets.worst.rows, survivors),
+            pending=pending.rows,
+            problems=problems.first,
+        )
+
+
+@define
+class _TopRows:
+    """The first rows of a table in some order, picked while it passes by; they are not sorted."""
+
+    schema: pa.Schema
+    order: Sequence[tuple[str, str]]
+    most: int = REPORT_ROWS
+    rows: pa.Table = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.rows = self.schema.empty_table()
+
+    def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.rows = _first_of(pa.concat_tables([self.rows, pa.Table.from_batches([batch])]), self.order, self.most)
+            yield batch
+
+
+def top_rows(rows: pa.Table, order: Sequence[tuple[str, str]], most: int = REPORT_ROWS) -> pa.Table:
+    """Return the first rows in an order, at most as many as are given."""
+    return _first_of(rows, order, most).sort_by(order)
+
+
+def _first_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int) -> pa.Table:
+    """Return the same rows as ``top_rows``, in any order."""
+    return rows.take(pc.select_k_unstable(rows, most, sort_keys=order)) if rows.num_rows > most else rows
+
+
+class _Offsets:
+    """The largest lags, and the sums by group, of offsets that pass by."""
+
+    def __init__(self) -> None:
+        self.worst = _TopRows(OFFSETS, _WORST, LOOKED_AT)
+        self._sums: list[pa.Table] = []
+
+    def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in self.worst.seen(batches):
+            self._sums.append(summed_lags(pa.Table.from_batches([batch]).append_column("partitions", _ones(batch))))
+            yield batch
+
+    def lags(self) -> pa.Table:
+        return summed_lags(pa.concat_tables([LAGS.empty_table(), *self._sums]))
+
+
+LAGS: Final = pa.schema(
+    [("group", pa.string()), ("partitions", pa.int64()), ("lag", pa.int64()), ("commitTimestampMs", pa.int64())]
+)
+"""How many offsets a group has, the sum of its lags, and the time of its last commit."""
+
+
+def summed_lags(rows: pa.Table) -> pa.Table:
+    """Return one row for each group: its sums, with the columns of ``LAGS``."""
+    sums = [("partitions", "sum"), ("lag", "sum"), ("commitTimestampMs", "max")]
+    found = rows.group_by("group").aggregate(sums)
+    columns = [found["group"], *(found[f"{name}_{function}"] for name, function in sums)]
+    return pa.Table.from_arrays(columns, names=LAGS.names).cast(LAGS)
+
+
+def _ones(batch: pa.RecordBatch) -> pa.Array:
+    return pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
+
+
+def _own_groups(survivors: pa.Table) -> pa.Table:
+    found = described_groups(survivors)
+    rows = [(each.group_id, each.kind, each.state, each.epoch, len(each.members)) for each in found]
+    return pa.Table.from_pylist([dict(zip(OWN_GROUPS.names, row, strict=True)) for row in rows], schema=OWN_GROUPS)

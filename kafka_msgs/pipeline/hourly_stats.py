@@ -1,0 +1,241 @@
+"""The figures of a partition by hour, added up from batches; by segment, so that a deleted one can be taken away.
+
+Owns which figures there are, how they are added, and the rows of ``profile`` and of the report that are made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import define, field
+
+from kafka_msgs.pipeline.batch_rows import NO_HOUR
+from kafka_msgs.pipeline.offset_tables import to_timestamps
+
+__all__ = [
+    "FIGURES",
+    "PRODUCERS",
+    "PROFILE",
+    "SUMMED",
+    "HourlyStats",
+    "by_codec",
+    "by_segment",
+    "late_at",
+    "profile_of",
+    "rows_of_segments",
+]
+
+_TEXT, _INT, _LONG, _DOUBLE = pa.string(), pa.int32(), pa.int64(), pa.float64()
+_TIME: Final = pa.timestamp("us", tz="UTC")
+
+_OF_DATA: Final = {
+    "records": "records",
+    "dataBytes": "batchSize",
+    "keyBytes": "keySize",
+    "valueBytes": "valueSize",
+    "headerBytes": "headersSize",
+    "withoutKey": "withoutKey",
+    "tombstones": "tombstones",
+    "outOfOrder": "outOfOrder",
+    "firstOffset": "offset",
+    "lastOffset": "lastOffset",
+    "maxKeySize": "maxKeySize",
+    "maxValueSize": "maxValueSize",
+}
+"""The figures of batches with records of clients, and the columns that they are made of."""
+
+_ADDED: Final[dict[str, str]] = {
+    **dict.fromkeys(_OF_DATA, "sum"),
+    **dict.fromkeys(("batches", "bytes", "transactions", "abortedTransactions", "abortedRecords"), "sum"),
+    **dict.fromkeys(("firstOffset", "oldestMs"), "min"),
+    **dict.fromkeys(("lastOffset", "newestMs", "maxKeySize", "maxValueSize"), "max"),
+}
+"""The figures, and how they are added."""
+
+_PLACE: Final = ("segment", "hourMs", "codec")
+FIGURES: Final = pa.schema(
+    [("segment", _LONG), ("hourMs", _LONG), ("codec", _TEXT), *((name, _LONG) for name in _ADDED)]
+)
+"""Figures by segment, hour and codec, which is null for the batches that have no records of clients."""
+PRODUCERS: Final = pa.schema([("segment", _LONG), ("hourMs", _LONG), ("producerId", _LONG)])
+"""The producers that number their batches, by segment and hour."""
+
+PROFILE: Final = pa.schema(
+    [
+        ("topic", _TEXT),
+        ("partition", _INT),
+        ("hour", _TIME),
+        ("hourMs", _LONG),
+        *((name, _LONG) for name in ("records", "batches", "bytes", "contentBytes")),
+        ("ratio", _DOUBLE),
+        ("codecs", pa.list_(_TEXT)),
+        ("meanKeySize", _DOUBLE),
+        ("maxKeySize", _INT),
+        ("meanValueSize", _DOUBLE),
+        ("maxValueSize", _INT),
+        *((name, _LONG) for name in ("withoutKey", "tombstones", "producers", "transactions", "abortedTransactions")),
+        *((name, _LONG) for name in ("abortedRecords", "outOfOrder", "firstOffset", "lastOffset")),
+    ]
+)
+SUMMED: Final = (
+    "records", "batches", "bytes", "contentBytes", "tombstones",
+    "transactions", "abortedTransactions", "abortedRecords", "outOfOrder",
+)  # fmt: skip
+"""The columns of the profile that are added up to topics."""
+
+_BUFFER: Final = 1 << 16
+
+
+@define
+class _ReducingBuffer:
+    """Rows that are reduced when there are as many new ones as are kept, so that the time is linear."""
+
+    rows: pa.Table
+    reduce: Callable[[pa.Table], pa.Table]
+    _new: list[pa.Table] = field(factory=list)
+    _count: int = 0
+
+    def add(self, rows: pa.Table) -> None:
+        self._new.append(self.reduce(rows))
+        self._count += self._new[-1].num_rows
+        if self._count >= max(_BUFFER, self.rows.num_rows):
+            self.all()
+
+    def all(self) -> pa.Table:
+        self.rows = self.reduce(pa.concat_tables([self.rows, *self._new]))
+        self._new, self._count = [], 0
+        return self.rows
+
+
+class HourlyStats:
+    """Adds batches up. What is kept is as small as the figures are."""
+
+    def __init__(self, sums: pa.Table | None = None, producers: pa.Table | None = None) -> None:
+        self._sums = _ReducingBuffer(FIGURES.empty_table() if sums is None else sums, _by_place)
+        self._producers = _ReducingBuffer(PRODUCERS.empty_table() if producers is None else producers, _distinct)
+
+    def add(self, batches: pa.Table) -> None:
+        """Add batches, which have the columns of ``batch_rows.ROWS``. Aborted ones are given to ``abort``, too."""
+        self._sums.add(_figures(batches))
+        numbered = pc.and_not(pc.greater_equal(batches["producerId"], 0), batches["control"])
+        self._producers.add(batches.filter(numbered).select(PRODUCERS.names))
+
+    def abort(self, batches: pa.Table) -> None:
+        """Count the records of batches, added before, whose transaction was aborted."""
+        self._sums.add(_with(batches, {"abortedRecords": batches["records"]}))
+
+    def sums(self) -> pa.Table:
+        """Return the figures, with the columns of ``FIGURES``."""
+        return self._sums.all()
+
+    def producers(self) -> pa.Table:
+        """Return the producers, with the columns of ``PRODUCERS``."""
+        return self._producers.all()
+
+
+def _by_place(figures: pa.Table) -> pa.Table:
+    return _summed(figures, _PLACE).select(FIGURES.names).cast(FIGURES)
+
+
+def _figures(batches: pa.Table) -> pa.Table:
+    data = pc.invert(batches["control"])
+    nothing = pa.scalar(None, _LONG)
+    found = {name: pc.if_else(data, batches[source].cast(_LONG), nothing) for name, source in _OF_DATA.items()}
+    found |= {"batches": data.cast(_LONG), "bytes": batches["batchSize"]}
+    for name, marker in (("transactions", "committed"), ("abortedTransactions", "aborted")):
+        found[name] = pc.fill_null(pc.equal(batches["marker"], marker), False).cast(_LONG)
+    first, last = (
+        pc.if_else(pc.greater_equal(batches[name], 0), batches[name], nothing)
+        for name in ("firstTimestampMs", "lastTimestampMs")
+    )
+    found |= {"oldestMs": pc.min_element_wise(first, last), "newestMs": pc.max_element_wise(first, last)}
+    return _with(batches, found)
+
+
+def _with(batches: pa.Table, found: Mapping[str, Any]) -> pa.Table:
+    """Return figures of batches, null where none is given."""
+    codec = pc.if_else(batches["control"], pa.scalar(None, _TEXT), batches["codec"])
+    known = {"segment": batches["segment"], "hourMs": batches["hourMs"], "codec": codec, **found}
+    nothing = pa.nulls(batches.num_rows, _LONG)
+    return pa.table({name: known.get(name, nothing) for name in FIGURES.names}).cast(FIGURES)
+
+
+def _summed(figures: pa.Table, by: Collection[str]) -> pa.Table:
+    """Return one row for each place."""
+    found = figures.group_by(list(by)).aggregate(list(_ADDED.items()))
+    return found.rename_columns({f"{name}_{how}": name for name, how in _ADDED.items()})
+
+
+def _distinct(rows: pa.Table) -> pa.Table:
+    return rows.group_by(rows.column_names).aggregate([]).select(rows.column_names)
+
+
+def late_at(batches: pa.Table) -> pa.Table:
+    """Return the figures that count one record too early in each of some batches."""
+    return _with(batches, {"outOfOrder": pa.repeat(pa.scalar(1, _LONG), batches.num_rows)})
+
+
+def profile_of(figures: pa.Table, producers: pa.Table, topic: str, partition: int) -> pa.Table:
+    """Return the hours of a partition, those without a time last, with the columns of ``PROFILE``."""
+    found = _summed(figures, ["hourMs"])
+    hours = pc.if_else(pc.not_equal(found["hourMs"], NO_HOUR), found["hourMs"], pa.scalar(None, _LONG))
+    order = pc.sort_indices(hours)
+    found, hours = found.take(order), hours.take(order)
+    counted = _distinct(producers.select(["hourMs", "producerId"]))
+    numbers = counted.group_by("hourMs").aggregate([("producerId", "count")])
+    codecs = _codecs(figures)
+    content = pc.add(pc.add(found["keyBytes"], found["valueBytes"]), found["headerBytes"])
+    columns: dict[str, Any] = {name: found[name] for name in PROFILE.names if name in found.column_names}
+    columns |= {name: pc.fill_null(columns[name], 0) for name in _ADDED if name in columns and _ADDED[name] == "sum"}
+    columns |= {
+        "topic": pa.repeat(pa.scalar(topic), found.num_rows),
+        "partition": pa.repeat(pa.scalar(partition, _INT), found.num_rows),
+        "hour": to_timestamps(hours.combine_chunks()),
+        "hourMs": hours,
+        "contentBytes": pc.fill_null(content, 0),
+        "ratio": pc.divide(content.cast(_DOUBLE), found["dataBytes"]),
+        "codecs": pc.coalesce(_of_hours(found, codecs, "codec_list"), pa.scalar([], pa.list_(_TEXT))),
+        "meanKeySize": pc.divide(found["keyBytes"].cast(_DOUBLE), found["records"]),
+        "meanValueSize": pc.divide(found["valueBytes"].cast(_DOUBLE), found["records"]),
+        "producers": pc.fill_null(_of_hours(found, numbers, "producerId_count"), 0),
+    }
+    return pa.table({name: columns[name] for name in PROFILE.names}).cast(PROFILE)
+
+
+def _of_hours(found: pa.Table, rows: pa.Table, name: str) -> pa.ChunkedArray:
+    """Return a column of rows by hours for the hours that were found, null for the other hours."""
+    return rows[name].take(pc.index_in(found["hourMs"], rows["hourMs"].combine_chunks()))
+
+
+def _codecs(figures: pa.Table) -> pa.Table:
+    """Return the names of the codecs of each hour, in their order."""
+    pairs = figures.filter(figures["codec"].is_valid()).group_by(["hourMs", "codec"]).aggregate([])
+    return pairs.sort_by("codec").group_by("hourMs", use_threads=False).aggregate([("codec", "list")])
+
+
+def by_codec(figures: pa.Table) -> list[dict[str, Any]]:
+    """Return records, bytes and bytes of content of each codec."""
+    found = _summed(figures.filter(figures["codec"].is_valid()), ["codec"])
+    return [
+        {
+            "codec": row["codec"],
+            "records": row["records"],
+            "bytes": row["dataBytes"],
+            "contentBytes": row["keyBytes"] + row["valueBytes"] + row["headerBytes"],
+        }
+        for row in found.to_pylist()
+    ]
+
+
+def by_segment(figures: pa.Table) -> list[dict[str, Any]]:
+    """Return bytes, oldest and newest time of each segment."""
+    found = _summed(figures, ["segment"]).select(["segment", "bytes", "oldestMs", "newestMs"])
+    return list(found.to_pylist())
+
+
+def rows_of_segments(rows: pa.Table, segments: Iterable[int]) -> pa.Table:
+    """Return the rows of some segments."""
+    return rows.filter(pc.is_in(rows["segment"], pa.array(segments, _LONG)))

@@ -1,0 +1,69 @@
+"""Log directories of this machine as inputs of jobs that run in one process.
+
+``kafka_msgs.spark`` does the same for other filesystems and for clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from kafka_msgs.errors import JobPathError, LogFileError
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.offline.log_timestamps import LocalTimes
+from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in, topic_names
+from kafka_msgs.pipeline.partition_reader import PartitionInput, local_segment
+
+__all__ = ["LocalInputs"]
+
+
+class LocalInputs:
+    """Log directories, or directories of partitions.
+
+    Raises ``JobPathError`` for a path of another filesystem, for one without partitions, and for two copies of a
+    partition; and ``OSError``.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        for each in paths:
+            if "://" in each:
+                raise JobPathError(path=each, reason="the local engine reads directories of this machine only")
+        self.paths = tuple(paths)
+        self._partitions = partitions_in(map(Path, paths))
+
+    def logs(self, topic: str | None = None) -> tuple[PartitionInput, ...]:
+        """Return the partitions, or those of a topic; raises ``JobPathError`` if there is none, and ``OSError``."""
+        found = tuple(_log(each) for each in self._partitions if topic in (None, each.topic))
+        if not found:
+            raise JobPathError(path=", ".join(self.paths), reason=f"there is no partition of {topic} in it")
+        return found
+
+    def local_partitions(self) -> dict[tuple[str, int], Partition]:
+        """Return the partitions."""
+        return {(each.topic, each.partition): each for each in self._partitions}
+
+    def times(self) -> dict[tuple[str, int], LocalTimes]:
+        """Return the logs, to be asked for times."""
+        return {place: LocalTimes(each) for place, each in self.local_partitions().items()}
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Return the offsets after the last records, where they are known."""
+        return end_offsets_of(self._partitions)
+
+    def names(self) -> Mapping[str, str]:
+        """Return the names of topics by their ids, where these are known."""
+        return {str(topic_id): name for topic_id, name in topic_names(self._partitions).items()}
+
+
+def _log(partition: Partition) -> PartitionInput:
+    segments = tuple(local_segment(segment.path) for segment in partition.segments)
+    read_id = partial(_topic_id, partition)
+    return PartitionInput(topic=partition.topic, number=partition.partition, topic_id=read_id, segments=segments)
+
+
+def _topic_id(partition: Partition) -> str | None:
+    try:
+        return str(partition.metadata().topic_id)
+    except (LogFileError, OSError):
+        return None

@@ -1,0 +1,227 @@
+"""One partition from its files to its part of every table: the work of one task, whatever the job.
+
+Owns the order of things: what an earlier run kept, what is new in the log, the problems, and what is kept for the next
+run. What becomes of records is left to the job, as a ``PartitionProcessor``. Engines decide where this runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, Protocol, TypeVar
+from uuid import uuid4
+
+import pyarrow as pa
+from attrs import define, evolve, field, frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.pipeline.checkpoint import Checkpoint, earlier_problems, load_checkpoint, problems_file, save_checkpoint
+from kafka_msgs.pipeline.partition_reader import LogRewrittenError, PartitionInput, PartitionReader, SegmentInput
+from kafka_msgs.pipeline.table_output import OutputDirectory
+
+__all__ = [
+    "PROBLEMS_TABLE",
+    "REPORT_ROWS",
+    "CheckpointData",
+    "PartitionProcessor",
+    "Problems",
+    "ReadSpec",
+    "TaskResult",
+    "TaskSpec",
+    "run_partition",
+]
+
+S = TypeVar("S")
+SummaryT = TypeVar("SummaryT", covariant=True)
+
+PROBLEMS_TABLE: Final = "problems"
+REPORT_ROWS: Final = 50
+"""How many rows of a table are kept for the report."""
+
+
+@frozen
+class CheckpointData:
+    """What a job keeps of a partition for the next run."""
+
+    numbers: Mapping[str, int]
+    tables: Mapping[str, pa.Table]
+
+
+@define
+class Problems:
+    """The problems of a partition, written as they are found: how many there are, and the first ones.
+
+    ``tail`` counts those since the last record.
+    """
+
+    schema: pa.Schema
+    count: int = 0
+    tail: int = 0
+    first: pa.Table = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.first = self.schema.empty_table()
+
+    def add(self, found: pa.Table) -> None:
+        """Count some more."""
+        self.count += found.num_rows
+        self.first = pa.concat_tables([self.first, found.slice(0, max(REPORT_ROWS - self.first.num_rows, 0))])
+
+
+class PartitionProcessor(Protocol[SummaryT]):
+    """What a job makes of the records of one partition. It writes into ``new`` of the place that it was given."""
+
+    def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
+        """Take the next records; return those that are problems."""
+
+    def finish(self) -> CheckpointData:
+        """Return what is kept, after the last record."""
+
+    def summary(self, problems: Problems) -> SummaryT:
+        """Write the tables, and return what the report needs; the last call."""
+
+    def discard(self) -> None:
+        """Delete the files that another pass would not write over, because this one could not go on."""
+
+
+@frozen(kw_only=True)
+class ReadSpec(Generic[S]):
+    """How a job reads a partition.
+
+    ``start`` gives the work: where it writes, which partition it is, and what the earlier run kept. ``tables`` are
+    those of ``CheckpointData``. ``columns`` of records are wanted beside ``partition_reader.RECORD_COLUMNS``.
+    ``damage`` gives the row of a part of a file that cannot be read, with the columns of ``problems``. With ``exact``
+    an earlier run is of use only where nothing that was read was rewritten.
+    """
+
+    start: Callable[[OutputDirectory, PartitionInput, Checkpoint | None], PartitionProcessor[S]]
+    tables: Mapping[str, pa.Schema]
+    problems: pa.Schema
+    damage: Callable[[PartitionInput, LogFileError], Mapping[str, Any]]
+    columns: tuple[str, ...] = ()
+    exact: bool = False
+
+
+@frozen(kw_only=True)
+class TaskSpec(Generic[S]):
+    """What all partitions of a run share: its name, where it writes, how it reads, and whether the place holds an
+    earlier run.
+    """
+
+    run: str
+    place: OutputDirectory
+    reading: ReadSpec[S]
+    resumes: bool = False
+
+
+@frozen(kw_only=True)
+class TaskResult(Generic[S]):
+    """What a task found; ``again`` says why a partition was read from its start that an earlier run had read.
+
+    ``attempt`` names the directory below ``_new`` in which its files are.
+    """
+
+    topic: str
+    number: int
+    attempt: str
+    reread_reason: str | None
+    summary: S
+
+
+def run_partition(task: TaskSpec[S], log: PartitionInput, progress: Progress | None = None) -> TaskResult[S]:
+    """Read what is new in a partition, write its parts of the tables and its state, and return its summary.
+
+    Raises ``OSError``.
+    """
+    # Of a task there may be several attempts at a time: none writes what another one writes.
+    attempt = uuid4().hex
+    task = evolve(task, place=evolve(task.place, attempt=attempt))
+    again, topic_id = None, log.topic_id()
+    try:
+        earlier = load_checkpoint(task.place, log.name, task.reading.tables) if task.resumes else None
+        if earlier is not None:
+            earlier.check(log, topic_id, exact=task.reading.exact)
+        summary = _PartitionPass(task, log, topic_id, earlier).run(progress)
+    except LogRewrittenError as difference:
+        again = str(difference)
+        summary = _PartitionPass(task, log, topic_id, None).run(progress)
+    return TaskResult(topic=log.topic, number=log.number, attempt=attempt, reread_reason=again, summary=summary)
+
+
+class _PartitionPass(Generic[S]):
+    """One pass over a log, from the tip of ``earlier`` on, or from its start."""
+
+    def __init__(
+        self, task: TaskSpec[S], log: PartitionInput, topic_id: str | None, earlier: Checkpoint | None
+    ) -> None:
+        self._task = task
+        self._log = log
+        self._topic_id = topic_id
+        self._earlier = earlier
+        self._reading = task.reading
+        self._problems = Problems(task.reading.problems)
+        self._writers: list[Any] = []
+        self._work = task.reading.start(task.place, log, earlier)
+
+    def run(self, progress: Progress | None) -> S:
+        tip = None if self._earlier is None else self._earlier.tip
+        reader = PartitionReader(self._log.segments, tip, progress, columns=self._reading.columns)
+        try:
+            self._read(reader)
+        except LogRewrittenError:
+            self._discard()
+            raise
+        finally:
+            for writer in self._writers:
+                writer.close()
+        self._save(reader, self._work.finish())
+        return self._work.summary(self._problems)
+
+    def _read(self, reader: PartitionReader) -> None:
+        place, name = self._task.place, self._log.name
+        if self._earlier is not None:
+            for found in earlier_problems(place, name, self._earlier, self._reading.problems):
+                self._add_problems(found)
+        for segment, item in reader:
+            if isinstance(item, LogFileError):
+                row = self._reading.damage(self._log, item)
+                self._add_problems(pa.Table.from_pylist([row], schema=self._reading.problems))
+                self._problems.tail += 1
+            else:
+                self._add_problems(self._work.add(item, segment))
+                self._problems.tail = 0
+
+    def _add_problems(self, found: pa.Table) -> None:
+        if not found.num_rows:
+            return
+        if not self._writers:
+            self._writers = [self._task.place.staging.writer(self._reading.problems, *path) for path in self._files()]
+        for writer in self._writers:
+            writer.write_table(found)
+        self._problems.add(found)
+
+    def _files(self) -> tuple[tuple[str, str], ...]:
+        return (PROBLEMS_TABLE, f"{self._log.name}.parquet"), problems_file(self._log.name)
+
+    def _discard(self) -> None:
+        for writer in self._writers:
+            writer.close()
+        self._writers = []
+        for path in self._files():
+            self._task.place.staging.remove(*path)
+        self._work.discard()
+
+    def _save(self, reader: PartitionReader, kept: CheckpointData) -> None:
+        if reader.tip is None:
+            return
+        state = Checkpoint(
+            run=self._task.run,
+            topic_id=self._topic_id,
+            tip=reader.tip,
+            segments=tuple((each.name, each.base_offset, each.size) for each in self._log.segments),
+            problems=self._problems.count,
+            tail=self._problems.tail,
+            numbers=kept.numbers,
+            tables=kept.tables,
+        )
+        save_checkpoint(state, self._task.place.staging, self._log.name)

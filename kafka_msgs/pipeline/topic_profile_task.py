@@ -1,0 +1,229 @@
+"""What the job ``topic-profile`` makes of the records of one partition: its batches, and its figures by hour.
+
+Owns what batches have to do with one another: parts of one, and records that are earlier in time than the batch before
+theirs. What is kept is apart by segment, so that it goes with the segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import frozen
+
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.pipeline.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
+from kafka_msgs.pipeline.batch_table import BatchTableWriter, directory_of
+from kafka_msgs.pipeline.checkpoint import Checkpoint
+from kafka_msgs.pipeline.commit_counters import SHOWN_HOURS
+from kafka_msgs.pipeline.hourly_stats import (
+    FIGURES,
+    PRODUCERS,
+    SUMMED,
+    HourlyStats,
+    by_codec,
+    by_segment,
+    late_at,
+    profile_of,
+    rows_of_segments,
+)
+from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
+from kafka_msgs.pipeline.partition_task import REPORT_ROWS, CheckpointData, Problems, ReadSpec
+from kafka_msgs.pipeline.table_output import OutputDirectory, write_table
+
+__all__ = ["PROBLEMS", "PROFILE_TABLE", "READING", "ProfileSummary"]
+
+PROFILE_TABLE: Final = "profile"
+PROBLEMS: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("file", pa.string()),
+        ("batchPosition", pa.int64()),
+        ("problem", pa.string()),
+    ]
+)
+_SEGMENTS: Final = 10_000
+"""How many segments are kept of a partition for the report, the largest ones."""
+
+
+@frozen(kw_only=True)
+class ProfileSummary:
+    """What the report needs of a partition.
+
+    ``start`` is the offset from which it was read, ``bases`` are those of its segments. ``sums`` has the columns
+    ``SUMMED`` of the profile, None without a row in it. ``largest`` are the rows of the profile with most bytes, and
+    ``hours`` counts records by hour. ``known`` counts those of all hours, but not those without a time.
+    """
+
+    topic: str
+    number: int
+    start: int
+    bases: frozenset[int]
+    sums: dict[str, int] | None
+    rows: int
+    largest: list[dict[str, Any]]
+    codecs: list[dict[str, Any]]
+    segments: list[dict[str, Any]]
+    segment_count: int
+    hours: dict[int, int]
+    known: int
+    problems: list[dict[str, Any]]
+    problem_count: int
+
+    @property
+    def from_start(self) -> bool:
+        """Whether all of it was read."""
+        return self.start == 0
+
+
+def _damage(log: PartitionInput, fault: LogFileError) -> Mapping[str, Any]:
+    return {
+        "topic": log.topic,
+        "partition": log.number,
+        "file": fault.file,
+        "batchPosition": fault.position,
+        "problem": str(fault),
+    }
+
+
+class _ProfileWork:
+    """What becomes of the records of one partition. ``last`` has the time of the last batch of clients by segment."""
+
+    def __init__(self, place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None) -> None:
+        self._log = log
+        self._new = place.staging
+        self._start = 0 if earlier is None else earlier.tip.offset + 1
+        self._bases = {each.base_offset for each in log.segments}
+        tables = {} if earlier is None else {
+            name: rows_of_segments(rows, self._bases) for name, rows in earlier.tables.items()
+        }  # fmt: skip
+        self._figures = HourlyStats(tables["figures"], tables["producers"]) if tables else HourlyStats()
+        self._batches = BatchTableWriter(place.staging, log, self._start, tables.get("waiting", ROWS.empty_table()))
+        numbers = {} if earlier is None else earlier.numbers
+        self._last = {int(base): time for base, time in numbers.items() if int(base) in self._bases}
+        self._held = ROWS.empty_table()
+        self._late = FIGURES.empty_table()
+
+    def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
+        """Take the next records; none is a problem. The last batch is held back, because more of it may follow."""
+        rows = batch_rows(records, segment.base_offset, segment.name)
+        if self._held.num_rows:
+            joined = same_batch(self._held, rows.slice(0, 1))
+            rows = pa.concat_tables([self._held, rows] if joined is None else [joined, rows.slice(1)])
+        self._held = rows.slice(rows.num_rows - 1)
+        self._take(rows.slice(0, rows.num_rows - 1))
+        return PROBLEMS.empty_table()
+
+    def _take(self, rows: pa.Table) -> None:
+        if rows.num_rows:
+            rows = self._ordered(rows)
+            self._figures.add(rows)
+            self._figures.abort(self._batches.add(rows))
+
+    def _ordered(self, rows: pa.Table) -> pa.Table:
+        """Return batches with the records that are late against the batch before, and the first ones of segments."""
+        data = rows.filter(pc.invert(rows["control"])).combine_chunks()
+        if not data.num_rows:
+            return rows
+        segments, times = data["segment"].combine_chunks(), data["lastTimestampMs"].combine_chunks()
+        base = segments[0].as_py()
+        seen = self._last.get(base)
+        before = pa.concat_arrays([pa.array([seen], pa.int64()), times[:-1]])
+        first = pa.concat_arrays([pa.array([seen is None]), pc.not_equal(segments[1:], segments[:-1])])
+        late = pc.and_not(pc.fill_null(pc.less(data["firstTimestampMs"].combine_chunks(), before), False), first)
+        self._last |= _last_by_segment(segments, times)
+        return _replaced(rows, data, pc.add(data["outOfOrder"].combine_chunks(), late.cast(pa.int64())), first)
+
+    def finish(self) -> CheckpointData:
+        """Return what is kept, after the last record."""
+        self._take(self._held)
+        self._figures.abort(self._batches.apply_markers())
+        waiting, late = self._batches.waiting, self._late_firsts()
+        self._late = late_at(waiting.filter(late))
+        self._batches.finish(late.cast(pa.int64()))
+        tables = {"waiting": waiting, "figures": self._figures.sums(), "producers": self._figures.producers()}
+        return CheckpointData({str(base): time for base, time in self._last.items()}, tables)
+
+    def _late_firsts(self) -> pa.Array:
+        """Return which waiting batches are the first ones of a segment, and earlier than the last one before it."""
+        before: dict[int, int] = {}
+        earlier: int | None = None
+        for base in sorted(self._last):
+            if earlier is not None:
+                before[base] = earlier
+            earlier = self._last[base]
+        waiting = self._batches.waiting
+        last = pa.array([before.get(base) for base in waiting["segment"].to_pylist()], pa.int64())
+        late = pc.fill_null(pc.less(waiting["firstTimestampMs"].combine_chunks(), last), False)
+        return pc.and_(late, waiting["first"].combine_chunks())
+
+    def discard(self) -> None:
+        """Delete the batches that were written."""
+        self._batches.discard()
+
+    def summary(self, problems: Problems) -> ProfileSummary:
+        """Write the profile, and return what the report needs."""
+        figures = pa.concat_tables([self._figures.sums(), self._late])
+        profile = profile_of(figures, self._figures.producers(), self._log.topic, self._log.number)
+        rows, segments = profile.drop_columns("topic"), self._segments(figures)
+        part = f"{directory_of(self._log.topic)}/{self._log.number}"
+        write_table(PROFILE_TABLE, rows.to_batches(), rows.schema, self._new, part)
+        timed = profile.filter(profile["hourMs"].is_valid())
+        return ProfileSummary(
+            topic=self._log.topic,
+            number=self._log.number,
+            start=self._start,
+            bases=frozenset(self._bases),
+            sums={name: pc.sum(profile[name]).as_py() for name in SUMMED} if profile.num_rows else None,
+            rows=profile.num_rows,
+            largest=_largest(profile),
+            codecs=by_codec(figures),
+            segments=segments[:_SEGMENTS],
+            segment_count=len(segments),
+            hours=dict(zip(*(timed[name].to_pylist()[-SHOWN_HOURS:] for name in ("hourMs", "records")), strict=True)),
+            known=pc.sum(timed["records"]).as_py() or 0,
+            problems=problems.first.to_pylist(),
+            problem_count=problems.count,
+        )
+
+    def _segments(self, figures: pa.Table) -> list[dict[str, Any]]:
+        names = {each.base_offset: each.name.rpartition("/")[2] for each in self._log.segments}
+        rows = sorted(by_segment(figures), key=lambda row: (-row["bytes"], row["segment"]))
+        place = {"topic": self._log.topic, "partition": self._log.number}
+        return [{**place, **row, "segment": names[row["segment"]]} for row in rows]
+
+
+def _largest(profile: pa.Table) -> list[dict[str, Any]]:
+    """Return the hours with most bytes, without their timestamps: Python does not have all of these."""
+    rows = profile.drop_columns("hour").sort_by([("bytes", "descending"), ("hourMs", "ascending")])
+    return list(rows.slice(0, REPORT_ROWS).to_pylist())
+
+
+def _last_by_segment(segments: pa.Array, times: pa.Array) -> dict[int, int]:
+    """Return the last time of each segment, of rows in the order of the log."""
+    ends = pc.indices_nonzero(pa.concat_arrays([begins(segments)[1:], pa.array([True])]))
+    return dict(zip(segments.take(ends).to_pylist(), times.take(ends).to_pylist(), strict=True))
+
+
+def _replaced(rows: pa.Table, data: pa.Table, late: pa.Array, first: pa.Array) -> pa.Table:
+    """Return batches with other columns for those of clients."""
+    mask = pc.invert(rows["control"]).combine_chunks()
+    for name, values in (("outOfOrder", late), ("first", first)):
+        at = ROWS.get_field_index(name)
+        column = pc.replace_with_mask(rows[name].combine_chunks(), mask, values)
+        rows = rows.set_column(at, ROWS.field(at), column)
+    return rows
+
+
+READING: Final = ReadSpec(
+    start=_ProfileWork,
+    tables={"waiting": ROWS, "figures": FIGURES, "producers": PRODUCERS},
+    problems=PROBLEMS,
+    damage=_damage,
+    columns=BATCH_COLUMNS,
+    exact=True,
+)
+"""How partitions are read. A segment that was compacted has other figures, so that nothing may have been rewritten."""

@@ -1,0 +1,164 @@
+"""JSON Schema: values in JSON as Arrow arrays.
+
+Owns the Arrow type of a JSON Schema. A value keeps what its type has a place for; the other constraints of a schema,
+such as patterns and ranges, are not checked, as Confluent's own deserializer does not unless it is asked to.
+
+====================================  =============================================================
+JSON Schema                           Arrow
+====================================  =============================================================
+boolean, integer, number, string      bool, int64, double, string
+object with ``properties``            struct
+object with ``additionalProperties``  map with string keys, if that is a schema
+array with ``items``                  list, if all items have one schema
+null and one other, in any notation   the other one
+anything else                         string: the text of the value in JSON
+====================================  =============================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from json import JSONDecodeError
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError, shown
+from kafka_msgs.registry.arrow_shapes import ColumnShape, FieldCounter
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
+
+try:
+    from referencing import Registry, Resource
+    from referencing._core import Resolver
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT7
+except ImportError as error:
+    raise MissingExtraError(feature="reading JSON Schema", extra="registry", package="referencing") from error
+
+__all__ = ["JsonReader"]
+
+_PLAIN: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "string": pa.string()}
+
+
+def _of(type_: type, value: Any) -> Any:
+    """Return a value that has the type; Arrow takes a list of pairs for an object too."""
+    if not isinstance(value, type_):
+        raise TypeError(f"{shown(value)} is not of the type {type_.__name__}")
+    return value
+
+
+def _number(value: Any) -> float:
+    """Return a number as Arrow holds it; a boolean is none, though Arrow takes it for one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{shown(value)} is not a number")
+    return float(value)
+
+
+_NUMBER: Final = ColumnShape(pa.float64(), _number)
+_TEXT: Final = ColumnShape(pa.string(), partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
+
+
+class JsonReader:
+    """Reads values as those of one schema, the reader's; see the table of the module for their Arrow type.
+
+    Raises ``RegisteredSchemaError`` for a schema that is not one of JSON Schema, that contains itself, or that has too
+    many fields, and what ``source`` raises.
+    """
+
+    def __init__(self, schema: RegisteredSchema, source: SchemaResolver) -> None:
+        self._shape = _shape(schema, source)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the arrays."""
+        return self._shape.type
+
+    def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
+        """Return the function that makes a value of the bytes after the header; the schema ``writer`` plays no part.
+
+        It raises an ``Exception`` of any kind for bytes that are not such a value.
+        """
+        change = self._shape.change
+
+        def decoded(payload: bytes) -> object:
+            value = json.loads(payload)
+            return value if change is None or value is None else change(value)
+
+        return decoded
+
+    def array(self, values: Sequence[object]) -> pa.Array:
+        """Return values as an array; raises ``pa.ArrowException`` for one that its type cannot hold."""
+        return self._shape.array(values)
+
+
+def _shape(schema: RegisteredSchema, source: SchemaResolver) -> ColumnShape:
+    registry: Registry[Any] = Registry()
+    try:
+        root, addresses = _document(schema.text)
+        for name, other in resolve_references(schema, source):
+            content, own = _document(other.text)
+            registry = registry.with_resources((each, content) for each in (name, *own))
+        registry = registry.with_resources((each, root) for each in addresses)
+        return _Shapes(schema.id).of(root.contents, registry.resolver_with_root(root))
+    except (TypeError, KeyError, AttributeError, RecursionError, Unresolvable, JSONDecodeError) as error:
+        reason = f"it is not a JSON Schema: {error!r}"
+        raise RegisteredSchemaError(schema_id=schema.id, reason=reason) from error
+
+
+def _document(text: str) -> tuple[Resource[Any], list[str]]:
+    """Return a schema without its address, and the address: a registry's references go by names of their own."""
+    content = json.loads(text)
+    addresses = [content.pop(name) for name in ("$id", "id") if isinstance(content, dict) and name in content]
+    return DRAFT7.create_resource(content), addresses
+
+
+class _Shapes:
+    """Makes the shape of each part of a schema."""
+
+    def __init__(self, schema_id: int) -> None:
+        self._fields = FieldCounter(schema_id)
+
+    def of(self, schema: Any, resolver: Resolver[Any]) -> ColumnShape:
+        if not isinstance(schema, dict):
+            return _TEXT
+        if "$ref" in schema:
+            found = resolver.lookup(schema["$ref"])
+            with self._fields.inside(id(found.contents), schema["$ref"]):
+                return self.of(found.contents, found.resolver)
+        for name in ("oneOf", "anyOf", "allOf"):
+            if name in schema:
+                others = [each for each in schema[name] if each != {"type": "null"}]
+                return self.of(others[0], resolver) if len(others) == 1 else _TEXT
+        kinds = _kinds(schema)
+        return self._of_kind(kinds[0], schema, resolver) if len(kinds) == 1 else _TEXT
+
+    def _of_kind(self, kind: str, schema: dict[str, Any], resolver: Resolver[Any]) -> ColumnShape:
+        if kind == "number":
+            return _NUMBER
+        if kind in _PLAIN:
+            return ColumnShape(_PLAIN[kind])
+        if kind == "array" and isinstance(schema.get("items"), dict):
+            return self.of(schema["items"], resolver).listed().after(partial(_of, list))
+        if kind == "object" and schema.get("properties"):
+            fields = {name: self._field(each, resolver) for name, each in schema["properties"].items()}
+            return ColumnShape.of_fields(fields).after(partial(_of, dict))
+        if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+            return self.of(schema["additionalProperties"], resolver).mapped().after(partial(_of, dict))
+        return _TEXT
+
+    def _field(self, schema: Any, resolver: Resolver[Any]) -> ColumnShape:
+        self._fields.count()
+        return self.of(schema, resolver)
+
+
+def _kinds(schema: dict[str, Any]) -> list[str]:
+    """Return the types that a schema allows beside null, as it says or as its values show."""
+    if "type" in schema:
+        named = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        return [each for each in named if each != "null"]
+    if "properties" in schema:
+        return ["object"]
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return ["string"] if values and all(each is None or isinstance(each, str) for each in values) else []

@@ -1,0 +1,89 @@
+"""A report as one HTML page that needs no other file.
+
+Owns what the template is given. The template, its style and its script are in ``templates``. All text is escaped by
+Jinja2, and the policy of the page lets no other script run and nothing be fetched.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, Final
+
+from attrs import frozen
+
+from kafka_msgs.report.cells import cell, kinds_of, sort_key
+from kafka_msgs.report.model import Kind, Report, Section, Table
+from kafka_msgs.report.plots import render_svg
+from kafka_msgs.report.templates import environment
+
+__all__ = ["render_page"]
+
+_LONGEST: Final = 60
+"""How many characters a cell shows in one line."""
+_RIGHT: Final[frozenset[Kind]] = frozenset({"number", "name", "seconds", "bytes"})
+_ROUNDED: Final[frozenset[Kind]] = frozenset({"seconds", "bytes"})
+
+
+@frozen
+class _Cell:
+    """A cell: its text, its class, what it is sorted by, and the exact value where the text is rounded."""
+
+    text: str
+    style: str
+    key: str | None
+    exact: str | None
+
+
+@frozen
+class _Column:
+    """A column: its name, its kind, and the class of its head, which stands on the side of the values."""
+
+    name: str
+    kind: Kind
+    style: str
+
+
+@frozen
+class _Part:
+    """A section, as the template shows it: a table, or the markup of a plot."""
+
+    title: str
+    note: str
+    columns: tuple[_Column, ...] = ()
+    rows: tuple[tuple[_Cell, ...], ...] = ()
+    plot: str | None = None
+
+
+def render_page(report: Report, metrics: str) -> str:
+    """Return the page; ``metrics`` are those of the report as text. Raises ``MissingExtraError`` without Jinja2."""
+    templates = environment()
+    script, _, _ = templates.loader.get_source(templates, "report.js")  # type: ignore[union-attr]
+    return templates.get_template("report.html.j2").render(
+        report=report,
+        parts=list(map(_part, report.sections)),
+        metrics=metrics,
+        script=script,
+        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _part(section: Section) -> _Part:
+    if not isinstance(section, Table):
+        return _Part(section.title, section.note, plot=render_svg(section))
+    kinds = kinds_of(section)
+    columns = tuple(_Column(name, kind, _side(kind)) for name, kind in zip(section.columns, kinds, strict=True))
+    return _Part(section.title, section.note_text, columns, tuple(tuple(_cells(row, kinds)) for row in section.rows))
+
+
+def _cells(row: tuple[Any, ...], kinds: tuple[Kind, ...]) -> Iterator[_Cell]:
+    for value, kind in zip(row, kinds, strict=True):
+        text = cell(value, kind)
+        style = _side(kind) or ("long" if len(text) > _LONGEST else "")
+        exact = None if value is None or kind not in _ROUNDED else cell(value)
+        yield _Cell(text, style, sort_key(value, kind), exact)
+
+
+def _side(kind: Kind) -> str:
+    return "number" if kind in _RIGHT else ""

@@ -1,0 +1,155 @@
+"""What a report consists of: tables, plots, facts and metrics, as plain data.
+
+How it looks is left to ``html_page`` and ``plots``, and which figures there are to those who compute them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+from attrs import field, frozen
+
+__all__ = [
+    "BarPlot",
+    "Kind",
+    "LinePlot",
+    "Metric",
+    "Report",
+    "ReportPart",
+    "Sample",
+    "Section",
+    "Table",
+    "by_hour",
+    "report_of",
+]
+
+_HOUR_MS: Final = 3_600_000
+
+Kind: TypeAlias = Literal["text", "number", "name", "flag", "time", "seconds", "bytes"]
+"""What the values of a column are.
+
+``number`` counts or measures something, ``name`` is a number that stands for something, such as a partition. ``time``
+is in milliseconds since the epoch, ``seconds`` is a length of time, ``bytes`` a size.
+"""
+
+
+@frozen
+class Table:
+    """Rows under the names of their columns; ``note`` is what the reader has to know.
+
+    ``total`` is how many rows there are, where ``rows`` are not all of them. ``kinds`` has those of the columns, by
+    name. Without one, the values and the name of a column decide.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    note: str = ""
+    kinds: Mapping[str, Kind] = field(factory=dict, kw_only=True)
+    total: int | None = field(default=None, kw_only=True)
+
+    @property
+    def note_text(self) -> str:
+        """How many rows are shown of how many, where these are not all, and the note."""
+        left = f"{len(self.rows):,} of {self.total:,} rows" if (self.total or 0) > len(self.rows) else ""
+        return "; ".join(filter(None, (left, self.note)))
+
+
+@frozen(kw_only=True)
+class BarPlot:
+    """A bar for each label and series, drawn into the PNG ``file``; ``log`` makes the axis of values logarithmic.
+
+    A value of None has no bar.
+    """
+
+    title: str
+    file: str
+    labels: Sequence[str]
+    series: Mapping[str, Sequence[float | None]]
+    unit: str = ""
+    log: bool = False
+    note: str = ""
+
+
+@frozen(kw_only=True)
+class LinePlot:
+    """A line for each series over time, drawn into the PNG ``file``.
+
+    ``x`` is in milliseconds since the epoch; a value of None leaves a gap.
+    """
+
+    title: str
+    file: str
+    x: Sequence[int]
+    series: Mapping[str, Sequence[float | None]]
+    unit: str = ""
+    note: str = ""
+
+
+def by_hour(title: str, file: str, unit: str, names: Sequence[str], counts: Mapping[int, Sequence[int]]) -> LinePlot:
+    """Return a line for each name. ``counts`` has one number for each name, by hour (milliseconds since the epoch).
+
+    An hour that is not in ``counts`` has the number 0. Of several such hours the first and the last are drawn, so that
+    the number of points is bounded.
+    """
+    hours = set(counts)
+    earliest, latest = min(hours, default=0), max(hours, default=0)
+    hours |= {hour + _HOUR_MS for hour in counts if hour < latest}
+    hours |= {hour - _HOUR_MS for hour in counts if hour > earliest}
+    none = (0,) * len(names)
+    points = [(hour, counts.get(hour, none)) for hour in sorted(hours)]
+    series = {name: [numbers[place] for _, numbers in points] for place, name in enumerate(names)}
+    return LinePlot(title=title, file=file, x=[hour for hour, _ in points], series=series, unit=unit)
+
+
+Section: TypeAlias = Table | BarPlot | LinePlot
+
+
+@frozen
+class Sample:
+    """One value of a metric, and the labels that say of what."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+@frozen(kw_only=True)
+class Metric:
+    """A number that a monitoring system keeps: its ``name`` with the unit at the end, and its values by labels."""
+
+    name: str
+    help: str
+    samples: tuple[Sample, ...]
+    type: Literal["gauge", "counter"] = "gauge"
+
+
+@frozen
+class ReportPart:
+    """A part of a report: sections, and the metrics that say the same to a monitoring system."""
+
+    sections: tuple[Section, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+
+
+@frozen
+class Report:
+    """A report: its title, its sections in order, and ``facts`` about the run, such as what was read and when.
+
+    ``metrics`` are the figures for a monitoring system. Sections that have nothing to show are left out.
+    """
+
+    title: str
+    sections: tuple[Section, ...]
+    facts: Mapping[str, str] = field(factory=dict)
+    metrics: tuple[Metric, ...] = ()
+
+
+def report_of(title: str, parts: Iterable[Section | ReportPart]) -> Report:
+    """Return the report that parts and sections make, in their order."""
+    whole = [each if isinstance(each, ReportPart) else ReportPart((each,)) for each in parts]
+    return Report(
+        title,
+        tuple(section for each in whole for section in each.sections),
+        metrics=tuple(metric for each in whole for metric in each.metrics),
+    )

@@ -1,0 +1,67 @@
+"""Metrics in the text format of Prometheus, as scrapers and the textfile collector of its node exporter read it.
+
+Owns the format, version 0.0.4, and what every report says of itself in it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from kafka_msgs.report.model import Metric, Report, Sample, Table
+
+__all__ = ["exposition", "metrics_text"]
+
+_IN_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
+_IN_LABEL: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+_NOT_IN_NAME: Final = re.compile("[^a-zA-Z0-9_]")
+
+
+def exposition(report: Report) -> str:
+    """Return the metrics of a report as text, after those that all reports have: its facts and its numbers of rows."""
+    return metrics_text((*_of_itself(report), *report.metrics))
+
+
+def metrics_text(metrics: Iterable[Metric]) -> str:
+    """Return metrics as text; one without samples is left out."""
+    given = list(metrics)
+    # Metrics about the same things share the mappings of their labels.
+    labels = {id(sample.labels): sample.labels for metric in given for sample in metric.samples}
+    texts = {number: _labels(each) for number, each in labels.items()}
+    return "".join(f"{line}\n" for metric in given if metric.samples for line in _lines(metric, texts))
+
+
+def _of_itself(report: Report) -> Iterator[Metric]:
+    facts = {_NOT_IN_NAME.sub("_", name): value for name, value in report.facts.items()}
+    yield Metric(
+        name="kafka_msgs_report_info",
+        help="What the report is about, how and when it was made.",
+        samples=(Sample({"title": report.title, **facts}, 1),),
+    )
+    rows = {each.title: len(each.rows) for each in report.sections if isinstance(each, Table)}
+    # Reports that a collector reads together have tables of the same name, so each sample has the title of its report.
+    yield Metric(
+        name="kafka_msgs_report_rows",
+        help="How many rows each table of the report shows.",
+        samples=tuple(Sample({"title": report.title, "table": table}, number) for table, number in rows.items()),
+    )
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return ",".join(f'{name}="{value.translate(_IN_LABEL)}"' for name, value in labels.items())
+
+
+def _lines(metric: Metric, labels: Mapping[int, str]) -> Iterator[str]:
+    """Yield the lines of a metric; ``labels`` has the texts of its labels by the identity of their mappings."""
+    yield f"# HELP {metric.name} {metric.help.translate(_IN_HELP)}"
+    yield f"# TYPE {metric.name} {metric.type}"
+    for sample in metric.samples:
+        yield f"{metric.name}{{{labels[id(sample.labels)]}}} {_value(sample.value)}"
+
+
+def _value(value: float) -> str:
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return "NaN" if math.isnan(value) else repr(value)

@@ -1,0 +1,112 @@
+"""From rows to tables and metrics, and how evenly a number is spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import sqrt
+from typing import Any, Final, TypeAlias
+
+from attrs import frozen
+
+from kafka_msgs.report.model import Kind, Metric, Sample, Table
+
+__all__ = [
+    "Row",
+    "Rows",
+    "Spread",
+    "grouped",
+    "largest_first",
+    "measure_spread",
+    "metric_of",
+    "metrics_of",
+    "subset_note",
+    "table_from",
+]  # fmt: skip
+
+Row: TypeAlias = Mapping[str, Any]
+Rows: TypeAlias = Sequence[Row]
+_SHOWN: Final = 500
+"""How many rows of a table a page shows."""
+
+
+@frozen
+class Spread:
+    """How evenly a number is spread: ``skew`` is the largest by the mean, 1 where all are alike.
+
+    ``variation`` is the standard deviation by the mean, 0 where all are alike. Both are None for a mean of 0.
+    """
+
+    mean: float
+    largest: float
+    skew: float | None
+    variation: float | None
+
+
+def measure_spread(values: Sequence[float]) -> Spread:
+    """Return how evenly values are spread, at least one, none of them negative."""
+    mean = sum(values) / len(values)
+    if not mean:
+        return Spread(mean, max(values), None, None)
+    deviation = sqrt(sum((each - mean) ** 2 for each in values) / len(values))
+    return Spread(mean, max(values), max(values) / mean, deviation / mean)
+
+
+def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Return rows by the values of columns, in the order in which they come."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return found
+
+
+def largest_first(rows: Iterable[Row], column: str, *then: str) -> list[Row]:
+    """Return rows by a number, the largest first and those without one last, then by the text of other columns."""
+
+    def key(row: Row) -> tuple[Any, ...]:
+        value = row.get(column)
+        return (value is None, -(value or 0), *(_text_key(row.get(each)) for each in then))
+
+    return sorted(rows, key=key)
+
+
+def _text_key(value: Any) -> tuple[bool, float, str]:
+    return (True, 0, str(value)) if not isinstance(value, int | float) else (False, value, "")
+
+
+def table_from(
+    title: str, rows: Rows, kinds: Mapping[str, Kind | None], note: str = "", total: int | None = None
+) -> Table:
+    """Return a table of rows. ``kinds`` has the columns in their order; None leaves the kind to the values.
+
+    ``total`` is how many rows there are, where ``rows`` are not all of them.
+    """
+    shown = tuple(tuple(row.get(column) for column in kinds) for row in rows[:_SHOWN])
+    known = {column: kind for column, kind in kinds.items() if kind is not None}
+    return Table(title, tuple(kinds), shown, note, kinds=known, total=max(total or 0, len(rows)))
+
+
+def subset_note(rows: Rows, total: int | None, which: str, note: str = "") -> str:
+    """Return a note about figures that are made of some of all rows; ``which`` says of which."""
+    some = f"out of {len(rows):,} of {total:,} rows, those with {which}" if (total or 0) > len(rows) else ""
+    return "; ".join(filter(None, (some, note)))
+
+
+def metric_of(name: str, help_text: str, rows: Rows, column: str, labels: Mapping[str, str]) -> Metric:
+    """Return a gauge with a sample for each row that has a value; ``labels`` are columns by the names of the labels."""
+    (metric,) = metrics_of(rows, labels, ((name, help_text, column),))
+    return metric
+
+
+def metrics_of(rows: Rows, labels: Mapping[str, str], gauges: Iterable[tuple[str, str, str]]) -> tuple[Metric, ...]:
+    """Return gauges, each given as name, help and column, like ``metric_of``. A row has the same labels in all."""
+    known = [{label: "" if row.get(each) is None else str(row[each]) for label, each in labels.items()} for row in rows]
+    return tuple(
+        Metric(name=name, help=help_text, samples=tuple(_samples(rows, column, known)))
+        for name, help_text, column in gauges
+    )
+
+
+def _samples(rows: Rows, column: str, labels: Sequence[Mapping[str, str]]) -> Iterator[Sample]:
+    for row, each in zip(rows, labels, strict=True):
+        if (value := row.get(column)) is not None:
+            yield Sample(each, value)

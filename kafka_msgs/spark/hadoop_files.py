@@ -1,0 +1,73 @@
+"""Logs on filesystems that only the JVM of Spark reads: fetched whole by its source ``binaryFile``.
+
+Owns the way around ``kafka-log``, whose drivers and executors read in Python. Here every file is one task and lies in
+memory whole, so the price of reading anything that Spark reads is about the size of a segment for each core.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.path_resolution import file_from_uri
+from kafka_msgs.spark.sources.log import log_reading
+from kafka_msgs.spark.sources.log_rows import RowOptions, rows_in
+from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.splits import FilePart
+from kafka_msgs.spark.spark_types import arrow_schema
+
+__all__ = ["read_log_through_spark"]
+
+_Batches: TypeAlias = "Iterable[pa.RecordBatch]"
+
+
+def read_log_through_spark(spark: SparkSession, *paths: str, **options: Any) -> DataFrame:
+    """Return the rows of ``kafka-log`` for segments that Spark itself fetches, with any Hadoop filesystem.
+
+    ``paths`` are those of ``spark.read.load``: files, directories (all segments below them), or with wildcards. Below a
+    directory Spark leaves out what starts with an underscore: of internal topics name the partitions, as in
+    ``logs/__consumer_offsets-*``.
+
+    ``options`` are those of ``kafka-log`` that choose the content of rows, such as ``columns``, ``mode`` or
+    ``valueMessage``. Files are read whole, and transactions are not followed from file to file, so the options that
+    choose files, partitions, offsets, times or the isolation are refused. Raises ``OptionError`` and
+    ``UnknownColumnError``.
+    """
+    given = Options("read_log_through_spark", {name: _text(value) for name, value in options.items()})
+    reading = log_reading(given)
+    given.done()
+    if not paths:
+        raise OptionError(source="read_log_through_spark", option="paths", value=None, reason="a path is needed")
+    files = spark.read.format("binaryFile").option("pathGlobFilter", "*.log").option("recursiveFileLookup", "true")
+    found = files.load(list(paths)).select("path", "content")
+    return found.mapInArrow(_rows(reading), reading.schema)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _rows(reading: RowOptions) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        nothing = pa.RecordBatch.from_pylist([], arrow_schema(reading.schema))
+        for batch in batches:
+            for uri, content in zip(batch.column("path"), batch.column("content"), strict=True):
+                yield from _of_file(uri.as_py(), content.as_buffer(), reading)
+        yield nothing
+
+    return rows
+
+
+def _of_file(uri: str, content: pa.Buffer, reading: RowOptions) -> Iterator[pa.RecordBatch]:
+    file = file_from_uri(uri, content.size)
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-") as directory:
+        path = Path(directory) / PurePosixPath(file.path).name
+        with path.open("wb") as written:
+            written.write(content)
+        yield from rows_in(path, FilePart(file, 0, file.size), reading)

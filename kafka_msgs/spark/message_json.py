@@ -1,0 +1,69 @@
+"""Messages as JSON texts, a row at a time: for what is not known before a query runs.
+
+Owns the texts. They have the form of Kafka's own tools, as ``Message.to_json`` gives it; what cannot be read is an
+object with ``_error`` alone. Typed columns, which need no object a row, are made elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafka_msgs.catalog import message_by_name
+from kafka_msgs.codec import Buffer
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.internal_topics.records import UnknownRecord, decode_record
+from kafka_msgs.message import Message
+from kafka_msgs.spark.spark_types import ERROR
+from kafka_msgs.versioned import decode_versioned
+
+__all__ = ["message_json", "record_json", "record_type"]
+
+_KEY: Final = "Key"
+
+
+def message_json(data: Buffer | None, name: str, version: int | None = None) -> str | None:
+    """Return the message in ``data``, or what is wrong with it; without a version the data starts with one."""
+
+    def content() -> Any:
+        cls = message_by_name(name)
+        if version is not None:
+            return cls.decode(data or b"", version).to_json(version)
+        found = decode_versioned(cls, data or b"")
+        return found.message.to_json(found.version)
+
+    return None if data is None else _text(content)
+
+
+def record_json(topic: str, key: Buffer | None, value: Buffer | None) -> str:
+    """Return a record of an internal topic: its type, the version of its value, its key, and its value.
+
+    The value of a tombstone is null, and so is the key where the topic's records have none.
+    """
+
+    def content() -> Any:
+        record = decode_record(topic, key, value)
+        if isinstance(record, UnknownRecord):
+            hexes = {"key": record.key and record.key.hex(), "value": record.value and record.value.hex()}
+            return {"type": str(record.record_type), "version": None, **hexes}
+        return {
+            "type": record_type(type(record.key or record.value)),  # type: ignore[arg-type]
+            "version": record.version,
+            "key": record.key and record.key.to_json(0),
+            "value": record.value and record.value.to_json(record.version or 0),
+        }
+
+    return _text(content)
+
+
+def record_type(cls: type[Message]) -> str:
+    """Return the name of the type of record that a message makes: ``OffsetCommit`` for ``OffsetCommitKey``."""
+    return cls.INFO.name.removesuffix(_KEY) if cls.INFO.kind == "coordinator-key" else cls.INFO.name
+
+
+def _text(content: Callable[[], Any]) -> str:
+    try:
+        return json.dumps(content(), separators=(",", ":"))
+    except KafkaMsgsError as error:
+        return json.dumps({ERROR: str(error)})

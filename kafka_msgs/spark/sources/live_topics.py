@@ -1,0 +1,115 @@
+"""Where reading a live topic begins and ends: which partitions the options name, and what positions mean now.
+
+``LiveTopics`` asks the brokers for partitions and offsets, on the driver. What is read between two offsets is left to
+``live``. A position in Spark's checkpoint is ``{"topic": {"partition": offset}}``, as that of Spark's own connector is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from kafka_msgs.client import Client, ClientConfig, TopicPartition
+from kafka_msgs.client.consumer.offsets import list_offsets
+from kafka_msgs.errors import OptionError
+from kafka_msgs.messages.metadata_request import MetadataRequest
+from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOffsets, offsets_in
+from kafka_msgs.spark.sources.options import Options
+
+__all__ = ["LiveSubscription", "LiveTopics", "Offsets", "from_json"]
+
+Offsets: TypeAlias = dict[TopicPartition, int]
+
+
+@frozen
+class LiveSubscription:
+    """Which partitions are read: those of some topics, of all topics whose names match, or exactly these."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    partitions: tuple[TopicPartition, ...] = ()
+
+    @classmethod
+    def of(cls, options: Options) -> LiveSubscription:
+        """Return what the options ``subscribe``, ``subscribePattern`` and ``assign`` name; exactly one is needed."""
+        topics, pattern, assigned = options.names("subscribe"), options.text("subscribePattern"), options.text("assign")
+        if sum(each is not None for each in (topics, pattern, assigned)) != 1:
+            options.refuse("subscribe", "exactly one of subscribe, subscribePattern and assign is needed")
+        if assigned is not None:
+            return cls(partitions=_assigned(options, assigned))
+        if pattern is not None:
+            try:
+                re.compile(pattern)
+            except re.error as wrong:
+                options.refuse("subscribePattern", f"it is not a regular expression: {wrong}")
+        return cls(topics or (), pattern)
+
+
+def _assigned(options: Options, text: str) -> tuple[TopicPartition, ...]:
+    try:
+        found = {topic: [int(each) for each in numbers] for topic, numbers in json.loads(text).items()}
+    except (ValueError, AttributeError, TypeError):
+        options.refuse("assign", 'partitions such as {"topic": [0, 1]} are needed')
+    return tuple(TopicPartition(topic, number) for topic, numbers in found.items() for number in numbers)
+
+
+class LiveTopics:
+    """Asks the brokers, on the driver. It connects at the first question."""
+
+    def __init__(self, properties: Mapping[str, str], subscription: LiveSubscription, *, committed: bool) -> None:
+        self._client = Client(ClientConfig.from_properties(properties))
+        self._subscription = subscription
+        self._committed = committed
+
+    def partitions(self) -> list[TopicPartition]:
+        """Return the partitions that are read now. Raises ``OptionError`` for a topic that is not there."""
+        wanted = self._subscription
+        request = MetadataRequest(topics=None)
+        found = {topic.name: len(topic.partitions) for topic in self._client.call(request).topics if topic.name}
+        names = [name for name in found if wanted.pattern is not None and re.fullmatch(wanted.pattern, name)]
+        for name in (*wanted.topics, *(place.topic for place in wanted.partitions)):
+            if name not in found:
+                raise OptionError(source="kafka-live", option="subscribe", value=name, reason="there is no such topic")
+        if wanted.partitions:
+            return sorted(wanted.partitions)
+        return [
+            TopicPartition(name, number) for name in sorted({*wanted.topics, *names}) for number in range(found[name])
+        ]
+
+    def at(self, times: Mapping[TopicPartition, int]) -> Offsets:
+        """Return the offsets at some times; the end of the partition where no record is so late."""
+        core = self._client.core
+        steps = list_offsets(core, times, committed=self._committed, deadline=core.deadline(None))
+        found = {place: each.offset for place, each in self._client.run(steps).items()} if times else {}
+        late = [place for place, offset in found.items() if offset < 0]
+        return found | (self.at(dict.fromkeys(late, LATEST)) if late else {})
+
+    def ends(self) -> Offsets:
+        """Return where all partitions end now. With ``read_committed`` that is their last stable offset."""
+        return self.at(dict.fromkeys(self.partitions(), LATEST))
+
+    def resolved(self, position: StartingOffsets) -> Offsets:
+        """Return the offsets that a position means now, for all partitions."""
+        times = dict.fromkeys(self.partitions(), position.time)
+        given = {place: position.offsets[place] for place in times if place in position.offsets}
+        times |= {place: offset for place, offset in given.items() if offset < 0}
+        fixed = {place: offset for place, offset in given.items() if offset >= 0}
+        return self.at({place: time for place, time in times.items() if place not in fixed}) | fixed
+
+    def starts(self, start: Offsets, places: Iterable[TopicPartition]) -> Offsets:
+        """Return where to begin: at ``start``, and in partitions that are new, at their first record."""
+        new = [place for place in places if place not in start]
+        return start | self.at(dict.fromkeys(new, EARLIEST))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+def from_json(value: Any) -> Offsets:
+    """Return the offsets of a checkpoint. Raises ``ValueError``, ``AttributeError`` or ``TypeError``."""
+    return {TopicPartition(*place): offset for place, offset in offsets_in(value).items()}

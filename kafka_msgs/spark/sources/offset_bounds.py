@@ -1,0 +1,153 @@
+"""Which bytes of which segments hold the records that options ask for by offsets or times.
+
+Segments are chosen by the offsets in their names, the places in them by ``lookup``. What is left to read is decided on
+the driver, from little more than the indexes of the first and the last segment of a partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+from typing import Final
+
+from attrs import evolve, frozen
+
+from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.path_resolution import LogFile
+from kafka_msgs.spark.sources.offset_options import EARLIEST, LARGEST, LATEST, StartingOffsets
+from kafka_msgs.spark.sources.offset_range import OffsetRange
+from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.remote_files import RemoteSegmentFile
+from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
+
+__all__ = ["ByteRange", "OffsetBounds", "offset_of"]
+
+_START: Final = ("startingOffsets", "startingTimestamp")
+_END: Final = ("endingOffsets", "endingTimestamp")
+_REFUSED: Final = {
+    _START: (LATEST, "reading cannot begin at the latest offset (-1)"),
+    _END: (EARLIEST, "reading cannot end at the earliest offset (-2)"),
+}
+_MEANT: Final = {EARLIEST: 0, LATEST: LARGEST}
+_EARLIEST: Final = StartingOffsets(EARLIEST)
+_LATEST: Final = StartingOffsets(LATEST)
+
+
+@frozen
+class ByteRange:
+    """The bytes of a file from ``start`` on and before ``end``, and which offsets in them; None for all."""
+
+    file: LogFile
+    start: int
+    end: int
+    offsets: OffsetRange | None = None
+
+    @classmethod
+    def whole(cls, file: LogFile) -> ByteRange:
+        """Return all of a file."""
+        return cls(file, 0, file.size)
+
+    @property
+    def size(self) -> int:
+        """Bytes that are read."""
+        return self.end - self.start
+
+
+@frozen
+class OffsetBounds:
+    """Where reading begins and ends in each partition."""
+
+    starting: StartingOffsets = _EARLIEST
+    ending: StartingOffsets = _LATEST
+
+    @classmethod
+    def of(cls, options: Options) -> OffsetBounds:
+        """Return what the options ask for; raises ``OptionError``."""
+        return cls(_position(options, _START, EARLIEST), _position(options, _END, LATEST))
+
+    def check_table(self, source: str) -> None:
+        """Raise ``OptionError`` for bounds that a table cannot have."""
+        for names, position in ((_START, self.starting), (_END, self.ending)):
+            wrong, reason = _REFUSED[names]
+            if wrong in (position.time, *position.offsets.values()):
+                raise OptionError(source=source, option=names[0], value=None, reason=reason)
+
+    def check_stream(self, source: str) -> None:
+        """Raise ``OptionError`` for bounds that a stream cannot have: it does not end."""
+        if self.ending != _LATEST:
+            option = _END[0] if self.ending.offsets or self.ending.time < 0 else _END[1]
+            raise OptionError(source=source, option=option, value=None, reason="a stream does not end")
+
+    def places(self) -> Iterator[tuple[str, str, int]]:
+        """Yield the partitions that are named, each after the option that names it."""
+        for option, position in ((_START[0], self.starting), (_END[0], self.ending)):
+            yield from ((option, *place) for place in position.offsets)
+
+    def stretches(self, files: Iterable[LogFile]) -> Iterator[ByteRange]:
+        """Yield what is read of files, which are in the order of their partitions and offsets. Raises ``OSError``."""
+        if self == OffsetBounds():
+            yield from map(_all_of, files)
+            return
+        for _, group in groupby(files, key=_log_of):
+            yield from self._of_partition(list(group))
+
+    def _of_partition(self, files: Sequence[LogFile]) -> Iterator[ByteRange]:
+        ends = [after.first for after in files[1:]] + [LARGEST]
+        ends = [file.end if isinstance(file, RemoteSegmentFile) else end for file, end in zip(files, ends, strict=True)]
+        lookups = [_lookup(file, end) for file, end in zip(files, ends, strict=True)]
+        wanted = OffsetRange(*(offset_of(each, files[0], lookups) for each in (self.starting, self.ending)))
+        for file, end, lookup in zip(files, ends, lookups, strict=True):
+            if max(file.first, wanted.start) < min(end, wanted.end):
+                yield _stretch(file, end, lookup, wanted)
+
+
+def _position(options: Options, names: tuple[str, str], default: int) -> StartingOffsets:
+    found = StartingOffsets.of(options, *names, default)
+    if any(offset < EARLIEST for offset in found.offsets.values()):
+        options.refuse(names[0], "an offset is not negative")
+    return found
+
+
+def _log_of(file: LogFile) -> tuple[str, ...]:
+    """Return what is equal for the segments of one partition. A file that is not named as a segment stands alone."""
+    segment = isinstance(file, RemoteSegmentFile) or (file.base_offset is not None and file.path.endswith(".log"))
+    return file.log if segment else (*file.log, file.path)
+
+
+def _all_of(file: LogFile) -> ByteRange:
+    """Return all that is read of a file without bounds: of a segment of a tier, perhaps not all of its offsets."""
+    if not isinstance(file, RemoteSegmentFile) or file.is_whole:
+        return ByteRange.whole(file)
+    return _stretch(file, file.end, _lookup(file, file.end), OffsetRange(file.first, file.end))
+
+
+def _lookup(file: LogFile, end: int) -> SegmentLookup:
+    """Return the lookup in a file; ``end`` is the one that is read, and that of a segment of a tier may be later."""
+    return SegmentLookup(file, file.ends if isinstance(file, RemoteSegmentFile) else end)
+
+
+def offset_of(position: StartingOffsets, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
+    """Return the offset that a position is in the partition of ``first``; ``LARGEST`` for what is after its end."""
+    given = position.offsets.get((first.topic or "", -1 if first.partition is None else first.partition))
+    if given is not None or position.time < 0:
+        known = position.time if given is None else given
+        return _MEANT.get(known, known)
+    for segment in segments:
+        with suppress(FileNotFoundError):
+            if (found := segment.first_at(position.time)) is not None:
+                return found
+    return LARGEST
+
+
+def _stretch(file: LogFile, end: int, lookup: SegmentLookup, wanted: OffsetRange) -> ByteRange:
+    begins, ends = file.first < wanted.start, wanted.end < end
+    if isinstance(file, RemoteSegmentFile):
+        wanted = OffsetRange(max(file.first, wanted.start), min(end, wanted.end))
+        begins, ends = (file.base_offset or 0) < wanted.start, wanted.end < file.ends
+    places = ByteRange.whole(file)
+    # A broker deletes segments while reads are planned: the reader of the part reports that.
+    with suppress(FileNotFoundError):
+        start = lookup.position_before(wanted.start) if begins else 0
+        places = ByteRange(file, start, lookup.position_after(wanted.end) if ends else file.size)
+    return evolve(places, offsets=wanted) if begins or ends else places

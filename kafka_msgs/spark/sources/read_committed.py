@@ -1,0 +1,290 @@
+"""What a reader of committed records must know of a partition, from little more than what its broker keeps.
+
+A broker writes down which transactions ended in a segment as aborted (``.txnindex``), and which are open when it begins
+a segment or stops (``.snapshot``). Both are believed where they are sound and the segment has an ``.index``, too: that
+is a segment as a broker has it. What happened after the newest such snapshot, only the headers of batches tell. On this
+machine the driver follows them. Elsewhere they would have to be fetched, and that is left to the tasks that read these
+batches.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from attrs import frozen
+
+from kafka_msgs.binary_layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, header_struct
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.filesystems.object_listing import stat_files
+from kafka_msgs.filesystems.path_resolution import FileSlice, LogFile, is_there, list_siblings, local_copy, open_file
+from kafka_msgs.log.file_scan import AnyBatch
+from kafka_msgs.log.indexes import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
+from kafka_msgs.log.small_files import read_producer_snapshot
+from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
+from kafka_msgs.spark.sources.offset_options import LARGEST
+from kafka_msgs.spark.sources.remote_files import RemoteSegmentFile
+from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
+
+__all__ = ["TransactionTrail", "trail_of"]
+
+_SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})\.snapshot")
+_FACTS: Final = header_struct("base_offset", "size", "magic", "last_offset_delta")
+_MOST_HEADERS: Final = 64
+"""How many headers may lie between an entry of the index and the offset of a snapshot."""
+_SHARE: Final = 100
+"""One byte of so many is little enough for the driver to fetch it."""
+
+
+@frozen(eq=False)
+class TransactionTrail:
+    """The transactions of a partition as they are at ``offset``, and the bytes after it, which tell how they go on.
+
+    ``aborted`` is that of ``TransactionIndex``. ``begun`` has the first offset of each open transaction, by producer
+    id. The batches from ``offset`` on are in ``files``, in the first of these from byte ``start`` on.
+    """
+
+    aborted: Mapping[int, list[tuple[int, int]]]
+    begun: Mapping[int, int]
+    offset: int
+    files: tuple[LogFile, ...]
+    start: int
+
+    @property
+    def open_from(self) -> int:
+        """The offset from which on the batches after the snapshot decide what is committed."""
+        return min((self.offset, *self.begun.values()))
+
+    @property
+    def size(self) -> int:
+        """The bytes that tell how the transactions go on."""
+        return sum(file.size for file in self.files) - self.start
+
+    def decided(self) -> TransactionIndex:
+        """Return the transactions that matter below ``open_from``."""
+        return TransactionIndex(dict(self.aborted))
+
+    def followed(self) -> TransactionIndex:
+        """Return the transactions up to the end of the log; files that are deleted meanwhile are left out.
+
+        Raises ``OSError``.
+        """
+        return _followed(self)
+
+    def hides(self, batch: AnyBatch) -> bool:
+        """Whether a batch is hidden from a consumer that reads only committed records; raises ``OSError``."""
+        return _followed(self).is_hidden(batch)
+
+    def marks(self, files: Iterable[LogFile]) -> Iterator[TransactionMark]:
+        """Yield what the batches of those files say about transactions. Raises ``OSError``."""
+        for file in files:
+            start = self.start if file is self.files[0] else 0
+            with local_copy(file, start, file.size) as (path, shift):
+                marks = walk_marks(path, start - shift)
+                yield from (
+                    _read_of(file, marks, file is self.files[0]) if isinstance(file, RemoteSegmentFile) else marks
+                )
+
+
+def _read_of(file: RemoteSegmentFile, marks: Iterable[TransactionMark], is_first: bool) -> Iterator[TransactionMark]:
+    """Yield the marks at offsets that are read of a segment; what is before those is read of the file before it."""
+    return (mark for mark in marks if (is_first or file.first <= mark.base_offset) and mark.base_offset < file.end)
+
+
+@lru_cache(maxsize=1)
+def _followed(trail: TransactionTrail) -> TransactionIndex:
+    """Follow a trail once for all parts of a split, which are read one after another."""
+    left = [file for file in trail.files if file.size]
+    while True:
+        left = [file for file in left if is_there(file)]
+        try:
+            return replay_marks(trail.marks(left), trail.begun, trail.aborted)
+        except FileNotFoundError:
+            if all(map(is_there, left)):
+                raise
+
+
+def trail_of(
+    files: Sequence[LogFile], end: int, tier: Sequence[RemoteSegmentFile] = ()
+) -> tuple[list[LogFile], TransactionTrail, bool]:
+    """Return all segments of the partition of ``files``, its trail, and whether that is for the driver to follow.
+
+    ``files`` are those that are read, in their order, of one directory, and offsets below ``end`` are wanted. A file
+    that is not named as a segment stands for itself. Of a partition in remote storage ``tier`` has all segments. Raises
+    ``OSError``.
+    """
+    directory = _TierDirectory(tier) if tier else _Directory(files[0])
+    if files[0].path not in (each.path for each in directory.segments):
+        segments = list(dict.fromkeys(files))
+        trail = TransactionTrail({}, {}, 0, tuple(segments), 0)
+    else:
+        segments = directory.segments
+        trail = directory.trail(files[0], end)
+    here = not any(file.root for file in (*files[:1], *trail.files))
+    return segments, trail, here or trail.size * _SHARE <= sum(each.size for each in segments)
+
+
+class _Place(NamedTuple):
+    """Where the batches from an offset on begin: a segment by its number, and a byte of it."""
+
+    segment: int
+    start: int
+
+
+class _Directory:
+    """The directory of a partition, as it was listed once."""
+
+    def __init__(self, file: LogFile) -> None:
+        beside = list_siblings(file)
+        self.segments = sorted((each for each in beside.values() if each.is_segment), key=_first)
+        self._beside = beside
+
+    def trail(self, first: LogFile, end: int) -> TransactionTrail:
+        """Return the trail for a reader of the offsets below ``end``, from the segment ``first`` on."""
+        begin = next(number for number, each in enumerate(self.segments) if _same(each, first))
+        ends = [*(each.first for each in self.segments[1:]), LARGEST]
+        listed: list[AbortedTransaction] = []
+        limit = LARGEST
+        for file, base_of_next in zip(self.segments[begin:], ends[begin:], strict=True):
+            found = self._aborted_in(file, base_of_next)
+            if found is None:
+                limit = file.first
+                break
+            listed += found
+            if found and found[-1].last_stable_offset >= end:
+                # When that transaction ended, none was open that had begun before the end.
+                return TransactionTrail(_by_producer(listed), {}, LARGEST, (), 0)
+        return self._from_snapshot(listed, limit)
+
+    def _from_snapshot(self, listed: Sequence[AbortedTransaction], limit: int) -> TransactionTrail:
+        """Return the trail from the newest snapshot on that is not above ``limit``; from the start without one."""
+        snapshots = self._snapshots()
+        for offset in sorted((each for each in snapshots if each <= limit), reverse=True):
+            place = self._place(offset)
+            begun = self._begun(snapshots[offset], offset) if place else None
+            if place is not None and begun is not None:
+                aborted = _by_producer(each for each in listed if each.last_offset < offset)
+                return TransactionTrail(aborted, begun, offset, tuple(self.segments[place.segment :]), place.start)
+        return TransactionTrail({}, {}, 0, tuple(self.segments), 0)
+
+    def _aborted_in(self, file: LogFile, end: int) -> list[AbortedTransaction] | None:
+        """Return the aborted transactions that ended in a segment; None if no sound index lists them."""
+        stem = file.path.rpartition("/")[2].removesuffix(".log")
+        if f"{stem}.index" not in self._beside:
+            return None
+        found = _listed(self._beside.get(f"{stem}.txnindex"))
+        return found if found is None or all(file.first <= each.last_offset < end for each in found) else None
+
+    def _begun(self, snapshot: LogFile, offset: int) -> dict[int, int] | None:
+        """Return the first offsets of transactions that were open at a snapshot, by producer; None if it is damaged."""
+        try:
+            with local_copy(snapshot) as (path, _):
+                producers = read_producer_snapshot(path).producer_entries
+        except (LogFileError, FileNotFoundError):
+            return None
+        begun = {each.producer_id: each.current_txn_first_offset for each in producers}
+        begun = {producer: first for producer, first in begun.items() if first >= 0}
+        return begun if all(first < offset for first in begun.values()) else None
+
+    def _snapshots(self) -> dict[int, LogFile]:
+        """Return the snapshots by the offsets that they are for."""
+        named = ((_SNAPSHOT.fullmatch(name), file) for name, file in self._beside.items())
+        return {int(match["offset"]): file for match, file in named if match}
+
+    def _place(self, offset: int) -> _Place | None:
+        """Return where the batches from an offset on begin; None if the log does not lead there."""
+        number = bisect_right(self.segments, offset, key=_first) - 1
+        if number < 0:
+            return None
+        file = self.segments[number]
+        if file.base_offset == offset:
+            return _Place(number, 0)
+        try:
+            start = _place_within(file, offset)
+        except FileNotFoundError:
+            return None
+        return None if start is None else _Place(number, start)
+
+
+class _TierDirectory(_Directory):
+    """The segments of a partition of which a part is in remote storage, as they were listed once.
+
+    The transactions that were aborted in a segment are known from its index, as a broker knows them. A remote snapshot
+    is for the end of its segment.
+    """
+
+    def __init__(self, files: Sequence[RemoteSegmentFile]) -> None:
+        self.segments = list(files)
+        self._files = files
+        self._beside = next((list_siblings(file) for file in files if file.layout is None), {})
+
+    def _aborted_in(self, file: LogFile, end: int) -> list[AbortedTransaction] | None:
+        if isinstance(file, RemoteSegmentFile) and file.no_aborted:
+            return []
+        sides = [file.sibling_with_suffix(ending) for ending in (".index", ".txnindex")]
+        offsets, index = _found(sides)
+        found = None if offsets is None else _listed(index)
+        return found and [each for each in found if file.first <= each.last_offset < end]
+
+    def _snapshots(self) -> dict[int, LogFile]:
+        remote = (file for file in self._files if file.layout is not None and file.end == file.ends < LARGEST)
+        return super()._snapshots() | {file.end: file for file in remote}
+
+    def _begun(self, snapshot: LogFile, offset: int) -> dict[int, int] | None:
+        file = snapshot.sibling_with_suffix(".snapshot") if isinstance(snapshot, RemoteSegmentFile) else snapshot
+        return None if file is None else super()._begun(file, offset)
+
+
+def _found(sides: Sequence[LogFile | None]) -> list[LogFile | None]:
+    """Return files beside a segment with their sizes, each None if it is not there."""
+    unknown = [side for side in sides if side is not None and not isinstance(side, FileSlice)]
+    sizes = dict(zip(unknown, stat_files(unknown), strict=True))
+    return [sizes.get(side, side) if side is not None else None for side in sides]
+
+
+def _first(segment: LogFile) -> int:
+    return segment.first
+
+
+def _same(one: LogFile, other: LogFile) -> bool:
+    return one.path == other.path and one.first == other.first
+
+
+def _listed(index: LogFile | None) -> list[AbortedTransaction] | None:
+    """Return the entries of an index of transactions, none without one; None if it is damaged."""
+    if index is None or not index.size:
+        return []
+    try:
+        with local_copy(index) as (path, _):
+            found = list(read_aborted_transactions(path))
+    except (LogFileError, FileNotFoundError):
+        return None
+    return found if len(found) * ABORTED_LAYOUT.size == index.size else None
+
+
+def _place_within(file: LogFile, offset: int) -> int | None:
+    at = SegmentLookup(file).position_before(offset)
+    with open_file(file) as data:
+        for _ in range(_MOST_HEADERS):
+            header = data.read_at(HEADER_SIZE, at)
+            if len(header) < HEADER_SIZE:
+                return None
+            base, size, magic, delta = _FACTS.unpack(header)
+            if magic != 2 or size + LENGTH_AND_OFFSET_STRUCT < HEADER_SIZE or base >= offset:
+                return at if magic == 2 and base >= offset else None
+            at += size + LENGTH_AND_OFFSET_STRUCT
+            if base + delta + 1 >= offset:
+                return at if base + delta + 1 == offset and at <= file.size else None
+    return None
+
+
+def _by_producer(entries: Iterable[AbortedTransaction]) -> dict[int, list[tuple[int, int]]]:
+    found: dict[int, list[tuple[int, int]]] = {}
+    for each in entries:
+        found.setdefault(each.producer_id, []).append((each.first_offset, each.last_offset))
+    ascending = all(one < two for spans in found.values() for one, two in pairwise(spans))
+    return found if ascending else {producer: sorted(spans) for producer, spans in found.items()}

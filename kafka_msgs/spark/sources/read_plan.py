@@ -1,0 +1,148 @@
+"""The plan of a read: which files are read, between which offsets, in what portions, and the reader of these.
+
+Owns the options that choose what is read. What a part gives is left to ``log_rows``, how a log that grows is followed
+to ``log_stream``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+from attrs import evolve, field, frozen
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.path_resolution import LogFile, log_files
+from kafka_msgs.spark.sources.log_rows import RowOptions, rows_of
+from kafka_msgs.spark.sources.offset_bounds import OffsetBounds
+from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.remote_options import PartitionFilter, RemoteStorageOptions
+from kafka_msgs.spark.sources.splits import (
+    FilePart,
+    find_truncated_tails,
+    last_files,
+    parts_of,
+    splits_of,
+    with_transactions,
+)
+
+__all__ = ["LogReader", "ReadPlan"]
+
+_SPLIT_BYTES: Final = 32 * 2**20
+_UNCOMMITTED: Final = "read_uncommitted"
+_COMMITTED: Final = "read_committed"
+_LOG: Final = logging.getLogger("kafka_msgs.spark")
+
+
+@frozen(kw_only=True)
+class ReadPlan:
+    """Which files are read, and in what portions."""
+
+    source: str
+    paths: tuple[str, ...]
+    split_bytes: int
+    committed: bool
+    reports_truncated_tails: bool
+    """Whether a last batch that is not whole becomes a row; if not, the driver warns of it."""
+    topic: str | None = None
+    """The one topic that is read, and files whose directory is not named after a topic; None for all topics."""
+    topics: tuple[str, ...] | None = None
+    partitions: tuple[int, ...] | None = None
+    """What is read of the paths; None for everything."""
+    bounds: OffsetBounds = field(factory=OffsetBounds)
+    fs_options: FilesystemOptions = NO_OPTIONS
+    """What filesystems are opened with."""
+    tier: RemoteStorageOptions | None = None
+    """How remote storage is read; None for the files of brokers."""
+
+    @classmethod
+    def of(cls, source: str, options: Options, topic: str | None = None) -> ReadPlan:
+        """Return the plan that the options of a source ask for; raises ``OptionError``."""
+        return cls(
+            source=source,
+            paths=options.paths(),
+            split_bytes=options.size("splitBytes", _SPLIT_BYTES),
+            committed=options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED) == _COMMITTED,
+            reports_truncated_tails=options.choice("mode", MODES, PERMISSIVE) == PERMISSIVE,
+            topic=topic,
+            topics=None if topic else options.names("topics"),
+            partitions=options.numbers("partitions"),
+            bounds=OffsetBounds.of(options),
+            fs_options=options.settings(),
+            tier=RemoteStorageOptions.of(options),
+        )
+
+    def splits(self) -> list[tuple[FilePart, ...]]:
+        """Return the parts of a table; raises ``OptionError`` and ``OSError``."""
+        self.bounds.check_table(self.source)
+        files = self.files()
+        self.check_places(files)
+        return self.splits_in(files)
+
+    def splits_in(self, listed: Iterable[LogFile]) -> list[tuple[FilePart, ...]]:
+        """Return the parts of files that were listed; raises ``OSError``."""
+        files = [file for file in listed if file.size]
+        parts = [part for each in self.bounds.stretches(files) for part in parts_of(each, self.split_bytes)]
+        if not self.reports_truncated_tails:
+            last = last_files(files)
+            parts = [evolve(part, may_be_cut=part.file in last) for part in parts]
+            for error in find_truncated_tails(part for part in parts if part.may_be_cut):
+                _LOG.warning("%s", error)
+        return splits_of(with_transactions(parts, files) if self.committed else parts, self.split_bytes)
+
+    def files(self) -> list[LogFile]:
+        """Return the files that there are now; raises ``OptionError`` and ``OSError``."""
+        files = self._listed()
+        own = [file for file in files if self.topic is None or file.topic in (None, self.topic)]
+        if not own:
+            raise self._missing(f"segment of {self.topic}")
+        for attribute, wanted in (("topic", self.topics), ("partition", self.partitions)):
+            if wanted is not None:
+                own = [file for file in own if getattr(file, attribute) in wanted]
+                absent = set(wanted) - {getattr(file, attribute) for file in own}
+                if absent:
+                    raise self._missing(f"{attribute} {sorted(absent, key=str)[0]}")
+        return own
+
+    def _listed(self) -> list[LogFile]:
+        if self.tier is None:
+            return log_files(self.source, self.paths, fs_options=self.fs_options)
+        topics = (self.topic,) if self.topic else self.topics
+        return self.tier.files(self.source, self.paths, PartitionFilter(topics, self.partitions), self.fs_options)
+
+    def check_places(self, files: Iterable[LogFile]) -> None:
+        """Raise ``OptionError`` for a partition that the options name and that no file belongs to."""
+        there = {(file.topic, file.partition) for file in files}
+        for option, topic, number in self.bounds.places():
+            if (topic, number) not in there:
+                reason = f"there is no partition {topic}-{number}"
+                raise OptionError(source=self.source, option=option, value=None, reason=reason)
+
+    def _missing(self, what: str) -> OptionError:
+        reason = f"there is no {what}"
+        return OptionError(source=self.source, option="path", value=", ".join(map(mask_uri, self.paths)), reason=reason)
+
+
+class LogReader(DataSourceReader):
+    """Reads the parts of a plan."""
+
+    def __init__(self, plan: ReadPlan, reading: RowOptions) -> None:
+        self.plan = plan
+        self.reading = reading
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the splits."""
+        return [InputPartition(split) for split in self.plan.splits()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a split; without files Spark asks for one that is None."""
+        for part in partition.value or ():
+            yield from self.rows(part)
+
+    def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part."""
+        return rows_of(part, self.reading)

@@ -1,0 +1,167 @@
+"""Hadoop's settings as arguments of Arrow's filesystems, which of two sources counts, and what is never shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_msgs.filesystems.arrow_arguments import azure_arguments, gcs_arguments, is_known, parameters_of, s3_arguments
+from kafka_msgs.filesystems.options import FilesystemOptions, mask_uri
+
+ACCOUNT = "lake.dfs.core.windows.net"
+KEY_OF_ACCOUNT = f"fs.azure.account.key.{ACCOUNT}"
+TENANT = "https://login.microsoftonline.com/0a1b/oauth2/token"
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        (
+            {"fs.s3a.access.key": "A", "fs.s3a.secret.key": "S", "fs.s3a.session.token": "T"},
+            {"access_key": "A", "secret_key": "S", "session_token": "T"},
+        ),
+        ({"fs.s3a.endpoint": "127.0.0.1:9000"}, {"endpoint_override": "127.0.0.1:9000"}),
+        ({"fs.s3a.endpoint": "http://minio:9000/"}, {"endpoint_override": "minio:9000", "scheme": "http"}),
+        (
+            {"fs.s3a.endpoint": "minio", "fs.s3a.connection.ssl.enabled": "false"},
+            {"endpoint_override": "minio", "scheme": "http"},
+        ),
+        ({"fs.s3a.endpoint": "https://minio", "fs.s3a.connection.ssl.enabled": "false"}, {"scheme": "https"}),
+        ({"fs.s3a.endpoint": "s3.eu-central-1.amazonaws.com"}, {"region": "eu-central-1"}),
+        ({"fs.s3a.endpoint": "s3.amazonaws.com"}, {}),
+        ({"fs.s3a.endpoint.region": "eu-west-1"}, {"region": "eu-west-1"}),
+        ({"fs.s3a.path.style.access": "true"}, {"force_virtual_addressing": False}),
+        ({"fs.s3a.bucket.logs.endpoint": "a:1", "fs.s3a.endpoint": "b:2"}, {"endpoint_override": "a:1"}),
+        ({"fs.s3a.bucket.other.endpoint": "a:1", "fs.s3a.endpoint": "b:2"}, {"endpoint_override": "b:2"}),
+        (
+            {
+                "fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider",
+                "fs.s3a.access.key": "A",
+            },
+            {"anonymous": True},
+        ),
+        ({"fs.s3a.assumed.role.arn": "arn:aws:iam::1:role/r"}, {"role_arn": "arn:aws:iam::1:role/r"}),
+        ({"fs.s3a.threads.max": "64"}, {}),
+    ],
+)
+def test_settings_of_s3a(given: dict[str, str], arguments: dict[str, Any]) -> None:
+    found = s3_arguments(FilesystemOptions.from_mapping(given), "logs")
+    assert {name: found.get(name) for name in arguments} == arguments
+    assert found.keys() <= {*arguments, "endpoint_override", "scheme"}
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        ({f"fs.azure.account.key.{ACCOUNT}": "K"}, {"account_key": "K"}),
+        ({"fs.azure.account.key.other.dfs.core.windows.net": "K"}, {}),
+        ({"fs.azure.account.key": "J", f"fs.azure.account.key.{ACCOUNT}": "K"}, {"account_key": "K"}),
+        ({f"fs.azure.sas.fixed.token.{ACCOUNT}": "?sv=1"}, {"sas_token": "?sv=1"}),
+        (
+            {
+                f"fs.azure.account.oauth2.client.id.{ACCOUNT}": "I",
+                f"fs.azure.account.oauth2.client.secret.{ACCOUNT}": "S",
+                f"fs.azure.account.oauth2.client.endpoint.{ACCOUNT}": TENANT,
+            },
+            {"client_id": "I", "client_secret": "S", "tenant_id": "0a1b"},
+        ),
+    ],
+)
+def test_settings_of_abfs(given: dict[str, str], arguments: dict[str, Any]) -> None:
+    assert azure_arguments(FilesystemOptions.from_mapping(given), ACCOUNT) == arguments
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        ({"fs.gs.auth.type": "UNAUTHENTICATED"}, {"anonymous": True}),
+        ({"fs.gs.auth.type": "APPLICATION_DEFAULT"}, {"anonymous": False}),
+        ({"google.cloud.auth.null.enable": "true"}, {"anonymous": True}),
+        (
+            {"fs.gs.storage.root.url": "http://127.0.0.1:4443/"},
+            {"endpoint_override": "127.0.0.1:4443", "scheme": "http"},
+        ),
+        ({"fs.gs.auth.impersonation.service.account": "a@b"}, {"target_service_account": "a@b"}),
+    ],
+)
+def test_settings_of_gs(given: dict[str, str], arguments: dict[str, Any]) -> None:
+    assert gcs_arguments(FilesystemOptions.from_mapping(given)) == arguments
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fs.s3a.connection.ssl.enabled", "perhaps"),
+        ("fs.s3a.endpoint", "http://user@host/path"),
+        ("fs.s3a.path.style.access", ""),
+    ],
+)
+def test_a_value_that_means_nothing_is_named_by_its_setting(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        s3_arguments(FilesystemOptions.from_mapping({name: value}), "logs")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "both"),
+    [
+        ({"fs.s3a.endpoint": "a"}, {"fs.s3a.endpoint": "b"}, {"fs.s3a.endpoint": "a"}),
+        ({"fs.s3a.endpoint": "a"}, {"fs.s3a.bucket.logs.endpoint": "b"}, {"fs.s3a.endpoint": "a"}),
+        (
+            {"fs.azure.sas.fixed.token": "a"},
+            {f"fs.azure.account.key.{ACCOUNT}": "b"},
+            {"fs.azure.sas.fixed.token": "a"},
+        ),
+        (
+            {"fs.s3a.access.key": "a", "fs.s3a.secret.key": "a"},
+            {"fs.s3a.session.token": "b", "fs.s3a.bucket.logs.secret.key": "b", "fs.s3a.endpoint": "b"},
+            {"fs.s3a.access.key": "a", "fs.s3a.secret.key": "a", "fs.s3a.endpoint": "b"},
+        ),
+        ({}, {"spark.master": "x", "fs.s3a.endpoint": "b"}, {"fs.s3a.endpoint": "b"}),
+    ],
+)
+def test_an_option_has_precedence_and_credentials_are_not_mixed(
+    ours: dict[str, str], theirs: dict[str, str], both: dict[str, str]
+) -> None:
+    assert dict(FilesystemOptions.from_mapping(ours).over(FilesystemOptions.from_mapping(theirs)).items) == both
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("fs.s3a.secret.key", True),
+        ("fs.s3a.secret.kye", False),
+        ("fs.s3a.bucket.my.logs.secret.key", True),
+        ("fs.s3a.bucket.logs.secrets", False),
+        (f"fs.azure.account.key.{ACCOUNT}", True),
+        ("dfs.ha.namenodes.cluster", True),
+        ("fs.defaultfs", True),
+        ("storage.user", True),
+        ("path", False),
+    ],
+)
+def test_names_that_have_a_meaning(name: str, known: bool) -> None:
+    assert is_known(name) is known
+
+
+def test_parameters_of_a_uri_are_texts_and_flags() -> None:
+    assert parameters_of("?region=eu-west-1&allow_bucket_creation=true") == {
+        "region": "eu-west-1",
+        "allow_bucket_creation": True,
+    }
+
+
+def test_settings_are_taken_from_the_configuration_of_spark() -> None:
+    conf = {"spark.hadoop.fs.s3a.endpoint": "a", "fs.s3a.endpoint": "b", "spark.hadoop.io.file.buffer.size": "1"}
+    assert dict(FilesystemOptions.from_spark_conf(conf).items) == {"fs.s3a.endpoint": "a"}
+
+
+def test_secrets_are_not_shown() -> None:
+    given = FilesystemOptions.from_mapping(
+        {"fs.s3a.secret.key": "hush+hush", f"fs.azure.account.key.{ACCOUNT}": "quiet", "storage.user": "me"}
+    )
+    assert "hush" not in repr(given)
+    assert given.mask_secrets("hush+hush and quiet, said me") == "*** and ***, said me"
+    assert mask_uri("s3://AKID:hush@logs/x?session_token=hush&region=r") == "s3://***@logs/x?session_token=***&region=r"
+    assert mask_uri("abfs://logs@lake.dfs.core.windows.net/x") == "abfs://logs@lake.dfs.core.windows.net/x"
+    assert mask_uri("/var/a?token=b") == "/var/a?token=b"

@@ -1,0 +1,1 @@
+"""Tests of ``kafka_msgs.instances``."""

@@ -1,0 +1,121 @@
+"""Which batches a reader of committed records gets, compared with what the broker itself answered and indexed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafka_msgs import EndTxnMarker, ListOffsetsResponse
+from kafka_msgs.errors import LogFileError, OptionError
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
+from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType, RecordBatch
+from tests.support.recorded_answers import answers
+from tests.support.recordings import GROUP_LOGS, LOGS
+
+
+def offsets(partition: Partition, isolation: IsolationLevel = "read_uncommitted") -> list[int]:
+    """The offsets of records, without control records, that ``batches`` gives."""
+    batches = partition.batches(isolation=isolation)
+    return [record.offset for batch in batches if not getattr(batch, "is_control", False) for record in batch]
+
+
+def visible_by_the_index(partition: Partition, stable: int) -> list[int]:
+    """The same by the broker's own index of aborted transactions, and the last stable offset that it answered."""
+    aborted = [each for segment in partition.segments for each in segment.aborted_transactions()]
+    found = []
+    for batch in partition.batches():
+        assert isinstance(batch, RecordBatch)
+        spans = [
+            range(each.first_offset, each.last_offset + 1) for each in aborted if each.producer_id == batch.producer_id
+        ]
+        for record in () if batch.is_control else batch:
+            hidden = batch.is_transactional and any(record.offset in span for span in spans)
+            found += [] if hidden or record.offset >= stable else [record.offset]
+    return found
+
+
+def stable_offsets() -> dict[str, int]:
+    """The last stable offset of each partition, as the broker answered a reader of committed records."""
+    _, committed = answers(ListOffsetsResponse)
+    return {
+        f"{topic.name}-{each.partition_index}": each.offset for topic in committed.topics for each in topic.partitions
+    }
+
+
+@pytest.mark.parametrize("name", sorted(stable_offsets()))
+def test_committed_records_are_those_that_the_broker_shows(name: str) -> None:
+    partition = Partition(GROUP_LOGS / name)
+    found = offsets(partition, isolation="read_committed")
+    assert found == visible_by_the_index(partition, stable_offsets()[name])
+    assert name != "payments-0" or 0 < len(found) < len(offsets(partition))
+
+
+def test_aborted_transactions_are_those_of_the_brokers_index() -> None:
+    partition = Partition(LOGS / "codecs-0")
+    indexed = [each for segment in partition.segments for each in segment.aborted_transactions()]
+    spans = {(each.producer_id, each.first_offset, each.last_offset) for each in indexed}
+    found = partition.transactions().aborted
+    assert spans == {(producer, *span) for producer, own in found.items() for span in own} != set()
+
+
+def batch(offset: int, *, producer: int = 7, end: ControlType | None = None, plain: bool = False) -> bytes:
+    """One record of a transaction, or (``end``) the control record after it, or (``plain``) one outside of any."""
+    header = BatchHeader(
+        base_offset=offset,
+        producer_id=producer,
+        producer_epoch=0,
+        base_sequence=-1 if end is not None else offset,
+        transactional=not plain,
+        control=end is not None,
+    )
+    builder = BatchBuilder(header)
+    if end is None:
+        builder.append(None, b"value", timestamp=1)
+    else:
+        builder.append_control(end, EndTxnMarker(), timestamp=1)
+    return builder.build()
+
+
+def partition_of(home: Path, *segments: tuple[int, bytes]) -> Partition:
+    for first, data in segments:
+        (home / f"{first:020}.log").write_bytes(data)
+    return Partition(home)
+
+
+def test_a_transaction_is_followed_across_segments(tmp_path: Path) -> None:
+    open_ = partition_of(tmp_path, (0, batch(0, plain=True) + batch(1)), (2, batch(2, plain=True)))
+    assert offsets(open_, isolation="read_committed") == [0]
+    assert open_.transactions() == TransactionIndex({}, last_stable_offset=1)
+    aborted = partition_of(tmp_path, (3, batch(3, end=ControlType.ABORT) + batch(4)))
+    assert aborted.transactions() == TransactionIndex({7: [(1, 3)]}, last_stable_offset=4)
+    assert offsets(aborted, isolation="read_committed") == [0, 2]
+    committed = partition_of(tmp_path, (3, batch(3, end=ControlType.COMMIT)))
+    assert offsets(committed, isolation="read_committed") == [0, 1, 2]
+
+
+def test_an_offset_behind_the_start_of_a_transaction_hides_its_rest_too(tmp_path: Path) -> None:
+    partition = partition_of(tmp_path, (0, batch(0) + batch(1)), (2, batch(2) + batch(3, end=ControlType.ABORT)))
+    assert [each.last_offset for each in partition.batches(2, isolation="read_committed")] == [3]
+
+
+def test_a_transaction_whose_control_record_is_damaged_counts_as_open(tmp_path: Path) -> None:
+    damaged = bytearray(batch(1, end=ControlType.COMMIT))
+    damaged[-1] ^= 1
+    partition = partition_of(tmp_path, (0, batch(0) + bytes(damaged) + batch(2, plain=True)))
+    assert partition.transactions() == TransactionIndex({}, last_stable_offset=0)
+    (fault,) = partition.walk_batches(isolation="read_committed")
+    assert isinstance(fault, LogFileError)
+
+
+def test_transactions_behind_damage_are_found(tmp_path: Path) -> None:
+    data = batch(0) + b"garbage" * 10 + batch(1, end=ControlType.ABORT)
+    assert partition_of(tmp_path, (0, data)).transactions().aborted == {7: [(0, 1)]}
+
+
+def test_another_isolation_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(
+        OptionError, match="option isolation 'committed': it is one of read_uncommitted, read_committed"
+    ):
+        Partition(tmp_path).batches(isolation="committed")  # type: ignore[arg-type]

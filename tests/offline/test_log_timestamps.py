@@ -1,0 +1,142 @@
+"""Times in logs, beside a reading of every record."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_msgs import OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.records import TopicRecord, encode_record
+from kafka_msgs.log.log_directory import LogDirectory, Partition
+from kafka_msgs.offline.groups import OFFSETS_TOPIC
+from kafka_msgs.offline.log_timestamps import (
+    LocalTimes,
+    end_offset_at,
+    first_commits,
+    latest_timestamp,
+    newest_of,
+    segment_rows,
+    timestamp_at_or_after,
+    with_log_times,
+)
+from kafka_msgs.records import BatchBuilder, BatchHeader, Record, RecordBatch
+from tests.support.recordings import GROUP_LOGS, LOGS
+
+PARTITIONS = [each for path in (GROUP_LOGS, LOGS) for each in LogDirectory(path).partitions]
+
+
+def data_records(partition: Partition) -> list[Record]:
+    batches = [each for each in partition.batches() if not (isinstance(each, RecordBatch) and each.is_control)]
+    return [record for batch in batches for record in batch.records()]
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda each: str(each.path.relative_to(each.path.parents[2])))
+def test_the_record_that_waits_is_the_first_one_at_the_offset_or_after_it(partition: Partition) -> None:
+    records = data_records(partition)
+    end = max((record.offset for record in records), default=-1) + 1
+    for offset in range(0, end + 2, max(1, end // 40)):
+        waiting = next((record for record in records if record.offset >= offset), None)
+        assert timestamp_at_or_after(partition, offset) == (waiting and waiting.timestamp), offset
+    times = [record.timestamp for batch in partition.batches() for record in batch.records()]
+    for moment in (0, *times[:: max(1, len(times) // 20)], max(times, default=0) + 1):
+        since = [r.offset for b in partition.batches() for r in b.records() if r.timestamp >= moment]
+        assert end_offset_at(partition, moment, end) == (since[0] if since else end)
+
+
+def test_segments_have_the_times_of_their_records() -> None:
+    found = {(row["topic"], row["partition"], row["segment"]): row for row in segment_rows(PARTITIONS[:14])}
+    for partition in PARTITIONS[:14]:
+        newest = []
+        for segment in partition.segments:
+            times = [record.timestamp for batch in segment.batches() for record in batch.records()]
+            row = found[partition.topic, partition.partition, segment.path.name]
+            assert (row["bytes"], row["newestMs"]) == (segment.size, max(times, default=None))
+            assert row["oldestMs"] == (times[0] if times else None)
+            newest += times
+        assert latest_timestamp(partition.segments) == max(newest, default=None)
+
+
+def test_first_commits_are_the_oldest_of_the_recorded_ones() -> None:
+    partitions = [each for each in LogDirectory(GROUP_LOGS).partitions if each.topic == OFFSETS_TOPIC]
+    wanted: dict[Any, OffsetCommitValue] = {}
+    for partition in partitions:
+        for record in decode_batches(OFFSETS_TOPIC, partition.batches()):
+            key = getattr(record, "key", None)
+            if isinstance(record, TopicRecord) and isinstance(key, OffsetCommitKey) and record.producer_id == -1:
+                place = (key.group, key.topic, key.partition)
+                if record.value is None:
+                    wanted.pop(place, None)
+                else:
+                    wanted.setdefault(place, record.value)  # type: ignore[arg-type]
+    assert first_commits(partitions) == wanted
+    assert len(wanted) > 10
+
+
+def log_of(directory: Path, steps: list[tuple[bytes | None, bytes | None, bool]]) -> Partition:
+    data = b""
+    for offset, (key, value, transactional) in enumerate(steps):
+        header = BatchHeader(
+            base_offset=offset,
+            producer_id=7 if transactional else -1,
+            producer_epoch=0 if transactional else -1,
+            base_sequence=0 if transactional else -1,
+            transactional=transactional,
+        )
+        builder = BatchBuilder(header)
+        builder.append(key, value, timestamp=1000 + offset)
+        data += builder.build()
+    path = directory / f"{OFFSETS_TOPIC}-0"
+    path.mkdir()
+    (path / f"{0:020}.log").write_bytes(data)
+    return Partition(path)
+
+
+def commit(offset: int) -> tuple[bytes | None, bytes | None]:
+    key = OffsetCommitKey(group="g", topic="orders", partition=0)
+    value = OffsetCommitValue(offset=offset, commit_timestamp=offset)
+    return encode_record(TopicRecord(topic=OFFSETS_TOPIC, key=key, value=value, version=3))
+
+
+def test_a_deletion_and_a_transaction_do_not_begin_a_history(tmp_path: Path) -> None:
+    key, value = commit(1)
+    log = log_of(
+        tmp_path,
+        [(key, value, False), (key, None, False), (key, commit(5)[1], True), (key, commit(6)[1], False),
+         (key, commit(9)[1], False), (b"\0\1damaged", b"x", False), (None, b"y", False)],
+    )  # fmt: skip
+    ((place, first),) = first_commits([log]).items()
+    assert (place, first.offset) == (("g", "orders", 0), 6)
+
+
+def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+    row = {"topic": "orders", "topicPartition": 0, "committedOffset": 1, "endOffset": 10, "firstCommitMs": 5}
+    rows, as_of = with_log_times([{**row, "commitTimestampMs": 77}], {})
+    assert (rows[0].get("unreadMs"), rows[0].get("firstEndOffset"), as_of) == (None, None, 77)
+    shutil.copytree(GROUP_LOGS / "orders-0", tmp_path / "orders-0")
+    places = {("orders", 0): LocalTimes(Partition(tmp_path / "orders-0"))}
+    rows, as_of = with_log_times([row], places)
+    assert rows[0]["unreadMs"] is not None
+    assert rows[0]["firstEndOffset"] == 0
+    assert as_of == places["orders", 0].latest_timestamp()
+    for path in (tmp_path / "orders-0").glob("*.log"):
+        path.write_bytes(b"\0" * 50)
+    rows, _ = with_log_times([row], places)
+    assert rows[0]["unreadMs"] is None
+
+
+def test_the_largest_lags_are_looked_up_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_msgs.offline.log_timestamps._LOOKED_UP", 1)
+    row = {"topic": "orders", "topicPartition": 0, "committedOffset": 1, "endOffset": 10}
+    places = {("orders", 0): LocalTimes(Partition(GROUP_LOGS / "orders-0"))}
+    rows, _ = with_log_times([{**row, "lag": lag} for lag in (None, 3, 9, 4)], places)
+    assert ["unreadMs" in each for each in rows] == [False, False, True, False]
+
+
+def test_the_newest_time_is_never_later_than_now() -> None:
+    assert newest_of([None, 3, 5]) == 5
+    assert newest_of([None]) is None
+    assert (newest_of([2**62]) or 0) < 2**50

@@ -1,0 +1,46 @@
+"""Runs that go on, as versions of tables in Delta and Iceberg: each has the rows of a run from nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_msgs.pipeline.group_offsets import group_offsets_run
+from kafka_msgs.pipeline.job import local_engine, run_job
+from kafka_msgs.pipeline.local_inputs import LocalInputs
+from kafka_msgs.pipeline.table_output import OutputDirectory
+from kafka_msgs.pipeline.table_versions import publish_tables
+from kafka_msgs.table_formats import get_format
+from tests.support.recordings import GROUP_LOGS
+
+TABLES = ("offsets", "groups", "pending", "problems", "history")
+
+
+def run(logs: Path, out: Path, form: str) -> dict[str, list[str]]:
+    """Run the job into versions of a format; return the rows of its tables, without their days."""
+    own = out / f".{form}-run"
+    asked = group_offsets_run(LocalInputs([str(logs)]), history=True)
+    run_job(asked, str(own), local_engine())
+    publish_tables(get_format(form), asked.job.tables, OutputDirectory.of(str(own)), str(out))
+    return {name: rows_of(form, out / name) for name in TABLES if (own / name).exists()}
+
+
+def rows_of(form: str, table: Path) -> list[str]:
+    rows: list[dict[str, Any]] = get_format(form).read(str(table)).read_all().to_pylist()
+    return sorted(str({name: value for name, value in row.items() if name != "day"}) for row in rows)
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_version_after_more_was_read_has_the_rows_of_a_run_from_nothing(tmp_path: Path, form: str) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(GROUP_LOGS, logs)
+    late = sorted(logs.glob("__consumer_offsets-*"))[-1].rename(tmp_path / "late")
+    before = run(logs, tmp_path / "out", form)
+    late.rename(logs / "__consumer_offsets-2")
+    after = run(logs, tmp_path / "out", form)
+    assert after == run(logs, tmp_path / "anew", form)
+    assert len(after["offsets"]) > len(before["offsets"]) > 0
+    assert len(after["history"]) > len(before["history"]) > 0

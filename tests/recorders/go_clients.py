@@ -1,0 +1,31 @@
+"""Record what clients in Go say to a real cluster behind ``kafka-msgs tap``: ``python -m tests.recorders.go_clients``.
+
+Writes ``go_clients.jsonl`` among the recordings: what the proxy itself recorded. Three nodes, so that the clients are
+led from broker to broker. Needs Java, Maven and Go, and the package indexes of these; takes some minutes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tests.recorders.other_clients import GO, build_go, run_client
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.recordings import TAPPED_GO
+from tests.support.tap_process import TappedCluster
+
+
+def main() -> None:
+    """Build the clients, and let one after the other speak."""
+    with tempfile.TemporaryDirectory(prefix="kafka-msgs-tapped-") as directory, KafkaCluster() as cluster:
+        home = Path(directory)
+        clients = build_go(home)
+        with TappedCluster(cluster.bootstrap_servers, home / "tap.jsonl") as proxy:
+            for name in GO:
+                run_client([str(clients), name, proxy.bootstrap], home)
+        TAPPED_GO.write_bytes(proxy.recording.read_bytes())
+    print(proxy.report)
+
+
+if __name__ == "__main__":
+    main()
