@@ -104,7 +104,7 @@ define without_gil
 	$(PIP) pip && $(BIN)/pip --python $(FREE)/$(1)/bin/python install --quiet attrs crc32c pytest pytest-timeout pytest-xdist \
 	'hypothesis<6.150' jinja2 rich javaproperties click pyarrow setuptools
 endef
-IN_THREADS := tests/free_threading tests/core tests/values tests/codec/test_native_sharing.py tests/records/test_batch.py \
+IN_THREADS := tests/free_threading tests/core tests/instances tests/codec/test_native_sharing.py tests/records/test_batch.py \
 	tests/records/test_record.py tests/records/test_rows.py tests/columns/test_native.py
 
 free-threading: $(CORE) ## run tests in threads without the GIL, on a CPython that is built from Debian's source, and measure
@@ -167,6 +167,6 @@ bench: .venv/dev ## the figures, as ratios against named peers
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what the targets made
-	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/oracle/target tests/coordinator/oracle/target tests/broker/partitions/oracle/target
+	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis $(wildcard tests/*/oracle/target tests/*/*/oracle/target tests/oracle/target)
 
 .PHONY: help demo docs test lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage check generate oracle capture bench clean

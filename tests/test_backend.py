@@ -14,7 +14,7 @@ import pytest
 
 from kafka_msgs._backend import BACKENDS, CORE, backend, backend_module
 
-PACKAGES = ("codec", "values", "records", "columns", "log")
+PACKAGES = ("codec", "instances", "records", "columns", "log")
 CHOSEN = """
 import json, sys
 import kafka_msgs, kafka_msgs.columns, kafka_msgs.records

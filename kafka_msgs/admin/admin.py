@@ -11,7 +11,7 @@ from kafka_msgs.admin import configs as _configs
 from kafka_msgs.admin import group_offsets as _group_offsets
 from kafka_msgs.admin import groups as _groups
 from kafka_msgs.admin import log_dirs as _log_dirs
-from kafka_msgs.admin import offset_resets as _resets
+from kafka_msgs.admin import offset_resets as _offset_resets
 from kafka_msgs.admin import partitions as _partitions
 from kafka_msgs.admin import quotas as _quotas
 from kafka_msgs.admin import share_groups as _share_groups
@@ -252,7 +252,9 @@ class Admin(BlockingFacade):
         ``target`` is for all ``partitions``; None is for those that the group has an offset for. Or it gives an offset for
         each partition. Raises ``BrokerError`` if the group as a whole failed.
         """
-        return self._run(_resets.plan_offset_reset(self.client.core, group_id, target, partitions, timeout=timeout))
+        return self._run(
+            _offset_resets.plan_offset_reset(self.client.core, group_id, target, partitions, timeout=timeout)
+        )
 
     def reset_group_offsets(
         self,
@@ -262,8 +264,10 @@ class Admin(BlockingFacade):
         *,
         timeout: float | None = None,
     ) -> Results[TopicPartition, OffsetChange]:
-        """Move the offsets of a group, as ``plan_group_offsets`` says. The group must have no members."""
-        return self._run(_resets.reset_group_offsets(self.client.core, group_id, target, partitions, timeout=timeout))
+        """Move the offsets of a group, as ``plan_offset_reset`` says. The group must have no members."""
+        return self._run(
+            _offset_resets.reset_group_offsets(self.client.core, group_id, target, partitions, timeout=timeout)
+        )
 
     def list_share_group_offsets(
         self, groups: Mapping[str, Collection[TopicPartition] | None], *, timeout: float | None = None
@@ -810,6 +814,6 @@ class Admin(BlockingFacade):
         return self
 
     def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()

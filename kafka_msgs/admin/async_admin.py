@@ -11,7 +11,7 @@ from kafka_msgs.admin import configs as _configs
 from kafka_msgs.admin import group_offsets as _group_offsets
 from kafka_msgs.admin import groups as _groups
 from kafka_msgs.admin import log_dirs as _log_dirs
-from kafka_msgs.admin import offset_resets as _resets
+from kafka_msgs.admin import offset_resets as _offset_resets
 from kafka_msgs.admin import partitions as _partitions
 from kafka_msgs.admin import quotas as _quotas
 from kafka_msgs.admin import share_groups as _share_groups
@@ -257,7 +257,7 @@ class AsyncAdmin(AsyncFacade):
         each partition. Raises ``BrokerError`` if the group as a whole failed.
         """
         return await self._run(
-            _resets.plan_offset_reset(self.client.core, group_id, target, partitions, timeout=timeout)
+            _offset_resets.plan_offset_reset(self.client.core, group_id, target, partitions, timeout=timeout)
         )
 
     async def reset_group_offsets(
@@ -268,9 +268,9 @@ class AsyncAdmin(AsyncFacade):
         *,
         timeout: float | None = None,
     ) -> Results[TopicPartition, OffsetChange]:
-        """Move the offsets of a group, as ``plan_group_offsets`` says. The group must have no members."""
+        """Move the offsets of a group, as ``plan_offset_reset`` says. The group must have no members."""
         return await self._run(
-            _resets.reset_group_offsets(self.client.core, group_id, target, partitions, timeout=timeout)
+            _offset_resets.reset_group_offsets(self.client.core, group_id, target, partitions, timeout=timeout)
         )
 
     async def list_share_group_offsets(
@@ -838,6 +838,6 @@ class AsyncAdmin(AsyncFacade):
         return self
 
     async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()

@@ -150,7 +150,8 @@ class LogJob:
         output_format = get_format(self.table_format)
         scheme, remote, place = self.out.partition("://")
         if remote and (scheme not in SCHEMES or "?" in place):
-            reason = f"tables of {output_format.name} are written to a directory, or to {', '.join(SCHEMES)} without parameters"
+            schemes = ", ".join(SCHEMES)
+            reason = f"tables of {output_format.name} are written to a directory, or to {schemes} without parameters"
             raise JobPathError(path=mask_uri(self.out), reason=reason)
 
     def _check(self, settings: FilesystemOptions) -> None:

@@ -6,10 +6,10 @@ sets ``TimerClock.now``.
 
 An operation looks like this. It may emit records, and it may raise ``GroupError``::
 
-    def expire(tx: Transaction) -> None:
-        remove_member(tx, group_id, member_id)
+    def expire(op: OperationContext) -> None:
+        remove_member(op, group_id, member_id)
 
-    tx.timers.schedule(f"session-timeout-{group_id}-{member_id}", 45_000, expire)
+    op.timers.schedule(f"session-timeout-{group_id}-{member_id}", 45_000, expire)
 """
 
 from __future__ import annotations

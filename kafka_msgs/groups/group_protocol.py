@@ -6,7 +6,7 @@ is loaded, when it is given up, and when topics change. ``SingleGroupApi`` is a 
 
 An api looks like this::
 
-    OneGroup(
+    SingleGroupApi(
         request=HeartbeatRequest,
         group=lambda request: request.group_id,
         handle=heartbeat,
@@ -37,6 +37,8 @@ from kafka_msgs.message import Message, Request, Response
 
 __all__ = [
     "Api",
+    "GroupHook",
+    "GroupHooks",
     "GroupProtocol",
     "MultiGroupApi",
     "ProducerIdAndEpoch",
@@ -52,6 +54,10 @@ __all__ = [
 Req = TypeVar("Req", bound=Request[Any])
 Res = TypeVar("Res", bound=Response)
 Item = TypeVar("Item")
+
+GroupHook: TypeAlias = Callable[[OperationContext, Any], None]
+"""What a protocol does with a group of its kind in a step."""
+GroupHooks: TypeAlias = Mapping[GroupKind, GroupHook]
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -170,11 +176,11 @@ class GroupProtocol:
     appliers: Mapping[type[Message], Applier] = field(factory=dict)
     apply_end_transaction: Callable[[ShardState, Changes, int, bool], None] | None = None
     new_simple_group: Callable[[str], Group] | None = None
-    on_loaded: Mapping[GroupKind, Callable[[OperationContext, Any], None]] = field(factory=dict)
-    on_unloaded: Mapping[GroupKind, Callable[[OperationContext, Any], None]] = field(factory=dict)
+    on_loaded: GroupHooks = field(factory=dict)
+    on_unloaded: GroupHooks = field(factory=dict)
     on_started: tuple[Callable[[OperationContext], None], ...] = ()
     on_image_changed: tuple[Callable[[OperationContext, TopicChange], None], ...] = ()
-    on_topics_changed: Mapping[GroupKind, Callable[[OperationContext, Any], None]] = field(factory=dict)
+    on_topics_changed: GroupHooks = field(factory=dict)
     on_topics_deleted: tuple[Callable[[OperationContext, TopicChange], None], ...] = ()
     on_topic_creation_failed: Callable[[OperationContext, str, str], None] | None = None
     cleanup: Callable[[OperationContext], None] | None = None

@@ -3,16 +3,16 @@
 A handler is a function. It reads the state, emits records, and returns the response or a promise of it::
 
     def heartbeat(
-        tx: Transaction, context: RequestContext, request: HeartbeatRequest
+        op: OperationContext, context: RequestContext, request: HeartbeatRequest
     ) -> HeartbeatResponse | Promise[HeartbeatResponse]:
-        group = tx.state.groups.get(request.group_id)
+        group = op.state.groups.get(request.group_id)
         if group is None:
             raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Group {request.group_id} not found.")
-        tx.emit(key, value)
-        tx.timers.schedule(f"heartbeat-{group.group_id}", 10_000, expire)
+        op.emit(key, value)
+        op.timers.schedule(f"heartbeat-{group.group_id}", 10_000, expire)
         return HeartbeatResponse()
 
-The response is given when the records are committed. A handler whose answer waits for others returns ``tx.promise()``,
+The response is given when the records are committed. A handler whose answer waits for others returns ``op.promise()``,
 and the answer is given when that promise is settled. A ``GroupError`` becomes
 an answer with its error code, after all changes of the step are undone. Each other exception undoes the step as well
 and goes on to the caller: it is a bug. Changes of soft state and of timers are not undone, but ``stop_timer`` is.

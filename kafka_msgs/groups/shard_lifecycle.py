@@ -1,12 +1,14 @@
 """What the protocols do with the groups of a partition beside requests and timers.
 
-A partition is loaded, it is given up, or the topics of the cluster change. ``group_protocol.Protocol`` says what each
-protocol does then. This module knows the order: that of the protocols, and Kafka's order of the groups.
+A partition is loaded, it is given up, or the topics of the cluster change. ``GroupProtocol`` says what each protocol
+does then. This module knows the order: that of the protocols, and Kafka's order of the groups.
 """
 
 from __future__ import annotations
 
-from kafka_msgs.groups.group_protocol import TopicChange
+from collections.abc import Callable
+
+from kafka_msgs.groups.group_protocol import GroupHooks, GroupProtocol, TopicChange
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.shard_runtime import ShardRuntime
 from kafka_msgs.groups.timeline_map import iter_kafka_order
@@ -21,7 +23,7 @@ def on_partition_loaded(op: OperationContext, runtime: ShardRuntime) -> None:
     for protocol in runtime.protocols:
         for hook in protocol.on_image_changed:
             hook(op, change)
-    _each_group(op, runtime, "loaded")
+    _each_group(op, runtime, lambda protocol: protocol.on_loaded)
     for protocol in runtime.protocols:
         for begin in protocol.on_started:
             begin(op)
@@ -29,13 +31,13 @@ def on_partition_loaded(op: OperationContext, runtime: ShardRuntime) -> None:
 
 def on_partition_unloaded(op: OperationContext, runtime: ShardRuntime) -> None:
     """Let go of the groups of a partition that is given up."""
-    _each_group(op, runtime, "unloaded")
+    _each_group(op, runtime, lambda protocol: protocol.on_unloaded)
 
 
-def _each_group(op: OperationContext, runtime: ShardRuntime, hooks: str) -> None:
+def _each_group(op: OperationContext, runtime: ShardRuntime, hooks: Callable[[GroupProtocol], GroupHooks]) -> None:
     for group_id in iter_kafka_order(op.state.groups):
         group = op.state.groups[group_id]
-        for hook in runtime.handlers_of(hooks, group.kind):
+        for hook in runtime.hooks_of(hooks, group.kind):
             hook(op, group)
 
 
@@ -48,5 +50,5 @@ def on_topics_changed(op: OperationContext, runtime: ShardRuntime, change: Topic
     for group_id in {each: None for name in names for each in op.state.subscribers.get(name, ())}:
         group = op.state.groups.get(group_id)
         if group is not None:
-            for tell in runtime.handlers_of("topics_changed", group.kind):
+            for tell in runtime.hooks_of(lambda protocol: protocol.on_topics_changed, group.kind):
                 tell(op, group)

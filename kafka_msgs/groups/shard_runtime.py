@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -12,9 +12,8 @@ from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
 from kafka_msgs.groups.coordinator_timer import TimerClock
 from kafka_msgs.groups.group import Group
-from kafka_msgs.groups.group_protocol import GroupProtocol
+from kafka_msgs.groups.group_protocol import GroupHook, GroupHooks, GroupProtocol
 from kafka_msgs.groups.metrics import Metrics
-from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.output import CoordinatorOutput, MarkerAppend, RecordAppend
 from kafka_msgs.groups.profiles import Profile, Quirks
 from kafka_msgs.groups.shard_state import Applier
@@ -83,9 +82,9 @@ class ShardRuntime:
         """Return the settings of a group."""
         return self.group_configs.get(group_id, self.default_group_config)
 
-    def handlers_of(self, name: str, kind: GroupKind) -> Iterable[Callable[[OperationContext, Any], None]]:
-        """Return what the protocols do for a group of a kind."""
-        return [hook for each in self.protocols if (hook := getattr(each, name).get(kind)) is not None]
+    def hooks_of(self, hooks: Callable[[GroupProtocol], GroupHooks], kind: GroupKind) -> list[GroupHook]:
+        """Return the hooks that the protocols have for a kind of group."""
+        return [hook for each in self.protocols if (hook := hooks(each).get(kind)) is not None]
 
 
 class DeferredWrite:

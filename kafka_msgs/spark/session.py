@@ -62,9 +62,9 @@ def register(spark: SparkSession, *, ship: bool = True, settings: Mapping[str, s
 
 def _with_settings(source: type[Any], fs_options: FilesystemOptions) -> type[Any]:
     """Return a source with settings, as a class that goes to the workers with what it has."""
-    if not fs_options.items or not hasattr(source, "settings"):
+    if not fs_options.items or not hasattr(source, "fs_options"):
         return source
-    return type(source.__name__, (source,), {"settings": fs_options, "__doc__": source.__doc__})
+    return type(source.__name__, (source,), {"fs_options": fs_options, "__doc__": source.__doc__})
 
 
 def registered_settings(spark: SparkSession) -> FilesystemOptions:

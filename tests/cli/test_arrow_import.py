@@ -33,8 +33,9 @@ def test_a_job_in_this_process_imports_no_engine_and_no_pandas(tmp_path: Path) -
 
 def test_arrow_without_pandas_gives_pandas_to_those_who_ask_for_it() -> None:
     code = (
-        "import sys; from kafka_msgs.cli.arrow_import import import_arrow_without_pandas; import_arrow();"
-        "import pyarrow as pa; table = pa.table({'a': pa.array([1, 2])}); print('pandas' in sys.modules);"
+        "import sys; from kafka_msgs.cli.arrow_import import import_arrow_without_pandas;"
+        "import_arrow_without_pandas(); import pyarrow as pa; table = pa.table({'a': pa.array([1, 2])});"
+        "print('pandas' in sys.modules);"
         "frame = table.to_pandas(); print(type(frame).__name__, pa.array(frame['a']).to_pylist())"
     )
     assert output_of(code).split("\n") == ["False", "DataFrame [1, 2]", ""]

@@ -68,7 +68,8 @@ def old_line(batch: LegacyBatch) -> str:
     sound = str(batch.computed_crc() == batch.crc).lower()
     return (
         f"offset: {batch.offset} position: {batch.position} {old_time(batch, batch.max_timestamp)} size: {batch.size} "
-        f"magic: {batch.magic} compresscodec: {CompressionType(batch.codec).name.lower()} crc: {batch.crc} isvalid: {sound}"
+        f"magic: {batch.magic} compresscodec: {CompressionType(batch.codec).name.lower()} crc: {batch.crc} "
+        f"isvalid: {sound}"
     )
 
 

@@ -162,8 +162,8 @@ def test_a_missing_package_is_named(codec: CompressionType) -> None:
         import sys
         sys.modules["cramjam"] = None
         from kafka_msgs.errors import MissingExtraError
-        from kafka_msgs.records import BatchBuilder, Compression, read_batches
-        builder = BatchBuilder(codec=Compression({int(codec)}))
+        from kafka_msgs.records import BatchBuilder, CompressionType, read_batches
+        builder = BatchBuilder(codec=CompressionType({int(codec)}))
         builder.append(None, b"v")
         try:
             builder.build()
@@ -180,7 +180,7 @@ def test_gzip_needs_no_other_package() -> None:
         import sys
         sys.modules["cramjam"] = sys.modules["isal"] = None
         from kafka_msgs.records import BatchBuilder, CompressionType, read_batches
-        builder = BatchBuilder(codec=Compression.GZIP, level=1)
+        builder = BatchBuilder(codec=CompressionType.GZIP, level=1)
         builder.append(None, b"v")
         print([batch.values() for batch in read_batches(builder.build())])
     """
@@ -251,7 +251,7 @@ CHILD = """
     from kafka_msgs.errors import DecompressedSizeError
     from kafka_msgs.records.compression import compress, decompress, CompressionType
     data = sys.stdin.buffer.read()
-    for codec in Compression:
+    for codec in CompressionType:
         decompress(codec, memoryview(compress(codec, b"warm")), 100)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:

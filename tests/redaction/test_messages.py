@@ -51,7 +51,8 @@ def _exchange(
 
 def _of(api_key: int, version: int, asked: bytes, answer: bytes | None) -> Exchange:
     return Exchange(
-        connection=ENDS, api_key=api_key, version=version, correlation_id=3, request=CapturedPayload(asked, len(asked), 0, 0, 1),
+        connection=ENDS, api_key=api_key, version=version, correlation_id=3,
+        request=CapturedPayload(asked, len(asked), 0, 0, 1),
         response=None if answer is None else CapturedPayload(answer, len(answer), 0, 9, 1),
     )  # fmt: skip
 

@@ -25,8 +25,8 @@ PROGRAMS = {path.name: path.read_text() for path in sorted((Path(__file__).paren
 ROOT = Path(__file__).parents[2]
 PUBLIC = (
     "kafka_msgs",
-    *(f"kafka_msgs.{name}" for name in ("api_keys", "error_codes", "errors", "lookup", "message", "messages")),
-    *(f"kafka_msgs.{name}" for name in ("prefixed", "schema", "schema_compiler", "versions")),
+    *(f"kafka_msgs.{name}" for name in ("api_keys", "error_codes", "errors", "catalog", "message", "messages")),
+    *(f"kafka_msgs.{name}" for name in ("versioned", "schema", "schema_compiler", "versions")),
     *(f"kafka_msgs.{name}" for name in ("admin", "capture", "columns", "log", "records", "spark", "testing", "wire")),
     *(f"kafka_msgs.drafts.{name}" for name in drafts.DRAFTS),
 )

@@ -58,6 +58,6 @@ PROTOCOL: Final = GroupProtocol(
     appliers=APPLIERS,
     on_loaded={"consumer": _loaded},
     on_image_changed=(track_topics_image,),
-    on_topics_changed={"consumer": lambda tx, group: group.request_refresh()},
+    on_topics_changed={"consumer": lambda op, group: group.request_refresh()},
 )
 """The consumer group protocol, for the coordinator."""

@@ -86,7 +86,7 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         changes.set(self.members, member.member_id, member)
         self._recount(state, changes, old, member)
 
-    def drop_member(self, state: ShardState, changes: Changes, member: ShareMember) -> None:
+    def remove_member(self, state: ShardState, changes: Changes, member: ShareMember) -> None:
         """Remove a member, and what follows from it. For appliers."""
         changes.delete(self.members, member.member_id)
         self._recount(state, changes, member, None)

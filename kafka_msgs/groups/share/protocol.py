@@ -107,6 +107,6 @@ PROTOCOL: Final = GroupProtocol(
     appliers=APPLIERS,
     on_loaded={"share": _loaded},
     on_topics_deleted=(forget_topics,),
-    on_topics_changed={"share": lambda tx, group: group.request_refresh()},
+    on_topics_changed={"share": lambda op, group: group.request_refresh()},
 )
 """The share group protocol, for the coordinator."""
