@@ -26,7 +26,7 @@ def show(stage: Stage) -> None:
         write_sample(logs)
         partitions = partitions_in([logs])
         of_groups = [each for each in partitions if each.topic == OFFSETS_TOPIC]
-        found = read_groups(of_groups, ends_of(partitions))
+        found = read_groups(of_groups, end_offsets_of(partitions))
         """
     )
     rows = columns("group", "kind", "state", "members", "lag", numbers=("members", "lag"))

@@ -44,9 +44,9 @@ def _offsets(stage: Stage) -> None:
         from kafka_msgs.report import write_report
         from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
 
-        logs = StoredInputs([recordings / "groups" / "log"])
-        ran = run_job(offsets_run(logs), str(out / "offsets"), in_tasks(spark))
-        offsets = offsets_report(ran, logs.times())
+        logs = RemoteInputs([recordings / "groups" / "log"])
+        ran = run_job(group_offsets_run(logs), str(out / "offsets"), spark_engine(spark))
+        offsets = group_offsets_report(ran, logs.times())
         files = write_report(offsets, out / "offsets")
         """
     )
@@ -62,7 +62,7 @@ def _tasks(stage: Stage) -> None:
         from kafka_msgs.pipeline.group_state import group_state_run
         from kafka_msgs.pipeline.group_state_report import group_state_report
 
-        groups = state_report(run_job(state_run(logs), str(out / "groups"), in_tasks(spark)))
+        groups = group_state_report(run_job(group_state_run(logs), str(out / "groups"), spark_engine(spark)))
         pages = write_report(groups, out / "groups")
         """
     )

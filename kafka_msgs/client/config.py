@@ -137,12 +137,12 @@ class ClientOptions(TypedDict, total=False):
     request_timeout: float
     connect_timeout: float
     backoff: float
-    longest_backoff: float
+    max_backoff: float
     reconnect_backoff: float
     reconnect_backoff_max: float
     connection_max_idle: float | None
     dns_lookup: DnsLookup
-    metadata_age: float
+    metadata_max_age: float
     max_frame_size: int
     max_brokers: int
     max_in_flight: int

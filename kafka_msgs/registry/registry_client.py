@@ -43,7 +43,7 @@ class SchemaRegistryClient:
     def __attrs_post_init__(self) -> None:
         if urlsplit(self.url).scheme not in {"http", "https"}:
             reason = "it starts with neither http:// nor https://"
-            raise OptionError(source="RegistryApi", option="url", value=self.url, reason=reason)
+            raise OptionError(source="SchemaRegistryClient", option="url", value=self.url, reason=reason)
 
     def by_id(self, schema_id: int) -> RegisteredSchema:
         """Return the schema with the id; raises ``UnknownSchemaError`` and ``RegistryError``."""

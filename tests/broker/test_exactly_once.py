@@ -43,7 +43,7 @@ def test_a_member_that_left_its_group_cannot_commit_with_a_transaction(
         producer.init_transactions()
         consumer.subscribe(source)
         records = consumer.poll(60)
-        member = consumer.group_member
+        member = consumer.group_metadata
         assert (member.group_id, member.member_id) == (group, consumer.member_id)
         with producer.transaction():
             for record in records:
@@ -62,4 +62,4 @@ def test_a_member_that_left_its_group_cannot_commit_with_a_transaction(
 
 def test_without_a_group_there_is_no_member(broker: EmbeddedBroker) -> None:
     with Consumer(broker.bootstrap_servers) as consumer, pytest.raises(OptionError, match="group_id"):
-        _ = consumer.group_member
+        _ = consumer.group_metadata

@@ -383,7 +383,7 @@ def test_a_connection_whose_broker_hangs_is_closed_though_nobody_waits(cluster: 
 
 
 def test_brokers_that_are_away_for_long_are_waited_for(cluster: SmallCluster) -> None:
-    core = cluster.network.core("b1:9092", backoff=0.01, longest_backoff=0.02)
+    core = cluster.network.core("b1:9092", backoff=0.01, max_backoff=0.02)
     cluster.network.run(core.refresh(deadline=core.deadline(None)))
     for broker in cluster.brokers.values():
         cluster.network.stop(broker)

@@ -59,7 +59,7 @@ def _config(made: Any) -> ClientConfig:
 @each_client
 @pytest.mark.parametrize(
     ("keyword", "nearest"),
-    [("tls_contex", "tls"), ("conect_timeout", "connect_timeout"), ("metadata_max_age_ms", "metadata_age")],
+    [("tls_contex", "tls"), ("conect_timeout", "connect_timeout"), ("metadata_max_age_ms", "metadata_max_age")],
 )
 def test_an_unknown_keyword_is_refused_with_the_nearest_name(cls: type[Any], keyword: str, nearest: str) -> None:
     with pytest.raises(OptionError, match=rf"{keyword}: there is no such setting; did you mean {nearest}\?"):
@@ -85,8 +85,8 @@ def test_names_of_other_clients_lead_to_the_keyword(cls: type[Any], keyword: str
 @each_client
 def test_every_setting_of_the_client_is_a_keyword_of_each_client(cls: type[Any]) -> None:
     keywords = dict(
-        client_id="me", timeout=1.0, request_timeout=2.0, connect_timeout=3.0, backoff=0.1, longest_backoff=0.2,
-        reconnect_backoff=0.3, reconnect_backoff_max=0.4, connection_max_idle=None, metadata_age=5.0,
+        client_id="me", timeout=1.0, request_timeout=2.0, connect_timeout=3.0, backoff=0.1, max_backoff=0.2,
+        reconnect_backoff=0.3, reconnect_backoff_max=0.4, connection_max_idle=None, metadata_max_age=5.0,
         max_frame_size=1000, max_brokers=7, dns_lookup="resolve_canonical_bootstrap_servers_only",
     )  # fmt: skip
     config = build(cls, **keywords)

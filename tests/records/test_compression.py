@@ -192,7 +192,7 @@ def test_the_error_of_a_batch_has_its_place() -> None:
     builder = BatchBuilder(BatchHeader(base_offset=7), codec=CompressionType.GZIP)
     builder.append(None, bytes(5000))
     with pytest.raises(DecompressedSizeError, match=r"batch at byte 0, offset 7: gzip data of .* limit of 4000"):
-        read_one(builder.build(), max_decompressed=4000).records()
+        read_one(builder.build(), max_decompressed_bytes=4000).records()
 
 
 @pytest.mark.parametrize("codec", [CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4])

@@ -219,7 +219,7 @@ class Consumer(BlockingFacade):
         with self._exclusive:
             self._run(self.core.positions.commit(offsets_to_commit(offsets), self._deadline(timeout)))
 
-    def commit_later(self, offsets: Offsets | ConsumerRecord | None = None) -> Future[None]:
+    def commit_nowait(self, offsets: Offsets | ConsumerRecord | None = None) -> Future[None]:
         """Begin to commit, and return at once.
 
         The value that is returned is ``done`` after the commit; its ``result()`` raises what ``commit`` raises.
@@ -321,7 +321,7 @@ class Consumer(BlockingFacade):
         return self.core.state.identity.member_id
 
     @property
-    def group_member(self) -> ConsumerGroupMetadata:
+    def group_metadata(self) -> ConsumerGroupMetadata:
         """The member of the group that this is now, for ``send_offsets_to_transaction`` of a producer (KIP-447).
 
         With it the broker refuses the offsets if the group has given the partitions to another member. Take it after

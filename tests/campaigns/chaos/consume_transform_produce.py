@@ -53,7 +53,7 @@ def _copy(run: Run, name: str, group: str) -> None:
                     for (partition, _), value in zip(copies.places, transaction.values, strict=True):
                         producer.send(copies.into, value, partition=partition)
                     offsets = {place: consumer.position(place) for place in consumer.assignment}
-                    producer.send_offsets_to_transaction(offsets, consumer.group_member)
+                    producer.send_offsets_to_transaction(offsets, consumer.group_metadata)
                 copies.committed({(place.topic, place.partition): offset for place, offset in offsets.items()})
 
 
