@@ -26,7 +26,7 @@ OPERATIONS: Final[dict[str, dict[str, str]]] = {
         "list_offsets_of_groups": "group_offsets.list_offsets_of_groups",
         "alter_group_offsets": "group_offsets.alter_group_offsets",
         "delete_group_offsets": "group_offsets.delete_group_offsets",
-        "plan_group_offsets": "offset_resets.plan_offset_reset",
+        "plan_offset_reset": "offset_resets.plan_offset_reset",
         "reset_group_offsets": "offset_resets.reset_group_offsets",
         "list_share_group_offsets": "share_groups.list_share_group_offsets",
         "alter_share_group_offsets": "share_groups.alter_share_group_offsets",

@@ -239,7 +239,7 @@ class Admin(BlockingFacade):
         """
         return self._run(_group_offsets.delete_group_offsets(self.client.core, group_id, partitions, timeout=timeout))
 
-    def plan_group_offsets(
+    def plan_offset_reset(
         self,
         group_id: str,
         target: OffsetTarget | Mapping[TopicPartition, int],

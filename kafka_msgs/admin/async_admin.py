@@ -243,7 +243,7 @@ class AsyncAdmin(AsyncFacade):
             _group_offsets.delete_group_offsets(self.client.core, group_id, partitions, timeout=timeout)
         )
 
-    async def plan_group_offsets(
+    async def plan_offset_reset(
         self,
         group_id: str,
         target: OffsetTarget | Mapping[TopicPartition, int],

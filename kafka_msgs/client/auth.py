@@ -40,7 +40,7 @@ _MS: Final = 1000.0
 
 
 class SaslChannel(Protocol):
-    """A connection that can carry the requests of an exchange. It is a ``Link``."""
+    """A connection that can carry the requests of an exchange. It is a ``BrokerConnection``."""
 
     @property
     def address(self) -> Address:

@@ -1,7 +1,7 @@
 """Tokens from the token endpoint of an OpenID provider: the client credentials grant (RFC 6749, section 4.4).
 
 In Kafka this is ``sasl.oauthbearer.token.endpoint.url`` with ``ClientCredentialsJwtRetriever``, in librdkafka
-``sasl.oauthbearer.method=oidc``. ``ClientCredentials`` is a function for ``OAuthBearer``. It blocks; clients call it in
+``sasl.oauthbearer.method=oidc``. ``ClientCredentials`` is a function for ``OAuthBearerCredentials``. It blocks; clients call it in
 a helper thread.
 """
 

@@ -34,7 +34,7 @@ _ROLES: Final = pa.array([ABORTS, COMMITS], pa.int8())
 class ClassifiedRecords:
     """Records by what they are. ``commits`` have their keys in today's form; ``groups`` has a commit's group beside it.
 
-    ``rows`` has all rows for ``Survivors``, in the order that they need among themselves.
+    ``rows`` has all rows for ``LiveRecords``, in the order that they need among themselves.
     """
 
     commits: pa.Table

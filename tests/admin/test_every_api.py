@@ -114,7 +114,7 @@ CALLS: Final[dict[str, tuple[set[str], tuple[Any, ...], dict[str, Any]]]] = {
     "list_streams_group_offsets": ({"OffsetFetch"}, ({"g": None},), {}),
     "list_topics": ({"Metadata"}, (), {}),
     "list_transactions": ({"ListTransactions"}, (), {}),
-    "plan_group_offsets": ({"OffsetFetch", "ListOffsets"}, ("g", OffsetTarget.latest(), [T0]), {}),
+    "plan_offset_reset": ({"OffsetFetch", "ListOffsets"}, ("g", OffsetTarget.latest(), [T0]), {}),
     "remove_group_members": ({"LeaveGroup"}, ("g", [MemberToRemove("m")]), {}),
     "remove_raft_voter": ({"RemoveRaftVoter"}, (4, ID), {}),
     "renew_delegation_token": ({"RenewDelegationToken"}, (b"hmac",), {}),

@@ -27,7 +27,7 @@ def test_a_producer_that_stands_still_repeats_nothing(step: int, acks: int) -> N
         records.append(cluster.add_one(producer, b"%d" % number, partition=1))
         cluster.flush(producer)
     assert cluster.logs[1].values == [b"%d" % number for number in range(6)]
-    assert [batch.place_of(index)[0].error for batch, index in records] == [None] * 6
+    assert [batch.delivery_of(index)[0].error for batch, index in records] == [None] * 6
     sent = cluster.requests(ProduceRequest)
     assert len(sent) <= 6
     assert cluster.network.connections <= 4

@@ -172,7 +172,7 @@ def test_dictionaries_of_other_clients_mean_the_same(properties: dict[str, Any])
 
     config, settings = load_config(properties, {}, CONSUMER)
     assert [str(each) for each in config.bootstrap_servers] == ["b1:9092", "b2:9092"]
-    assert repr(config.credentials) == "Plain(username='alice', mechanism='PLAIN')"
+    assert repr(config.credentials) == "PlainCredentials(username='alice', mechanism='PLAIN')"
     assert config.credentials.password == SECRET  # type: ignore[union-attr]
     assert settings == {"group_id": "g", "auto_offset_reset": "earliest", "auto_commit": False, "fetch_max_wait": 0.1}
 

@@ -36,7 +36,7 @@ REVEALED = [
     ("codec_for(OffsetFetchRequest, 2).decode(b'')", "OffsetFetchRequest"),
     ("message_class(9, 'request')", "type[Request[Response]]"),
     ("decode_versioned(ConsumerProtocolAssignment, b'').message", "ConsumerProtocolAssignment"),
-    ("ErrorCode.of(3)", "ErrorCode | None"),
+    ("ErrorCode.from_code(3)", "ErrorCode | None"),
     ("attrs.evolve(OffsetFetchRequest(), topics=None)", "OffsetFetchRequest"),
 ]
 REJECTED = [

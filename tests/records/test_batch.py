@@ -141,7 +141,7 @@ def test_what_becomes_of_a_mutable_buffer_does_not_change_a_batch() -> None:
 def test_views_are_of_the_bytes_that_were_read(codec: CompressionType) -> None:
     builder = BatchBuilder(codec=codec)
     builder.append(b"key", b"value", headers=[("name", b"content")])
-    (record,) = read_one(builder.build(), views=True)
+    (record,) = read_one(builder.build(), zero_copy=True)
     contents = (record.key, record.value, record.headers[0][1])
     assert all(isinstance(each, memoryview) for each in contents)
     assert [bytes(each) for each in contents if each is not None] == [b"key", b"value", b"content"]

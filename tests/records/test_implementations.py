@@ -53,8 +53,8 @@ def test_parts_are_the_fields_of_the_records(implementation: Any, part: RecordFi
     data = BatchSpec(2, CompressionType.NONE, records, 7).written()
     names = ("offset", "timestamp", "key", "value")
     expected = [records[n] if part is RecordField.RECORDS else getattr(records[n], names[part - 1]) for n in range(40)]
-    assert implementation.read(part, *place(data, views=False)) == expected
-    assert implementation.read(part, *place(data, views=True)) == expected
+    assert implementation.read(part, *place(data, zero_copy=False)) == expected
+    assert implementation.read(part, *place(data, zero_copy=True)) == expected
     batch = read_one(data)
     parts = [batch.records(), batch.offsets(), batch.timestamps(), batch.keys(), batch.values()]
     assert parts[part] == expected
@@ -82,7 +82,7 @@ def test_records_in_c_are_unknown_to_the_collector(implementation: Any, views: b
     """They can be in no cycle, and programs that hold many do not pay for the search of one."""
     made = BatchBuilder()
     made.append(b"key", b"value", headers=[("name", b"content")])
-    (record,) = batch = read_one(made.build(), views=views).records()
+    (record,) = batch = read_one(made.build(), zero_copy=views).records()
     assert gc.is_tracked(batch)
     tracked = [gc.is_tracked(each) for each in (record, record.headers, record.headers[0])]
     assert tracked == [name_of(implementation) == "python"] * 3 or name_of(implementation) == "python"

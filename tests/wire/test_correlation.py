@@ -118,9 +118,9 @@ def test_tokens_after_a_handshake_of_version_0() -> None:
     assert correlation.add_response(response(1), "mechanisms") == [
         MatchedPair("handshake", "mechanisms", RequestPrefix(17, 0, 1))
     ]
-    assert correlation.ask(TOKEN, "token") == []
+    assert correlation.add_request(TOKEN, "token") == []
     assert correlation.add_response(b"", "done") == [MatchedPair("token", "done", None)]
-    assert correlation.ask(request(2), "q2") == []
+    assert correlation.add_request(request(2), "q2") == []
     assert correlation.add_response(response(2), "a2") == [answered(2)]
 
 

@@ -243,8 +243,8 @@ def _is_follower(request: FetchRequest) -> bool:
 
 def _visible(call: ServerCall[FetchRequest], log: PartitionLog) -> dict[str, Any]:
     """Return what ``PartitionLog.read`` needs to know about who reads: a consumer or a follower."""
-    upto = log.log_end_offset if _is_follower(call.request) else None
-    return {"isolation": _ISOLATIONS[call.request.isolation_level == 1], "upto": upto}
+    max_offset = log.log_end_offset if _is_follower(call.request) else None
+    return {"isolation": _ISOLATIONS[call.request.isolation_level == 1], "max_offset": max_offset}
 
 
 def _diverging(log: PartitionLog, wanted: FetchPartition) -> EpochEndOffset | None:

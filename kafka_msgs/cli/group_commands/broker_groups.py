@@ -88,7 +88,7 @@ class BrokerGroups:
         self, group: str, target: OffsetTarget | Mapping[TopicPartition, int], places: Collection[TopicPartition]
     ) -> Results[TopicPartition, OffsetChange]:
         """Return where the offsets of a group would go."""
-        return self.admin.plan_group_offsets(group, target, places)
+        return self.admin.plan_offset_reset(group, target, places)
 
     def planned_starts(
         self, target: OffsetTarget, places: Collection[TopicPartition]

@@ -86,7 +86,7 @@ def test_a_held_high_watermark_hides_what_is_above_it() -> None:
         log.append(batch(value), leader_epoch=0, now=NOW)
     log.cap_high_watermark(1)
     assert values(log) == [(0, b"a")]
-    assert values(log, upto=log.log_end_offset) == [(0, b"a"), (1, b"b"), (2, b"c")]
+    assert values(log, max_offset=log.log_end_offset) == [(0, b"a"), (1, b"b"), (2, b"c")]
     log.cap_high_watermark(None)
     assert values(log, 1) == [(1, b"b"), (2, b"c")]
 
