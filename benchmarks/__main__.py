@@ -17,14 +17,14 @@ from kafka_msgs.cli.render.console import console
 
 NAMES: Final = (
     "codec_metadata",
-    "parts",
+    "field_access",
     "small_messages",
     "values",
     "held_trees",
     "languages",
     "scan",
     "records",
-    "gzip",
+    "gzip_speed",
     "segment",
     "pipeline_local",
     "columns",
@@ -40,8 +40,8 @@ NAMES: Final = (
     "streams_groups",
     "assignors",
     "import_time",
-    "cold",
-    "hostile",
+    "cold_calls",
+    "hostile_input",
     "refusals",
     "threads",
 )

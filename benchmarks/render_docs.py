@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     stale = [page for page, text in texts.items() if written(text) != text]
     if "--check" in arguments:
         for page in stale:
-            print(f"{page.name}: the tables are not up to date; run python -m benchmarks.figures")
+            print(f"{page.name}: the tables are not up to date; run python -m benchmarks.render_docs")
         return bool(stale)
     for page in stale:
         page.write_text(written(texts[page]), encoding="utf-8")

@@ -25,7 +25,7 @@ _HEADER: Final = 5
 _FORMATS: Final = {
     "AVRO": ("avro", "AvroReader"),
     "PROTOBUF": ("protobuf", "ProtobufReader"),
-    "JSON": ("json", "JsonReader"),
+    "JSON": ("json_schema", "JsonReader"),
 }
 
 _Decode: TypeAlias = Callable[[bytes], object]
