@@ -14,6 +14,8 @@ from typing import Final, SupportsIndex
 
 from attrs import frozen
 
+__all__ = ["MAX_VERSION", "NONE", "VersionRange", "version_number"]
+
 MAX_VERSION: Final = 32767
 """The highest version that an int16 can hold. ``N+`` goes up to it."""
 

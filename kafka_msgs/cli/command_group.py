@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs import __version__
+from kafka_msgs import __version__, backend
 from kafka_msgs.cli.help import HELP, FullHelpGroup
 from kafka_msgs.errors import KafkaMsgsError
 
@@ -66,7 +66,28 @@ class _Commands(FullHelpGroup):
             raise click.ClickException(str(error)) from None
 
 
+def _print_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
+    """Print the versions of the library, of Kafka's definitions and of Python, and which code runs."""
+    if not requested:
+        return
+    from platform import python_implementation, python_version
+
+    from kafka_msgs.messages import RELEASE
+
+    code = "C core" if backend() == "c" else "pure Python"
+    python = f"{python_implementation()} {python_version()}"
+    click.echo(f"kafka-msgs {__version__} (Apache Kafka {RELEASE}, {code}, {python})")
+    ctx.exit()
+
+
 @click.group(cls=_Commands, context_settings=HELP)
-@click.version_option(__version__)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Print the version, with Kafka's release and the executor, and exit.",
+)
 def command() -> None:
     """Look up Kafka's messages, decode, explain and encode them at any version, ask brokers, and read their files."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 
 import pytest
 
-from kafka_msgs import __version__
+from kafka_msgs import __version__, backend
+from kafka_msgs.messages import RELEASE
 
 WITHOUT = "import sys; sys.modules[{package!r}] = None; from kafka_msgs.cli import main; main()"
 
@@ -16,7 +18,10 @@ def test_python_m_runs_the_command() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "kafka_msgs", "--version"], capture_output=True, text=True, check=True, timeout=60
     )
-    assert done.stdout == f"kafka-msgs, version {__version__}\n"
+    code = {"c": "C core", "python": "pure Python"}[backend()]
+    assert done.stdout == (
+        f"kafka-msgs {__version__} (Apache Kafka {RELEASE}, {code}, CPython {platform.python_version()})\n"
+    )
 
 
 @pytest.mark.parametrize("package", ["click", "rich"])

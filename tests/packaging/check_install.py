@@ -62,7 +62,7 @@ MESSAGE: Final = kafka_msgs.OffsetFetchRequest(group_id="billing", topics=None)
 WORK: Final[dict[str, tuple[Callable[[], object], set[str]]]] = {
     "encoding a message": (lambda: CODEC.encode(MESSAGE), {"Codec.encode"}),
     "decoding a message": (lambda: CODEC.decode(CODEC.encode(MESSAGE)), {"Codec.decode"}),
-    "writing records": (a_batch, {"RecordCollector.append"}),
+    "writing records": (a_batch, {"RecordAppender.append"}),
     "reading records": (lambda: list(next(iter(read_batches(a_batch())))), {"read_records"}),
     "a column of messages": (
         lambda: decode_column([MESSAGE.encode(2)], kafka_msgs.OffsetFetchRequest, 2),

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DIRECTORIES = ("kafka_msgs", "generator", "message_defs", "tests")
-FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE")
+FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE", "NOTICE", "SECURITY.md")
 LEFT_BEHIND = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__", "*.egg-info", "target")
 BINARY = (".so", ".pyd")
 COMPILER = os.environ.get("CC", "cc")
@@ -144,7 +144,7 @@ def test_a_wheel_without_the_c_core_fails_its_test(without_compiler: Path) -> No
 def test_an_sdist_holds_what_builds_the_package_and_its_generated_code_and_no_more(sdist: Path) -> None:
     names = {path.relative_to(sdist).as_posix() for path in sdist.rglob("*") if path.is_file()}
     assert names >= {
-        *("setup.py", "LICENSE", "README.md", "CHANGELOG.md", "message_defs/SOURCE.toml"),
+        *("setup.py", "LICENSE", "NOTICE", "README.md", "CHANGELOG.md", "SECURITY.md", "message_defs/SOURCE.toml"),
         *(path.relative_to(ROOT).as_posix() for path in (ROOT / "kafka_msgs/_core").glob("*.[ch]")),
         *("kafka_msgs/_core/extension.pyi", "kafka_msgs/py.typed", "generator/kafka_msgs_generator/py.typed"),
         "generator/kafka_msgs_generator/templates/message.py.j2",
