@@ -1,6 +1,7 @@
 """Tests that every API that brokers offer to clients has a method of ``Admin``, or a documented reason for having none.
 
-Each method runs against brokers in memory, so the table here lists the requests that it really sends."""
+Each method runs against brokers in memory, so the table here lists the requests that it really sends.
+"""
 
 from __future__ import annotations
 

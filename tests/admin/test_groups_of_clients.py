@@ -1,7 +1,8 @@
 """Groups of other clients, as ``Admin`` lists and describes them while their members are active.
 
 The clients are Kafka's own consumer (both protocols) and share consumer, librdkafka (both protocols), aiokafka, and
-this library. One more test moves the coordinator of a group."""
+this library. One more test moves the coordinator of a group.
+"""
 
 from __future__ import annotations
 

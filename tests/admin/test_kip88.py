@@ -1,7 +1,8 @@
 """All committed offsets of a group (KIP-88), and of many groups in one request (KIP-709).
 
 The first half runs on brokers in memory and checks every request. The second half runs on a real cluster. The numbers
-in test names are requirement numbers."""
+in test names are requirement numbers.
+"""
 
 from __future__ import annotations
 

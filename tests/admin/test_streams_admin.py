@@ -1,6 +1,7 @@
 """Offsets and deletion of streams groups (KIP-1071). The numbers in test names are requirement numbers.
 
-The brokers are in memory, and the tests check every request."""
+The brokers are in memory, and the tests check every request.
+"""
 
 from __future__ import annotations
 

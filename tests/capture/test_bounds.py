@@ -1,6 +1,7 @@
 """Malicious captures: the work grows linearly with the input, and memory stays bounded.
 
-Work is measured in executed lines of Python, memory with tracemalloc."""
+Work is measured in executed lines of Python, memory with tracemalloc.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ def vars_of(sent: Sent) -> dict[str, Any]:
 
 def first_byte_then_headers(many: int) -> bytes:
     """Return a capture with one byte of content per direction, too little to recognize anything, and then headers
-    only."""
+    only.
+    """
     made = [
         Sent(**{**vars_of(each), "snapped": len(each.data) - (number < 4)}) for number, each in enumerate(traffic(many))
     ]

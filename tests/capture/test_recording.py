@@ -87,8 +87,7 @@ def _sent(payload: bytes) -> CapturedPayload:
 
 @given(payloads=st.lists(st.tuples(st.binary(max_size=40), st.none() | st.binary(max_size=40)), max_size=5))
 def test_payloads_may_follow_their_lines(payloads: list[tuple[bytes, bytes | None]]) -> None:
-    """Payloads contain any bytes, including line endings and text that looks like a line. The result is the same as for
-    hexadecimal lines."""
+    """Payloads contain any bytes, even line endings. The result is the same as for hexadecimal lines."""
     items: list[Item] = [*FAULTS]
     for asked, answered in payloads:
         items.append(evolve(EXCHANGE, request=_sent(asked), response=None if answered is None else _sent(answered)))

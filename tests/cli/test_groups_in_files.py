@@ -1,5 +1,4 @@
-"""The group commands with ``--log-dirs`` on the log directory of a real broker, compared with the broker's
-responses."""
+"""The group commands with ``--log-dirs`` on a real broker's log directory, compared with the broker's responses."""
 
 from __future__ import annotations
 

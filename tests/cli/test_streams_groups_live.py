@@ -1,8 +1,8 @@
-"""``kafka-msgs streams-groups`` on a real Streams application, compared with ``kafka-streams-groups``, from start to
-end.
+"""``kafka-msgs streams-groups`` on a real Streams application, compared with ``kafka-streams-groups``.
 
-The application runs once. Both commands' output is recorded while it runs and after it has stopped; the tests check
-that output."""
+The application runs once, from its first member to the deletion of its group. Both commands' output is recorded while
+it runs and after it has stopped; the tests check that output.
+"""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ def test_a_recording_is_redacted_into_a_new_one(
 ) -> None:
     """Sizes, numbers, error codes and faults are kept. The first line lists what was redacted before and now.
 
-    The new recording contains only lines, without raw payloads."""
+    The new recording contains only lines, without raw payloads.
+    """
     path, new = tmp_path / "tap.jsonl", tmp_path / "hidden.jsonl"
     moved = encode_response(HeartbeatResponse(error_code=16), 4, correlation_id=1)
     start = recording_start({"bootstrap": ["b:1"], "redacted": ["topics"]}).encode()

@@ -22,7 +22,8 @@ SMALL = 64 * 1024
 def kept(action: Callable[[], object], error: type[E]) -> tuple[int, E]:
     """Return how many bytes a failed call keeps alive together with its error, and the error.
 
-    The minimum of a few calls is used, because an interpreter table may grow during one of them."""
+    The minimum of a few calls is used, because an interpreter table may grow during one of them.
+    """
     sizes = []
     for _ in range(4):
         gc.collect()

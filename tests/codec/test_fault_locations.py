@@ -132,8 +132,7 @@ def test_a_refused_value_is_not_encoded_again_from_the_start(monkeypatch: pytest
 
 @pytest.mark.skipif("c" not in FAST, reason="the generated encoder does not record locations")
 def test_a_message_that_changes_meanwhile_is_encoded_from_the_start() -> None:
-    """The recorded location no longer leads to the refused value, so the whole message is encoded again for the
-    error."""
+    """The recorded location no longer leads to the refused value, so the reference encodes the whole message."""
     items: list[Any] = ["a"]
 
     class Shrinking:

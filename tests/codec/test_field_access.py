@@ -48,8 +48,7 @@ from tests.support.line_counter import lines_run
 
 @pytest.fixture(params=[name for name in EXECUTORS if name != "reference"])
 def executor(request: pytest.FixtureRequest) -> str:
-    """Return the name of an executor. Field access has two implementations: C, and the reference if C is not
-    available."""
+    """Return the name of an executor: field access runs in C, or in the reference if C is not available."""
     return str(request.param)
 
 

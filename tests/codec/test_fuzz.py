@@ -1,6 +1,7 @@
 """Random messages and mutated bytes for every version of every message: all executors behave the same.
 
-The seed is the message and version, so failures are reproducible."""
+The seed is the message and version, so failures are reproducible.
+"""
 
 from __future__ import annotations
 

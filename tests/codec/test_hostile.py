@@ -213,8 +213,7 @@ def test_a_count_of_tags_beyond_the_input(codecs: Codecs) -> None:
 
 
 def chain(length: int) -> type[Any]:
-    """Return a message with an array of structs that each contain the next one twice: 2 to the power of ``length``
-    values."""
+    """Return a message with an array of structs that each contain the next one twice: 2**length values."""
     struct = struct_class("Leaf", leaf=field("Leaf", "int8", default=0))
     for level in range(length):
         struct = struct_class(

@@ -303,8 +303,7 @@ def calls_of_equality(work: Callable[[], object], monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_struct_that_is_equal_to_its_default_is_not_compared(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal but not identical values, as after pickling, are omitted like the default itself, without calling
-    ``__eq__``."""
+    """Equal but not identical values, as after pickling, are omitted like the default itself, without ``__eq__``."""
     encode = codec(executor, Tagged, 1).encode
     plain = encode(Tagged())
     same = [Tagged(part=Part(), id=UUID(int=0), number=int(str(2**40))), pickle.loads(pickle.dumps(Request()))]

@@ -1,6 +1,7 @@
 """Test vectors: (message, version, bytes in hexadecimal).
 
-The bytes were derived by hand from the protocol's rules and proposals, not with this library."""
+The bytes were derived by hand from the protocol's rules and proposals, not with this library.
+"""
 
 from __future__ import annotations
 

@@ -79,8 +79,7 @@ def found(implementation: Any, monkeypatch: pytest.MonkeyPatch, *arguments: Any)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_both_encode_and_refuse_the_same(cls: Any, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The values are of all versions, some of them changed, and often encoded at other versions or without some
-    columns."""
+    """Values of all versions, some of them changed, are often encoded at other versions or without some columns."""
     rng = Random(f"{cls.__name__} {wide}")
     data = [data for _, data in prefixed_rows(cls, 2)]
     whole = arrow_type(cls)

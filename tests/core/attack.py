@@ -2,7 +2,8 @@
 
 Each round changes one or two things in a valid call: numbers, types, tuple items, buffers. Every raised ``Exception``
 is fine. The process prints ``done`` at the end. With a third argument it prints each call before making it, so the last
-line is the call that crashed the process."""
+line is the call that crashed the process.
+"""
 
 from __future__ import annotations
 

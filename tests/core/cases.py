@@ -1,6 +1,7 @@
 """``python -m tests.core.cases``: arguments that used to crash the process or to write outside of buffers.
 
-Each case is a function. The process prints the name of each case before running it, and ``done`` at the end."""
+Each case is a function. The process prints the name of each case before running it, and ``done`` at the end.
+"""
 
 from __future__ import annotations
 
