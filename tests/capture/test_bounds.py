@@ -81,9 +81,7 @@ def vars_of(sent: Sent) -> dict[str, Any]:
 
 
 def first_byte_then_headers(many: int) -> bytes:
-    """Return a capture with one byte of content per direction, too little to recognize anything, and then headers
-    only.
-    """
+    """Return a capture with one byte of content per direction, too few to recognize a request, then headers only."""
     made = [
         Sent(**{**vars_of(each), "snapped": len(each.data) - (number < 4)}) for number, each in enumerate(traffic(many))
     ]

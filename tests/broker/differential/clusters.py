@@ -165,9 +165,7 @@ def _place_coordinators(kafka: Side, ours: Side) -> None:
 
 
 def _placed(kafka: Side, ours: Side, topic: str) -> CreatableTopic:
-    """Return an internal topic with the same leaders as in Kafka. The leader epochs are equal because no leader has
-    moved.
-    """
+    """Return an internal topic with Kafka's leaders. The leader epochs are equal because no leader has moved."""
     assignments = []
     for partition in range(int(shared_settings()["offsets.topic.num.partitions"])):
         leader = kafka.leader(topic, partition)

@@ -93,9 +93,7 @@ def _is_silence(place: Place) -> bool:
 
 
 def _fails_whole(place: Place) -> bool:
-    """Return whether Kafka fails the whole request with an unexpected error, and our response has errors for its
-    partitions.
-    """
+    """Return whether Kafka fails the whole request unexpectedly, and our response has partition errors."""
     return place.kafka in ([], UNKNOWN_SERVER_ERROR) or "unexpected error" in str(place.kafka)
 
 

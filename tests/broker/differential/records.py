@@ -89,10 +89,10 @@ DAMAGE: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 
 
 def shown(data: bytes) -> list[dict[str, Any]]:
-    """Return batches as dictionaries of fields, with records as hexadecimal text and the checksum as a boolean (valid
-    or not).
+    """Return batches as dictionaries of fields, with hexadecimal records and the checksum as a boolean.
 
-    Bytes after the last complete batch are omitted, because a broker may cut them anywhere.
+    The boolean is True for a valid checksum. Bytes after the last complete batch are omitted, because a broker may cut
+    them anywhere.
     """
     found, at = [], 0
     while at + 17 <= len(data):

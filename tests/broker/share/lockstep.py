@@ -46,7 +46,7 @@ class _Batch(NamedTuple):
 def play(script: Script, oracle: ShareOracle) -> Counter[tuple[str, str]]:
     """Run a script on both; return how often each command led to each error.
 
-    Raises ``AssertionError`` with the seed if ours differs from Kafka's.
+    Raises ``AssertionError`` with the seed if the results differ.
     """
     ours, tally = _Ours(), Counter[tuple[str, str]]()
     for command in script.commands():

@@ -45,8 +45,9 @@ class Script:
         return f"Script({self.seed})"
 
     def learn(self, answer: dict[str, Any]) -> None:
-        """Process the response to the last command. Sometimes the fetch offset stays, as for a fetch that was already
-        in flight.
+        """Process the response to the last command.
+
+        Sometimes the fetch offset stays unchanged, as for a fetch that was already in flight.
         """
         if "next" in answer and self._dice.random() < 0.85:
             self._fetch_offset = answer["next"]

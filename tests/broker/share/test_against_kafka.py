@@ -193,7 +193,7 @@ class Script:
         return lambda side: side.say(member, [wrong])
 
     def _wrong(self, member: str) -> Said:
-        """Return an invalid acknowledgement: of records acquired by another member or not at all, or with invalid values."""
+        """Return an invalid acknowledgement, for records of another member or of nobody, or with invalid values."""
         held = [piece for other in MEMBERS if other != member for piece in self.held[other]]
         if held and self.random.random() < 0.5:
             first, last, _ = self.random.choice(held)

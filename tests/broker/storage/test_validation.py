@@ -1,4 +1,4 @@
-"""Batches whose records contradict their header, or that a client built badly: Kafka's log and this library's behave the same."""
+"""Batches that contradict their header, or that a client built badly: Kafka's log and this library's agree."""
 
 from __future__ import annotations
 
