@@ -42,7 +42,7 @@ def login(cluster: ClusterAddresses, name: str) -> Admin:
 
 @pytest.fixture(scope="module")
 def alice(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
-    """The admin of alice, whom ACLs deny one topic and one group. All other users and resources are allowed."""
+    """Yield the admin of alice, whom ACLs deny one topic and one group. All other access is allowed."""
     rules = [
         AclBinding(kind, name, principal, operation, permission)
         for kind, name in ((ResourceType.TOPIC, CLOSED.topic), (ResourceType.GROUP, f"{OWN}-secret"))

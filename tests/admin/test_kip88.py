@@ -292,7 +292,7 @@ def test_a_broker_that_is_gone_takes_only_its_own_groups_with_it() -> None:
 
 @pytest.fixture(scope="module")
 def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
-    """An admin of a real cluster with two topics."""
+    """Yield an admin of a real cluster with two topics."""
     with Admin(kafka_cluster.bootstrap_servers) as admin:
         make_topics(kafka_cluster, NewTopic(f"{OWN}-a", 2), NewTopic(f"{OWN}-b", 1))
         yield admin

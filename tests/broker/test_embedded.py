@@ -104,7 +104,7 @@ def test_a_held_clock_runs_what_is_due_when_it_moves() -> None:
 
 
 def test_a_group_without_a_delay_does_not_wait_for_a_held_clock() -> None:
-    """With an unset clock, the broker also accepts records with the system time of clients."""
+    """The clock starts at the system time by default, so the broker accepts records with clients' timestamps."""
     with EmbeddedBroker(clock=ManualClock()) as broker:
         topic = new_topic(broker)
         with Producer(broker.bootstrap_servers) as producer:

@@ -1,4 +1,4 @@
-"""Requests that create topics implicitly respect the limits, permissions and quotas of CreateTopics."""
+"""Every request that creates topics respects the limits, permissions and quotas of CreateTopics."""
 
 from __future__ import annotations
 

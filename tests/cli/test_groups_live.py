@@ -21,7 +21,7 @@ Servers = tuple[str, ...]
 
 @pytest.fixture
 def empty(admin: Admin, filled: str, group: str) -> str:
-    """A group without members: at offset 4 of partition 0, and 1 of partition 1."""
+    """Create a group without members, at offset 4 of partition 0 and offset 1 of partition 1; return its name."""
     admin.alter_group_offsets(group, {TopicPartition(filled, 0): 4, TopicPartition(filled, 1): 1}).all()
     return group
 

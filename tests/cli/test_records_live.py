@@ -176,7 +176,7 @@ def test_wrong_calls(run: Run, fails: Callable[..., str], servers: Servers, topi
 
 @pytest.fixture
 def behind(admin: Admin, filled: str, group: str) -> str:
-    """A group with a lag of 6 records in partition 0, and no lag in partition 1."""
+    """Create a group with a lag of 6 records in partition 0 and no lag in partition 1; return its name."""
     admin.alter_group_offsets(group, {TopicPartition(filled, 0): 4, TopicPartition(filled, 1): 5}).all()
     return group
 

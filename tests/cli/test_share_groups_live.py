@@ -35,7 +35,7 @@ timestamps."""
 
 @pytest.fixture
 def shared(admin: Admin, filled: str, group: str) -> str:
-    """A share group without members."""
+    """Create a share group without members; return its name."""
     member = str(uuid4())
     for epoch, topics in ((0, (filled,)), (-1, None)):
         request = ShareGroupHeartbeatRequest(

@@ -64,7 +64,7 @@ class World:
         self.now = 1000
         self.producers: list[int] = []
         self.drawn = 0
-        """The minimum number of generated ids: the number in the last member id of a response."""
+        """A lower bound of the number of generated ids: the highest number in the member ids of responses."""
         self._commands: list[Command] = []
         self._waiting: dict[str, Callable[[Body], None]] = {}
         self._asked = 0

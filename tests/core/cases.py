@@ -34,7 +34,7 @@ def case(function: Callable[[], object]) -> Callable[[], object]:
 
 
 def refused(function: Callable[..., Any], *arguments: Any) -> None:
-    """Call a function that must raise the exception for arguments of the wrong type."""
+    """Call a function that must raise an exception for invalid arguments."""
     try:
         function(*arguments)
     except (TypeError, ValueError, RuntimeError, OverflowError):
@@ -89,7 +89,7 @@ def a_budget_is_negative() -> None:
 
 @case
 def memory_gets_smaller() -> None:
-    """The second buffer of a column has the requested size, which is less than the size of the first one."""
+    """Allocate a smaller second buffer for a column: it has the requested size, and not the size of the first one."""
     sizes = iter([1 << 20] * 5)
     made = program(op(_INT32, 1, size=4), op(_STRING, 2), allocate=lambda size: bytearray(max(size, next(sizes, 0))))
     rows, row = 4000, bytes(4) + (10).to_bytes(2, "big") + b"0123456789"
@@ -111,7 +111,7 @@ def memory_lies_between_two_numbers() -> None:
 
 @case
 def memory_changes_while_columns_are_filled() -> None:
-    """The allocator overwrites earlier buffers: first the offsets of a list's strings, then everything."""
+    """Overwrite earlier buffers in the allocator: first the offsets of a list's strings, then everything."""
     columns = ((_TABLE, 0, 4), (_LIST, 0, 2), (_TEXT, 36, 1), (_TEXT, 0, 1))
     row = b"".join(((9).to_bytes(4, "big"), bytes(16 * 9), (300).to_bytes(2, "big"), b"x" * 300))
     rows = [row, row[:-1]] * 40

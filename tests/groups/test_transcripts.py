@@ -1,4 +1,4 @@
-"""This library's coordinator returns the same results as Kafka's coordinator for the recorded scripts."""
+"""The library's coordinator returns the same results as Kafka's coordinator for the recorded scripts."""
 
 from __future__ import annotations
 

@@ -32,9 +32,7 @@ Read = Callable[[Mapping[str, Any]], tuple[str, Outcome] | None]
 
 @frozen
 class Command:
-    """The command of a suite. Its report is a file of JSON lines, or its output. ``selects`` is the option for
-    tests.
-    """
+    """The command of a suite. Its report is a file of JSON lines, or its output. ``selects`` is the test option."""
 
     arguments: Sequence[str]
     directory: Path

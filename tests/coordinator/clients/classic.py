@@ -1,4 +1,4 @@
-"""A consumer of the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+"""A consumer with the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
 
 from __future__ import annotations
 
