@@ -1,4 +1,4 @@
-"""Administration as a user who may not do everything: where refusals are seen, and delegation tokens."""
+"""Administration by a user with limited rights: refusals, and delegation tokens."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def login(cluster: ClusterAddresses, name: str) -> Admin:
 
 @pytest.fixture(scope="module")
 def alice(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
-    """Alice: she may not see one topic and one group. Who is not mentioned may do everything."""
+    """Yield the admin of alice, whom ACLs deny one topic and one group. All other access is allowed."""
     rules = [
         AclBinding(kind, name, principal, operation, permission)
         for kind, name in ((ResourceType.TOPIC, CLOSED.topic), (ResourceType.GROUP, f"{OWN}-secret"))
@@ -118,7 +118,7 @@ def test_a_delegation_token_lives_from_creation_to_expiry(kafka_cluster: Cluster
         expires: list[int] = []
 
         def renewed() -> bool:
-            """The broker that is asked may not know the token yet."""
+            """Renew the token. The broker that receives the request may not have learned of it yet."""
             with contextlib.suppress(BrokerError):
                 expires.append(bob.renew_delegation_token(token.hmac, renew_period_ms=60_000))
             return bool(expires)

@@ -1,6 +1,6 @@
-"""Every api that brokers offer to clients has a method of ``Admin``, or a reason why it has none.
+"""Tests that every API that brokers offer to clients has a method of ``Admin``, or a documented reason for having none.
 
-Each method runs against brokers in memory, so the table here shows what it really sends.
+Each method runs against brokers in memory, so the table here lists the requests that it really sends.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ CALLS: Final[dict[str, tuple[set[str], tuple[Any, ...], dict[str, Any]]]] = {
     "unregister_controller": ({"UnregisterController"}, (4,), {}),
     "update_features": ({"UpdateFeatures"}, ({"metadata.version": 20},), {}),
 }
-"""What each method sends besides metadata and the search for coordinators, and arguments for it."""
+"""The APIs that each method calls (without Metadata and FindCoordinator), and arguments for it."""
 
 OF_PRODUCERS = "a producer sends it"
 OF_MEMBERS = "a member of a group sends it about itself"
@@ -159,18 +159,18 @@ WITHOUT_METHOD: Final = {
 
 
 def offered_to_clients() -> dict[str, type[Request[Any]]]:
-    """The apis that a broker's listener has, by name."""
+    """Return the APIs of a broker's listener, by name."""
     classes = [message_class(key, "request") for key in ApiKey]
     return {cls.INFO.name.removesuffix("Request"): cls for cls in classes if "broker" in cls.INFO.listeners}
 
 
 def operations(facade: type[Any]) -> dict[str, Callable[..., Any]]:
-    """The methods of administration, by name."""
+    """Return the public methods of an admin class, by name."""
     return {name: getattr(facade, name) for name in dir(facade) if not name.startswith("_") and name != "close"}
 
 
 def answers() -> dict[type[Request[Any]], Callable[[int, Any], Any]]:
-    """Brokers that answer every request, with a response that says nothing where that is enough."""
+    """Return handlers for every request, with empty responses for all APIs that can do without content."""
     silent: dict[type[Request[Any]], Callable[[int, Any], Any]] = {
         cls: lambda node, request: type(request).response_class()() for cls in offered_to_clients().values()
     }
@@ -199,7 +199,7 @@ class SimulatedClient(Client):
 
 
 def sent_by(name: str) -> set[str]:
-    """Run a method and return the apis that it used."""
+    """Run a method and return the APIs that it called."""
     cluster = SimulatedCluster(answers(), topics={"t": 1})
     _, positional, named = CALLS[name]
     try:

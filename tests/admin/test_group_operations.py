@@ -1,4 +1,4 @@
-"""Groups are listed, described and emptied, while some of them or some brokers fail. The brokers are in memory."""
+"""Listing, describing and deleting groups while some groups or brokers fail. The brokers are in memory."""
 
 from __future__ import annotations
 

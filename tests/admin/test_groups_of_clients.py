@@ -1,7 +1,7 @@
-"""Groups that other clients make, as ``Admin`` lists and describes them while their members are alive.
+"""Groups of other clients, as ``Admin`` lists and describes them while their members are active.
 
-The clients are Kafka's own consumer with both protocols and its share consumer, librdkafka with both protocols,
-aiokafka, and this library. One more test moves the coordinator of a group away.
+The clients are Kafka's own consumer (both protocols) and share consumer, librdkafka (both protocols), aiokafka, and
+this library. One more test moves the coordinator of a group.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
 
 @contextmanager
 def running(tool: str, cluster: ClusterAddresses, *arguments: str) -> Iterator[None]:
-    """One of Kafka's own consumers, which is killed at the end."""
+    """Run one of Kafka's console consumers, and kill it at the end."""
     java = java_command(
         tool, ["--bootstrap-server", cluster.bootstrap_servers, "--topic", TOPIC, *arguments], heap_mb=64
     )
@@ -65,7 +65,7 @@ def running(tool: str, cluster: ClusterAddresses, *arguments: str) -> Iterator[N
 
 
 def settled(admin: Admin, group_id: str, members: int = 1) -> GroupDescription:
-    """Wait until a group is stable and owns both partitions; return its description."""
+    """Wait until a group is stable and its members own both partitions; return its description."""
     found: list[GroupDescription] = []
 
     def stable() -> bool:
@@ -81,7 +81,7 @@ def settled(admin: Admin, group_id: str, members: int = 1) -> GroupDescription:
 
 
 def check(admin: Admin, group: GroupDescription, kind: GroupType) -> None:
-    """The description and the listing agree, and say who the members are."""
+    """Check that the description and the listing agree, and that the description identifies the members."""
     assert group.type is kind
     assert group.coordinator is not None
     assert group.coordinator.id == admin.find_coordinators([group.group_id])[group.group_id]
@@ -154,7 +154,7 @@ def test_a_group_of_aiokafka_on_the_same_loop(kafka_cluster: ClusterAddresses, a
 def test_a9_b12_a_group_that_reads_only_some_topics_gives_all_of_its_offsets(
     kafka_cluster: ClusterAddresses, admin: Admin, protocol: Literal["classic", "consumer"]
 ) -> None:
-    """B9 too: with the assignment, it is clear which partition nobody owns."""
+    """B9 as well: compared with the assignment, the offsets show which partition has no owner."""
     group_id = f"{OWN}-partly-{protocol}"
     admin.alter_group_offsets(group_id, {BOTH[0]: 0, BOTH[1]: 0, OLD: 42}).all()
     with Consumer(kafka_cluster.bootstrap_servers, group_id=group_id, group_protocol=protocol) as consumer:
@@ -175,7 +175,7 @@ def test_a9_b12_a_group_that_reads_only_some_topics_gives_all_of_its_offsets(
 def test_c7_c8_what_the_rejected_draft_would_have_said_is_known_from_two_requests(
     kafka_cluster: ClusterAddresses, admin: Admin, protocol: Literal["classic", "consumer"]
 ) -> None:
-    """The draft has offsets in the description of a group: of all partitions of its members, and of an empty group."""
+    """The draft adds offsets to the group description: for all assigned partitions, and for empty groups."""
     group_id = f"{OWN}-drafted-{protocol}"
 
     def described() -> tuple[set[TopicPartition], draft.Group]:
@@ -223,7 +223,7 @@ def test_b5_a_real_coordinator_moves(breakable_kafka_cluster: BreakableCluster) 
             groups = admin.list_offsets_of_groups(dict.fromkeys(names), timeout=60).all()
             return {name: {place: offsets[place].offset for place in offsets} for name, offsets in groups.items()}
 
-        # A new coordinator answers from what is replicated, so an offset may be missing for a moment.
+        # A new coordinator responds from replicated records, so an offset may be missing for a short time.
         until(lambda: found() == expected)
         after = admin.find_coordinators(names).all()
         assert gone not in after.values()

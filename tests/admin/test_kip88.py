@@ -1,7 +1,7 @@
-"""The offsets that a group has committed, all at once (KIP-88) and for many groups (KIP-709).
+"""All committed offsets of a group (KIP-88), and of many groups in one request (KIP-709).
 
-The first half runs on brokers in memory, and sees every request. The second half runs on a real cluster. The names of
-tests give the numbers of requirements.
+The first half runs on brokers in memory and checks every request. The second half runs on a real cluster. The numbers
+in test names are requirement numbers.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def group_answer(group_id: str, offsets: dict[TopicPartition, int], error: int =
 
 
 def answer(stored: Stored) -> Callable[[int, OffsetFetchRequest], OffsetFetchResponse]:
-    """Return a coordinator that has offsets, for requests of version 8 and later."""
+    """Return a coordinator that holds the given offsets, for requests of version 8 and later."""
 
     def fetch(node: int, request: OffsetFetchRequest) -> OffsetFetchResponse:
         return OffsetFetchResponse(
@@ -69,7 +69,7 @@ def answer(stored: Stored) -> Callable[[int, OffsetFetchRequest], OffsetFetchRes
 
 
 def in_turn(*answers: OffsetFetchResponse) -> Callable[[int, OffsetFetchRequest], OffsetFetchResponse]:
-    """Return a coordinator that gives these answers, one after the other."""
+    """Return a coordinator that sends these responses in order."""
     left = list(answers)
     return lambda node, request: left.pop(0)
 
@@ -292,7 +292,7 @@ def test_a_broker_that_is_gone_takes_only_its_own_groups_with_it() -> None:
 
 @pytest.fixture(scope="module")
 def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
-    """Administration of a real cluster that has two topics."""
+    """Yield an admin of a real cluster with two topics."""
     with Admin(kafka_cluster.bootstrap_servers) as admin:
         make_topics(kafka_cluster, NewTopic(f"{OWN}-a", 2), NewTopic(f"{OWN}-b", 1))
         yield admin

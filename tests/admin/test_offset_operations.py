@@ -1,4 +1,4 @@
-"""Offsets of partitions and of groups: resets, and leaders that move or are gone. The brokers are in memory."""
+"""Offsets of partitions and groups: resets, and leaders that move or are missing. The brokers are in memory."""
 
 from __future__ import annotations
 

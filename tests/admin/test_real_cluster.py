@@ -1,4 +1,4 @@
-"""Administration of a real cluster: each operation, and what another operation or Kafka's own tool then sees."""
+"""Administration of a real cluster: each operation is verified with another operation or with Kafka's own tools."""
 
 from __future__ import annotations
 

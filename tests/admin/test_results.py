@@ -1,4 +1,4 @@
-"""What operations return: one outcome for each thing, and lists that need every broker."""
+"""Results of operations: one outcome per item, and lists that require every broker."""
 
 from __future__ import annotations
 

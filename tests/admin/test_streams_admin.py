@@ -1,6 +1,6 @@
-"""Offsets of streams groups, and their end (KIP-1071). The names of tests give the numbers of requirements.
+"""Offsets and deletion of streams groups (KIP-1071). The numbers in test names are requirement numbers.
 
-The brokers are in memory; a test sees every request.
+The brokers are in memory, and the tests check every request.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def fetch_answer(
 
 
 def streams_topics(errors: dict[str, int], whole: int = 0) -> SimulatedCluster:
-    """Return a cluster with two topics, and a group that also has an offset of a topic which is gone."""
+    """Return a cluster with two topics, and a group that also has a committed offset for a deleted topic."""
     return SimulatedCluster(
         {
             OffsetDeleteRequest: delete_answer(errors, whole),

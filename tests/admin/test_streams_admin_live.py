@@ -1,4 +1,4 @@
-"""Administration of real streams groups (KIP-1071): a member that is played, and an application of Kafka Streams."""
+"""Administration of real streams groups (KIP-1071): a simulated member, and a Kafka Streams application."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_h12_to_h15_a_real_group_with_a_member(kafka_cluster: ClusterAddresses, 
 def test_a_real_application_is_described_reset_and_deleted(
     kafka_cluster: ClusterAddresses, admin: Admin, tmp_path: Path
 ) -> None:
-    """What is said of the application is also what Kafka's own tool says."""
+    """The description of the application matches the output of Kafka's own tool."""
     make_topics(kafka_cluster, NewTopic(INPUT, 2))
     kafka_cluster.console_producer(INPUT, [f'{{"order":{n},"item":"tea","quantity":1}}' for n in range(20)])
     name = f"{OWN}-totals"

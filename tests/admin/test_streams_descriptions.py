@@ -1,6 +1,6 @@
-"""Streams groups as they are listed and described (KIP-1071). The names of tests give the numbers of requirements.
+"""Listings and descriptions of streams groups (KIP-1071). The numbers in test names are requirement numbers.
 
-The brokers are in memory; a test sees every request.
+The brokers are in memory, and the tests check every request.
 """
 
 from __future__ import annotations

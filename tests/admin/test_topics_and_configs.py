@@ -1,4 +1,4 @@
-"""Configurations, topics and users: what operations do when a part of them fails. The brokers are in memory."""
+"""Configs, topics and users: outcomes of operations that fail for some items. The brokers are in memory."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_pages_of_partitions_are_joined() -> None:
 
 
 def test_a_password_leaves_salted_and_is_shown_nowhere() -> None:
-    """The salt, the messages and the signature are those of the example in RFC 7677, section 3."""
+    """The salt, the messages and the signature are from the example in RFC 7677, section 3."""
     cluster = SimulatedCluster(
         {AlterUserScramCredentialsRequest: lambda node, request: AlterUserScramCredentialsResponse()}
     )

@@ -1,1 +1,1 @@
-"""The embedded broker."""
+"""Tests of the embedded broker."""

@@ -1,4 +1,4 @@
-"""The index of ACLs finds for each resource what a look at all of them finds."""
+"""The ACL index finds the same ACLs for each resource as a linear search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The apis of administration, asked by this library's own ``Admin``: what they change, and how they refuse."""
+"""The administration APIs, called with this library's own ``Admin``: their effects and their errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from kafka_msgs.messages.describe_producers_request import TopicRequest
 from tests.support.virtual_brokers import VirtualCluster
 
 DEFAULTS = {(ConfigResourceType.BROKER, ""): {"min.insync.replicas": "1"}}
-"""The settings that a new cluster has in its image."""
+"""The configs of a new cluster's image."""
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
-"""The same requests to a real cluster and to an embedded one: the answers are equal, but for ids and places.
+"""The same requests on a real cluster and on an embedded one, with equal responses except for ids and addresses.
 
-Groups, transactions and the logs of partitions have such tests of their own. Here are topics, settings, replicas,
-and records as clients ask for them.
+Groups, transactions and partition logs have separate tests. These tests cover topics, configs, replicas, and records as
+requested by clients.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ RELAXED: Final = frozenset(
     {"topicId", "throttleTimeMs", "leaderId", "leaderEpoch", "replicaNodes", "isrNodes", "timestamp", "lastTimestamp"}
     | {"brokers", "clusterId", "controllerId", "nodeEndpoints", "sessionId", "records", "documentation"}
 )
-"""Fields that depend on ids, times and places. Records are compared by the tests of logs."""
+"""Fields that depend on ids, times and addresses. The log tests compare records."""
 
 
 def topic(name: str = f"{T}-new", partitions: int = 1, factor: int = 1, **more: Any) -> CreateTopicsRequest:
@@ -301,7 +301,7 @@ SCRIPT: Final[list[tuple[Request[Any], int]]] = [
 
 
 def relaxed(value: Any) -> Any:
-    """Leave out of an answer in JSON form what differs between two clusters."""
+    """Remove values that differ between clusters from a response in JSON form."""
     if isinstance(value, dict):
         named = {key: relaxed(each) for key, each in value.items() if key not in RELAXED}
         if "configs" in named:
@@ -313,7 +313,7 @@ def relaxed(value: Any) -> Any:
 
 
 def answers(servers: str) -> Iterator[Any]:
-    """Run the script, and yield the name of each request with its answer in JSON form, or with its error code."""
+    """Run the script, and yield the name of each request with its response in JSON form, or with its error code."""
     with Client(servers) as client:
         for request, version in SCRIPT:
             try:

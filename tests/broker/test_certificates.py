@@ -1,4 +1,4 @@
-"""Clients with certificates: the names that Kafka's rules make of subjects, and the users of connections."""
+"""Clients with certificates: principal names by Kafka's mapping rules, and the users of connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that others wrote, against an embedded broker: topics, producing, and consuming of chosen partitions."""
+"""Third-party clients with an embedded broker: topics, producing, and consuming from assigned partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directories of a process that was killed, cut anywhere: what was acknowledged is there, and all replicas agree."""
+"""Directories of a killed process, truncated anywhere: acknowledged records survive, and all replicas agree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.virtual_brokers import VirtualCluster, batch
 TOPIC: Final = "t"
 COUNT: Final = 40
 GROWING: Final = (".log", ".index", ".timeindex", ".txnindex")
-"""The files that are written in place. All others are replaced as a whole."""
+"""The extensions of files that are written in place. All other files are replaced atomically."""
 
 
 def produce(cluster: VirtualCluster, value: bytes) -> None:
@@ -31,7 +31,7 @@ def produce(cluster: VirtualCluster, value: bytes) -> None:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directories of two brokers as they are while the cluster runs: nobody closed them."""
+    """Return the directories of two brokers, copied while the cluster runs."""
     path = tmp_path_factory.mktemp("running") / "data"
     snapshots = {"metadata.log.max.record.bytes.between.snapshots": "2000"}
     cluster = VirtualCluster.start(directory=path, brokers=2, configs=snapshots)
@@ -50,7 +50,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened_values(path: Path) -> list[bytes]:
-    """Open the directories, append a record, close them, and return what the partition then has."""
+    """Open the directories, append a record, close them, and return the partition's values."""
     cluster = VirtualCluster.start(directory=path)
     produce(cluster, b"after")
     assert cluster.cluster.errors == []
@@ -63,7 +63,7 @@ def opened_values(path: Path) -> list[bytes]:
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), hurt=st.sampled_from(["one replica", "all replicas"]))
 def test_a_cut_at_any_byte(hurt: str, killed: Path, tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
-    """A cut of all replicas is what a machine loses that did not write yet. A cut of one loses nothing."""
+    """Truncating all replicas simulates the loss of unwritten data. Truncating one replica loses no records."""
     path = tmp_path_factory.mktemp("crash") / "data"
     shutil.copytree(killed, path)
     random = Random(seed)
@@ -113,7 +113,7 @@ def test_files_of_work_that_was_not_finished_are_removed(left: str, killed: Path
 
 @pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"])
 def test_a_checkpoint_that_is_damaged_counts_for_nothing(name: str, killed: Path, tmp_path: Path) -> None:
-    """As in Kafka's ``LogManager``, the log is recovered from its first segment."""
+    """Like Kafka's ``LogManager``, the broker then recovers the log from its first segment."""
     shutil.copytree(killed, tmp_path / "data")
     for directory in (tmp_path / "data").iterdir():
         (directory / name).write_bytes(b"0\n2\nt 0")

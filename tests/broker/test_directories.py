@@ -1,4 +1,4 @@
-"""Clusters in a directory: what is there after a restart, and after a crash, and that our own readers agree."""
+"""Clusters in a directory: their state after a restart and after a crash, and agreement with our own readers."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": "1"}
 
 
 def image_of(directory: Path) -> MetadataImage:
-    """Return the image that the metadata records of a directory make, without opening it as a broker."""
+    """Return the image of a directory's metadata records, without opening the directory as a broker."""
     image, delta = MetadataImage(), MetadataDelta()
     partition = next(each for each in LogDirectory(directory).partitions if each.topic == METADATA_TOPIC)
     batches = [*(partition.snapshots[-1].batches() if partition.snapshots else ())]
@@ -161,7 +161,7 @@ def test_snapshots_keep_the_metadata_log_short(tmp_path: Path) -> None:
         (snapshot,), (segment,) = partition.snapshots, partition.segments
         assert (segment.base_offset, segment.size) == (snapshot.end_offset, 0)
         assert image_of(tmp_path / broker).topics == before.image.topics
-    # Offsets go on, so that each registration has a higher epoch than the one before.
+    # Offsets continue, so each registration has a higher epoch than the one before.
     for _ in range(2):
         epochs = {each.id: each.epoch for each in before.image.brokers.values()}
         after = opened(tmp_path, configs=SNAPSHOTS).cluster

@@ -1,4 +1,4 @@
-"""What the tool of the release, ``DumpLogSegments``, reads in the files that a cluster wrote is what was written."""
+"""``DumpLogSegments`` of the release reads the files of a cluster and prints exactly the written contents."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ LINES: Final = ("baseOffset: ", "| ", "offset: ", "timestamp: ", "version: ", "p
 
 @pytest.fixture
 def kafka_node() -> None:
-    """Ask for what runs Kafka's tools: without it the test is reported as not run."""
+    """Require the environment of Kafka's tools; otherwise the test is reported as not run."""
 
 
 def dump(files: Iterable[Path], decoder: str) -> dict[str, list[str]]:
-    """Return the lines that the tool prints of each file, about its batches and entries.
+    """Return the tool's lines about the batches and entries of each file.
 
-    What clients wrote into records is left out: it need not be text.
+    Record contents of clients are omitted, because they may not be text.
     """
     arguments = ["--files", ",".join(map(str, files)), decoder]
     said = run_kafka_class("org.apache.kafka.tools.DumpLogSegments", arguments, timeout=240)
@@ -83,7 +83,7 @@ def test_random_histories_of_partitions(tmp_path: Path) -> None:
 
 
 def fill(cluster: VirtualCluster) -> None:
-    """Let a cluster have records of every kind that it writes."""
+    """Write records of every kind that a cluster can write."""
     cluster.create("t", partitions=2, replication_factor=2, retention_ms="-1")
     for number, leader in enumerate(state.leader for state in cluster.cluster.image.topics["t"].partitions):
         cluster.produce("t", number, batch(b"a", b"b"), broker=leader)
@@ -115,7 +115,7 @@ def fill(cluster: VirtualCluster) -> None:
 
 
 def describe(cluster: VirtualCluster) -> None:
-    """Let the metadata log have settings of all kinds."""
+    """Write metadata records of all kinds: ACLs, quotas and SCRAM credentials."""
     acl = AclCreation(
         resource_type=ResourceType.TOPIC,
         resource_name="t",
@@ -135,7 +135,7 @@ def describe(cluster: VirtualCluster) -> None:
 
 @pytest.mark.usefixtures("kafka_node")
 def test_the_directories_of_a_cluster(tmp_path: Path) -> None:
-    """The metadata log has a snapshot, and records after it."""
+    """The metadata log contains a snapshot, and records after it."""
     cluster = VirtualCluster.start(directory=tmp_path, brokers=2, authorizer=True, allow_everyone=True)
     fill(cluster)
     directory = cluster.cluster.storage

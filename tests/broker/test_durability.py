@@ -1,4 +1,4 @@
-"""What a crash of the machine leaves: recovery points never cover bytes that were not forced to the disk."""
+"""State after a machine crash: recovery points never cover bytes that were not synced to disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.virtual_brokers import VirtualCluster, batch
 
 
 class Disk:
-    """Which files were forced to the disk, and up to which byte. The rest is lost when the power fails."""
+    """The synced files, and up to which byte. A power failure loses all other bytes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.synced: dict[Path, int] = {}
@@ -29,7 +29,7 @@ class Disk:
         self._fsync(descriptor)
 
     def crash(self, directory: Path, copy: Path) -> None:
-        """Copy a directory as the machine leaves it: bytes of batches that were not synced are garbage."""
+        """Copy a directory as left by a crash: unsynced bytes of batches are zeros."""
         shutil.copytree(directory, copy)
         for path in directory.glob("**/*.log"):
             data = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Starting and stopping embedded brokers, and the two forms of them."""
+"""Starting and stopping embedded brokers, with the blocking and the asyncio API."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_held_clock_runs_what_is_due_when_it_moves() -> None:
 
 
 def test_a_group_without_a_delay_does_not_wait_for_a_held_clock() -> None:
-    """And a clock that is not set takes the records of clients whose time is that of the system."""
+    """The clock starts at the system time by default, so the broker accepts records with clients' timestamps."""
     with EmbeddedBroker(clock=ManualClock()) as broker:
         topic = new_topic(broker)
         with Producer(broker.bootstrap_servers) as producer:

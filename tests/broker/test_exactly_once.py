@@ -1,4 +1,4 @@
-"""Loops that read, write and commit in one transaction: the broker checks who commits (KIP-447)."""
+"""Consume-transform-produce loops with transactions: the broker verifies the committing member (KIP-447)."""
 
 from __future__ import annotations
 

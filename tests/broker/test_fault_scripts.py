@@ -1,4 +1,4 @@
-"""Faults that change the cluster, at requests and at moments, and scripts of them by chance."""
+"""Faults that change the cluster, triggered by requests and times, and random fault scripts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def virtual() -> VirtualCluster:
 
 
 def facts(cluster: VirtualCluster) -> dict[str, Any]:
-    """Return what faults change: who leads, runs and controls, the time, and the disk."""
+    """Return the state that faults change: leaders, running brokers, controller, clock skew, and the disk."""
     image = cluster.cluster.image
     states = [(name, state) for name, topic in image.topics.items() for state in topic.partitions]
     return {

@@ -1,4 +1,4 @@
-"""Faults on request: clients meet them, and the broker does what it is told to and nothing else."""
+"""Fault injection: clients observe the requested faults, and the broker injects no others."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_full_disk_refuses_what_is_written() -> None:
 
 
 def exchange(broker: EmbeddedBroker) -> bytes:
-    """Send one request, and return all bytes that come until the connection ends or is silent."""
+    """Send one request, and return the received bytes, up to the first frame or the end of the connection."""
     host, _, port = broker.bootstrap_servers.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=WAIT) as connection:
         connection.sendall(ClientConnection().send(MetadataRequest(topics=()), 9))

@@ -1,4 +1,4 @@
-"""Groups and transactions of real clients at an embedded broker."""
+"""Groups and transactions of real clients with an embedded broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAIT: Final = 30
 VALUES: Final = [b"value-%d" % number for number in range(COUNT)]
 
 Reader: TypeAlias = Callable[[str, str, str], list[bytes]]
-"""Reads all values of a topic in a group, and commits: by bootstrap servers, topic and group."""
+"""Reads all values of a topic in a group, and commits. Arguments: bootstrap servers, topic and group."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def topic(admin: Admin) -> str:
 
 
 def produce(servers: str, topic: str, values: list[bytes]) -> None:
-    """Write values to the partitions in turn."""
+    """Produce values to the partitions in turn."""
     with Producer(servers) as producer:
         for number, value in enumerate(values):
             producer.send(topic, value, partition=number % PARTITIONS)
@@ -153,7 +153,7 @@ def test_partitions_move_to_members_that_come_and_from_those_that_go(
 
 
 def committed(servers: str, topic: str, count: int) -> list[bytes]:
-    """The values that a reader of committed records sees."""
+    """Return the values that a read_committed consumer receives."""
     with Consumer(servers, auto_offset_reset="earliest", isolation_level="read_committed") as consumer:
         consumer.assign([(topic, partition) for partition in range(PARTITIONS)])
         found: list[bytes] = []
@@ -177,7 +177,7 @@ def test_transactions_of_librdkafka(broker: EmbeddedBroker, topic: str) -> None:
 
 
 def test_offsets_that_are_committed_in_a_transaction(broker: EmbeddedBroker, admin: Admin, topic: str) -> None:
-    """A consumer of librdkafka gives its offsets to a producer: they count when the transaction is committed."""
+    """A librdkafka consumer passes its offsets to a producer. They take effect when the transaction commits."""
     servers, group = broker.bootstrap_servers, new_name("group")
     produce(servers, topic, VALUES)
     consumer = confluent_kafka.Consumer(

@@ -1,4 +1,4 @@
-"""Clients that send anything: random requests of all apis with and without rights, and connections that do nothing."""
+"""Malicious clients: random requests of all APIs with and without permissions, and idle connections."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONNECTIONS: Final = 10_000
 
 
 def steered(value: Any, ids: list[UUID], pick: Random) -> Any:
-    """The value with many of its texts, ids and numbers replaced by those that mean something to the cluster."""
+    """Return the value with many texts, ids and numbers replaced by ones that exist in the cluster."""
     if attrs.has(type(value)):
         changed = {
             field.name: steered(getattr(value, field.name), ids, pick)
@@ -54,7 +54,7 @@ def steered(value: Any, ids: list[UUID], pick: Random) -> Any:
 
 
 def hostile_requests(cluster: VirtualCluster, pick: Random) -> Iterator[tuple[Any, int]]:
-    """Random requests of all apis, at all versions that the cluster offers."""
+    """Yield random requests of all APIs, in all versions that the cluster offers."""
     dispatch = cluster.cluster.dispatch
     apis = list(dispatch.offered)
     for _ in range(REQUESTS):
@@ -73,7 +73,7 @@ def hostile_requests(cluster: VirtualCluster, pick: Random) -> Iterator[tuple[An
 @pytest.mark.parametrize("rights", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("seed", range(2))
 def test_random_requests_find_no_fault_of_the_broker(seed: int, rights: float) -> None:
-    """``rights`` is how often an operation is allowed. Partitions, sessions and problems stay bounded."""
+    """``rights`` is the probability that an operation is allowed. Partitions, sessions and problems stay bounded."""
     pick = Random(seed)
     cluster = VirtualCluster.start(brokers=2, seed=seed)
     cluster.create("t", partitions=2)
@@ -89,7 +89,7 @@ def test_random_requests_find_no_fault_of_the_broker(seed: int, rights: float) -
 
 
 def test_ten_thousand_connections_that_do_nothing_are_bounded() -> None:
-    """As many as the broker is allowed to have are open, and other clients are served meanwhile."""
+    """The broker keeps the maximum number of connections open, and serves other clients meanwhile."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(CONNECTIONS, (limit[1] if limit[1] != resource.RLIM_INFINITY else CONNECTIONS * 3) // 3)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit[0], min(limit[1], 3 * wanted)), limit[1]))

@@ -1,4 +1,4 @@
-"""Clusters in a directory with transactions and offsets: opened again by us, and by a node of Kafka."""
+"""Clusters in a directory with transactions and offsets, reopened by the embedded broker and by a Kafka node."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write(servers: str, values: range) -> None:
 
 
 def write_transactions(servers: str, values: range) -> None:
-    """Commit the values, and abort as many others."""
+    """Commit the values, and abort the same number of other values."""
     producer = confluent_kafka.Producer({"bootstrap.servers": servers, "transactional.id": "ledger"})
     producer.init_transactions(WAIT)
     for end, sign in ((producer.abort_transaction, b"-"), (producer.commit_transaction, b"")):
@@ -44,7 +44,7 @@ def write_transactions(servers: str, values: range) -> None:
 
 
 def committed(servers: str, count: int) -> list[int]:
-    """Return the values that a reader of committed records sees, at least so many."""
+    """Return the values that a read_committed consumer receives, at least this many."""
     with Consumer(servers, auto_offset_reset="earliest", isolation_level="read_committed") as consumer:
         consumer.assign([(TOPIC, partition) for partition in range(PARTITIONS)])
         found: list[int] = []
@@ -59,7 +59,7 @@ def commit_offsets(servers: str) -> None:
 
 
 def state(servers: str) -> dict[str, Any]:
-    """Return what administrators see of a cluster."""
+    """Return the state of a cluster as admin clients see it."""
     with Admin(servers) as admin:
         topic = admin.list_topics()[TOPIC]
         configs = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, TOPIC)])
@@ -84,15 +84,15 @@ def fill(servers: str) -> None:
 
 @pytest.fixture
 def kafka_node() -> None:
-    """Ask for what a node of Kafka needs: without it the test is reported as not run."""
+    """Require the environment of a Kafka node; otherwise the test is reported as not run."""
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A directory that an embedded broker closed, and what administrators saw. Its node has the id 1."""
+    """Return a directory that an embedded broker closed, and its state as admin clients saw it. Its node id is 1."""
     directory = tmp_path_factory.mktemp("directories") / "filled"
     claim_for_node(directory)
-    # When it is closed, its metadata become a snapshot.
+    # On close, the broker writes a metadata snapshot.
     with EmbeddedBroker(directory=directory, configs=SNAPSHOTS) as broker:
         fill(broker.bootstrap_servers)
         seen = state(broker.bootstrap_servers)
@@ -128,7 +128,7 @@ def test_a_cluster_that_was_not_closed_is_opened_as_it_was(filled: Filled, tmp_p
 
 @pytest.mark.parametrize("name", ["logs", "tiered"])
 def test_a_recorded_directory_of_a_node_of_kafka_is_opened(name: str, tmp_path: Path) -> None:
-    """The quorum of one recording has its voters in the settings, that of the other has them in its log (KIP-853)."""
+    """One recording lists the quorum voters in its configs; the other one has them in its log (KIP-853)."""
     directory = tmp_path / name
     shutil.copytree(RECORDINGS / name, directory)
     ends = {

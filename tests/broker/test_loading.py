@@ -1,4 +1,4 @@
-"""Coordinators that load long logs: other clients go on meanwhile, and their own are told to come back."""
+"""Coordinators that load long logs: other clients are served meanwhile, and clients of the group retry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMITS = 5_000
 
 
 def commit_often(cluster: Cluster, times: int) -> int:
-    """Write so many commits of a group, and return its partition."""
+    """Write this many commits of a group, and return its partition."""
     cluster.move_coordinator(GROUP, 0)
     topic = cluster.image.topics[CONSUMER_OFFSETS]
     partition = GroupCoordinatorService.of_broker(cluster, 0).coordinator.partition_for(GROUP)
@@ -44,7 +44,7 @@ def commit_often(cluster: Cluster, times: int) -> int:
 
 
 class Turns:
-    """An event loop whose turns a test takes."""
+    """An event loop whose iterations are controlled by a test."""
 
     def __init__(self) -> None:
         self.waiting: list[Callable[[], None]] = []
@@ -102,7 +102,7 @@ def fetch(client: RawClient) -> ErrorCode:
 
 
 def test_a_killed_broker_with_many_commits_delays_nobody_else() -> None:
-    """Requests of others are answered between the slices, and the group itself learns that it is loaded."""
+    """Other requests are served between the slices. The group's client gets COORDINATOR_LOAD_IN_PROGRESS."""
     with EmbeddedBroker(brokers=2) as broker:
         broker.run(lambda cluster: commit_often(cluster, COMMITS))
         with RawClient(broker, 1) as client:

@@ -1,4 +1,4 @@
-"""Clients that misuse a listener before they log in, during a login and after it."""
+"""Clients that misuse a listener before, during and after a login."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thousand brokers one after the other: nothing is left of them."""
+"""A thousand broker starts and stops, which leave no resources behind."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from kafka_msgs.wire import ClientConnection
 
 STARTS: Final = 1000
 EVERY: Final = 20
-"""Each so-manieth broker has files, and a client that it is closed under."""
+"""One in this many brokers has files, and a client that is connected when the broker closes."""
 
 
 def open_files() -> set[str]:
-    """Return what the process has open: files, sockets and pipes, by their numbers."""
+    """Return the process's open file descriptors: files, sockets and pipes."""
     return {each.name for each in Path("/proc/self/fd").iterdir()}
 
 
 def ask(servers: str) -> socket.socket:
-    """Connect to the first broker, ask for metadata, and return the connection."""
+    """Connect to the first broker, send a metadata request, and return the connection."""
     host, _, port = servers.split(",")[0].rpartition(":")
     connection = socket.create_connection((host, int(port)), timeout=60)
     connection.sendall(ClientConnection().send(MetadataRequest(topics=()), 12))
@@ -35,7 +35,7 @@ def ask(servers: str) -> socket.socket:
 
 
 def objects() -> int:
-    """Return how many clusters and connections there are."""
+    """Return the number of live clusters and connections."""
     gc.collect()
     return sum(isinstance(each, Cluster | AcceptedConnection) for each in gc.get_objects())
 

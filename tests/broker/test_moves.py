@@ -1,4 +1,4 @@
-"""Brokers that stop, crash and come back, and leaders that move: what the image says, and what clients see."""
+"""Brokers that stop, crash and restart, and leaders that move: the metadata image, and the clients' view."""
 
 from __future__ import annotations
 

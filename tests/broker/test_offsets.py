@@ -1,4 +1,4 @@
-"""Offsets that are committed by the names and by the ids of topics, with and without a transaction."""
+"""Offsets committed by topic name and by topic id, with and without a transaction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cluster() -> VirtualCluster:
 
 
 def topics(cluster: VirtualCluster, cls: Any, part: Any, *, by_id: bool) -> Any:
-    """A topic of which one partition is there and one is not, and a topic that is not there."""
+    """Return a topic with an existing and a missing partition, and a missing topic."""
 
     def place(name: str, topic_id: UUID) -> dict[str, Any]:
         return {"topic_id": topic_id} if by_id else {"name": name}
@@ -48,7 +48,7 @@ def topics(cluster: VirtualCluster, cls: Any, part: Any, *, by_id: bool) -> Any:
 
 
 def errors(answer: Any) -> list[tuple[Any, list[tuple[int, int]]]]:
-    """The elements of an answer: name or id of the topic, with the errors of its partitions."""
+    """Return the name or id of each topic in a response, with the errors of its partitions."""
     return [
         (each.name or each.topic_id, [(part.partition_index, part.error_code) for part in each.partitions])
         for each in answer.topics

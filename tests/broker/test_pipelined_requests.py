@@ -1,4 +1,4 @@
-"""Requests that wait behind another one of their connection, while many connections are answered at once."""
+"""Requests that wait for an earlier request on their connection, while the broker serves many connections."""
 
 from __future__ import annotations
 

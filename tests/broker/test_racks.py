@@ -1,4 +1,4 @@
-"""Racks: where brokers are, and which replica a consumer is told to read from (KIP-392)."""
+"""Racks of brokers, and the preferred read replica of a consumer (KIP-392)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Produce, Fetch and the apis of offsets, asked without sockets at a time that the tests move."""
+"""Produce, Fetch and the offset APIs, without sockets and with a simulated clock."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from kafka_msgs.records import read_batches
 from tests.support.virtual_brokers import START, VirtualCluster, batch
 
 CLEANING = 2
-"""The timer that cleans logs, which always waits."""
+"""The timer of the log cleaner, which is always pending."""
 
 
 def fetch_request(cluster: VirtualCluster, wanted: dict[int, int], **settings: Any) -> FetchRequest:
-    """Ask for partitions of the topic ``t``: their offsets, by number."""
+    """Return a fetch request for partitions of the topic ``t``, with offsets by partition."""
     partitions = tuple(
         FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=settings.pop("each", 2**20))
         for number, offset in wanted.items()
@@ -47,12 +47,12 @@ def fetch_request(cluster: VirtualCluster, wanted: dict[int, int], **settings: A
 
 
 def parts(response: FetchResponse) -> list[PartitionData]:
-    """Return the partitions of an answer."""
+    """Return the partitions of a response."""
     return [each for topic in response.responses for each in topic.partitions]
 
 
 def values_of(data: PartitionData) -> list[bytes | memoryview | None]:
-    """Return the values of the records of a partition."""
+    """Return the record values of a partition."""
     return [record.value for each in read_batches(data.records or b"") for record in each.records()]
 
 
@@ -138,7 +138,7 @@ def test_a_fetch_whose_time_is_over_when_records_come_is_answered_once() -> None
 @pytest.mark.parametrize("change", ["moved", "deleted", "below the start"])
 def test_a_fetch_that_waits_is_told_what_happens_to_its_partitions(change: str) -> None:
     cluster = VirtualCluster.start(brokers=2)
-    cluster.create("t")  # With one replica: a follower would go on to answer.
+    cluster.create("t")  # with one replica, because a follower would continue to respond
     leader = cluster.cluster.image.topics["t"].partitions[0].leader
     cluster.produce("t", 0, batch(b"a"), broker=leader)
     fetched = cluster.ask(fetch_request(cluster, {0: 0}, min_bytes=1000, max_wait_ms=60_000), 13, broker=leader)

@@ -1,4 +1,4 @@
-"""Clusters of several brokers with a log directory each: equal replicas, and replicas that lag or went astray."""
+"""Clusters of several brokers with a log directory each: equal, lagging, and diverged replicas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def opened(path: Path, **settings: Any) -> VirtualCluster:
 
 
 def produce(cluster: VirtualCluster, topic: str, partition: int, *values: bytes) -> int:
-    """Write to the leader of a partition, and return the offset."""
+    """Produce to the leader of a partition, and return the offset."""
     leader = cluster.cluster.image.topics[topic].partitions[partition].leader
     answer = cluster.decoded(cluster.produce(topic, partition, batch(*values), broker=leader), ProduceResponse)
     response = answer.responses[0].partition_responses[0]
@@ -29,7 +29,7 @@ def produce(cluster: VirtualCluster, topic: str, partition: int, *values: bytes)
 
 
 def hosted(path: Path) -> dict[str, set[str]]:
-    """Return the partitions that each log directory has."""
+    """Return the partitions in each log directory."""
     return {
         each.name: {found.path.name for found in LogDirectory(each).partitions} - {"__cluster_metadata-0"}
         for each in sorted(path.iterdir())
@@ -47,7 +47,7 @@ def test_each_broker_has_the_partitions_that_it_is_a_replica_of(tmp_path: Path) 
     replicas = {f"t-{each.partition}": each.replicas for each in cluster.cluster.image.topics["t"].partitions}
     for partition in range(3):
         produce(cluster, "t", partition, b"a", b"b")
-    # What was acknowledged is in all directories before anything is closed.
+    # Acknowledged records are in all directories before any of them is closed.
     for name, brokers in replicas.items():
         for broker in brokers:
             assert values(tmp_path / f"broker-{broker}", name) == [b"a", b"b"]
@@ -116,7 +116,7 @@ def test_a_replica_that_lags_gets_what_it_missed(tmp_path: Path) -> None:
 
 
 def test_records_that_were_never_replicated_give_way_to_those_in_sync(tmp_path: Path) -> None:
-    """A leader that lost its place while it was away has a longer log, in an older epoch."""
+    """A leader that lost its leadership while it was down has a longer log, with records of an older epoch."""
     cluster = opened(tmp_path, brokers=2)
     cluster.create("t", replication_factor=2)
     cluster.cluster.close()
@@ -165,5 +165,5 @@ def test_directories_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     claim_for_node(tmp_path / "two", node=1)
     with pytest.raises(LogFileError, match="the cluster is"):
         opened(tmp_path)
-    # A refusal leaves nothing locked.
+    # A refusal leaves no lock behind.
     opened(tmp_path / "one").cluster.close()

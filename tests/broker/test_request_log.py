@@ -1,4 +1,4 @@
-"""Requests of clients as data: what is logged, what is found, and what is dropped."""
+"""The request log: recorded requests, searches, and dropped entries."""
 
 from __future__ import annotations
 

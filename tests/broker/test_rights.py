@@ -1,4 +1,4 @@
-"""What clients with some rights learn, in the error codes of Kafka."""
+"""Error codes for clients with limited permissions, as in Kafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logins and ACLs at an embedded broker, by our client, librdkafka and aiokafka."""
+"""Logins and ACLs of an embedded broker, with our client, librdkafka and aiokafka."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ USERS: Final = {"alice": "alice's secret", "admin": "admin's secret"}
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate authority, as a file; and the certificate of the server beside it."""
+    """Write a certificate authority and the server's certificate; return the path of the authority."""
     directory = tmp_path_factory.mktemp("tls")
     made = trustme.CA()
     made.cert_pem.write_to_path(str(directory / "authority.pem"))
@@ -123,7 +123,7 @@ LOGINS: Final = {
 
 
 def settings(address: str, mechanism: str, user: str, password: str) -> ClientConfig:
-    """The settings of our client, as a file of Kafka's properties has them."""
+    """Return our client's config, built from Kafka's properties."""
     return ClientConfig.from_properties(
         {
             "bootstrap.servers": address,
@@ -164,7 +164,7 @@ FAILING: Final[dict[str, list[tuple[Request[Any], int]]]] = {
 
 @pytest.mark.parametrize("login", FAILING)
 def test_a_login_that_fails_is_answered_and_loses_its_connection(broker: EmbeddedBroker, login: str) -> None:
-    """A client that leaves it to the broker would keep its connection for ever."""
+    """Some clients leave closing to the broker, and would keep the connection open forever."""
     port = int(servers(broker, "SASL").rpartition(":")[2])
     with Conversation(port, client_id="login") as conversation:
         answers = [conversation.ask(request, version) for request, version in FAILING[login]]

@@ -1,4 +1,4 @@
-"""Texts of settings as values, and values as texts: what Java's ``Integer`` and ``Double`` make of them."""
+"""Conversion of config values from and to text, with the rules of Java's ``Integer`` and ``Double``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real Kafka Streams applications on embedded brokers: under both protocols, with repartition and changelog topics."""
+"""Real Kafka Streams applications on embedded brokers, in both protocols, with repartition and changelog topics."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ORDERS = 200
 
 
 def order(item: int) -> bytes:
-    """An order of an item, in the form that the application reads."""
+    """Return an order of an item, in the application's format."""
     return b'{"customer": "c", "item-%d": 1}' % item
 
 
 def totals(broker: EmbeddedBroker, application: str) -> dict[bytes, int]:
-    """The latest count of each item in the changelog of the application."""
+    """Return the latest count of each item in the application's changelog."""
     records = topic_records(broker, f"{application}-totals-changelog")
     return {bytes(each.key or b""): int.from_bytes(bytes(each.value or b""), "big") for each in records}
 
@@ -30,7 +30,7 @@ def totals(broker: EmbeddedBroker, application: str) -> dict[bytes, int]:
 @pytest.mark.usefixtures("java_clients")
 @pytest.mark.parametrize("protocol", ["streams", "classic"])
 def test_instances_share_the_work_of_an_application(tmp_path: Path, protocol: str) -> None:
-    """Two instances count all orders. Then one crashes, and a new one goes on where both were."""
+    """Two instances count all orders. Then one crashes, and a new instance continues from the committed state."""
     application = f"totals-{protocol}"
     with EmbeddedBroker(brokers=2) as broker:
         topic = new_topic(broker, partitions=3, replicas=2)
@@ -56,5 +56,5 @@ def test_instances_share_the_work_of_an_application(tmp_path: Path, protocol: st
 
 
 def committed(broker: EmbeddedBroker, group: str, topic: str) -> list[int]:
-    """The offsets that the application committed of a topic."""
+    """Return the committed offsets of the application for a topic."""
     return [offset for (name, _), offset in committed_offsets(broker, group).items() if name == topic]

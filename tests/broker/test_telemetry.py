@@ -1,4 +1,4 @@
-"""Telemetry (KIP-714): what a broker answers that has no plugin for metrics, as a real one does."""
+"""Telemetry (KIP-714): the responses of a broker without a metrics plugin, as in Kafka."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ask(connection: Connection, request: Request[Any], version: int = 0) -> Any:
 
 
 def script(instance: UUID, subscription: int) -> Iterator[Request[Any]]:
-    """Requests of a client that asks too early, pushes what is wrong, ends, and goes on all the same."""
+    """Yield requests of a client that requests too early, pushes invalid data, terminates, and continues."""
     get = GetTelemetrySubscriptionsRequest(client_instance_id=instance)
 
     def push(**fields: Any) -> PushTelemetryRequest:

@@ -1,4 +1,4 @@
-"""Whichever request creates topics: it keeps to the bounds, the rights and the quotas of CreateTopics."""
+"""Every request that creates topics respects the limits, permissions and quotas of CreateTopics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOO_MANY = "Excessively large number of partitions per request."
 
 
 def heartbeat(cluster: VirtualCluster, *counts: int, group: str = "app") -> StreamsGroupHeartbeatResponse:
-    """Join a Streams group that needs repartition topics of so many partitions."""
+    """Join a streams group that needs repartition topics with these partition counts."""
     topics = tuple(TopicInfo(name=f"{group}-{n}-repartition", partitions=each) for n, each in enumerate(counts))
     topology = Topology(
         epoch=0,

@@ -1,4 +1,4 @@
-"""Names of topics that no client may create, and those that are as long as a name can be."""
+"""Topic names that no client may create, and names of maximum length."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_names_collide_with_those_of_topics_that_are_there() -> None:
 
 
 def test_the_work_for_a_new_topic_does_not_grow_with_the_topics_that_are_there() -> None:
-    """With a group coordinator, whose image gets the topic, too."""
+    """The cluster has a group coordinator, whose image also gets the topic."""
     cluster = VirtualCluster.start()
     cluster.cluster.move_coordinator("group", 0)
     counts = []

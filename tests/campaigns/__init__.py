@@ -1,1 +1,1 @@
-"""Long runs that stand beside the tests; the tests run a bounded share of each."""
+"""Long-running campaigns that complement the tests; the tests run a bounded part of each campaign."""

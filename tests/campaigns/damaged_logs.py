@@ -1,9 +1,9 @@
-"""A campaign of damage: ``python -m tests.campaigns.damaged_logs --minutes 5``.
+"""Campaign with damaged log files: ``python -m tests.campaigns.damaged_logs --minutes 5``.
 
-Takes the files that real brokers left, and some of formats that no broker writes any more, damages them in every way
-that is thought of here, and reads them by every reader. Whatever is in a file, a reader ends in values and in errors of
-the library, what it read and what it says it skipped add up to the bytes of the file, and the count by headers comes to
-what the batches come to. A file that breaks this is kept in ``build/campaign``, and its seed is printed.
+Takes files of real brokers, and files in formats that current brokers no longer write. Damages them in many ways, and
+reads them with every reader. For any content, a reader returns values and library errors only, the read and skipped
+bytes add up to the file size, and the count by headers matches the batches. Files that violate this are kept in
+``build/campaign``, and their seed is printed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SMALL: Final[Mapping[str, Callable[[Path], Any]]] = {
 
 
 def main() -> None:
-    """Damage and read until the time is up."""
+    """Damage and read files until the time limit."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.campaigns.damaged_logs", description="Damage log files and read them."
     )
@@ -68,13 +68,13 @@ def main() -> None:
 
 
 def run_case(found: Mapping[str, bytes], number: int, folder: Path) -> None:
-    """Damage one file by its number, and check all readers of it; the file is kept where one fails."""
+    """Damage the file with this case number, and check all its readers; keep the file if a check fails."""
     rng = Random(number)
     name = rng.choice(sorted(found))
     path = folder / name.rpartition("/")[2]
     for other in folder.iterdir():
         other.unlink()
-    # Segments have indexes beside them, which may be those of another one.
+    # Segments have indexes next to them, which may belong to other segments.
     for suffix in (".log", ".index", ".timeindex"):
         if path.stem.isdecimal() and rng.random() < 0.5:
             neighbour = rng.choice([each for each in found if each.endswith(suffix)])
@@ -90,7 +90,7 @@ def run_case(found: Mapping[str, bytes], number: int, folder: Path) -> None:
 
 
 def seeds() -> dict[str, bytes]:
-    """The files that damage starts from, by a name that ends with the name of the file."""
+    """Return the undamaged files, by a key that ends with the file name."""
     recorded = {
         f"{folder.name}/{path.parent.name}/{path.name}": path.read_bytes()
         for folder in (LOGS, TIERED_LOGS, GROUP_LOGS, ACTIVE_LOGS)
@@ -104,7 +104,7 @@ _OLD_CODECS: Final = (CompressionType.NONE, CompressionType.GZIP, CompressionTyp
 
 
 def _old_formats(codec: CompressionType) -> bytes:
-    """A segment that lived through all formats."""
+    """Return a segment with batches in all formats."""
     data, offset = b"", 0
     builders: list[Any] = [
         MessageSetBuilder(magic=0, codec=codec),
@@ -119,7 +119,7 @@ def _old_formats(codec: CompressionType) -> bytes:
 
 
 def damaged(content: bytes, rng: Random, others: list[bytes]) -> bytes:
-    """The content after up to six changes."""
+    """Return the content after up to six changes."""
     data = bytearray(content)
     for _ in range(rng.choice((0, 1, 1, 1, 2, 2, 3, 6))):
         rng.choice(_CHANGES)(data, rng, rng.choice(others))
@@ -168,7 +168,7 @@ def _append(data: bytearray, rng: Random, other: bytes) -> None:
 
 
 def _change_under_the_checksum(data: bytearray, rng: Random, other: bytes) -> None:
-    """Change the first batch of magic 2 and make its checksum right, so that what is in it is read."""
+    """Change the first batch of magic 2 and fix its checksum, so that readers accept its content."""
     size = int.from_bytes(data[8:12], "big") + 12
     if 61 <= size <= len(data) and data[16] == 2:
         for _ in range(rng.randrange(1, 4)):
@@ -183,7 +183,7 @@ _CHANGES: Final = (
 
 
 def check(path: Path, rng: Random) -> None:
-    """Read a file by every reader of its kind; raises ``AssertionError`` for what does not add up."""
+    """Read a file with every reader of its kind; raises ``AssertionError`` for inconsistent results."""
     if path.suffix in (".log", ".checkpoint"):
         _check_batches(path)
         _check_seeking(path, rng)
@@ -201,7 +201,7 @@ def check(path: Path, rng: Random) -> None:
 
 
 def _ends(read: Callable[[], Any], *errors: type[KafkaMsgsError]) -> None:
-    """Read, and let no other errors pass than these."""
+    """Read, and ignore only these errors."""
     with suppress(*errors):
         read()
 
@@ -231,7 +231,7 @@ def _check_batches(path: Path) -> None:
 
 
 def _counted(path: Path) -> LogSummary:
-    """What the sound batches of a file come to, damage passed over."""
+    """Return the summary of the intact batches of a file, skipping damage."""
     summary = LogSummary()
     for _ in walk_summary(path, summary):
         pass

@@ -1,8 +1,8 @@
-"""Every release of Kafka since 2.2: import, compile, error codes, and the release's own classes on random values.
+"""Campaign over every release of Kafka since 2.2: import, compile, error codes, and random values with its own classes.
 
     python -m tests.campaigns.older_releases --examples 20 [RELEASE ...]
 
-Fetches about 30 MB a release through Maven at the first run. Fails when a release differs.
+The first run downloads about 30 MB per release with Maven. Exits with status 1 if a release differs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["differences_of", "main"]
 
 
 def differences_of(release: str, examples: int, seed: str = "1") -> Iterator[str]:
-    """Yield the differences between a release and our import of it, and print counts of what is alike."""
+    """Yield the differences between a release and our import of it, and print counts of equal results."""
     definitions = definitions_of(release)
     compiled = compile_paths([definitions], CompileOptions(), partial=False)
     codes = json.loads((definitions / "errors.json").read_text(encoding="utf-8"))

@@ -1,10 +1,10 @@
-"""The campaign: every message at every version against Kafka's own classes, as many examples as asked for.
+"""Campaign that compares every message at every version with Kafka's own classes, on any number of examples.
 
     python -m tests.campaigns.oracle --examples 1000 [--release 2.8.2]
 
-With ``--release``, the classes of that release of Kafka (2.8 or newer) judge our classes of its definitions.
-Prints tables of counts and the first differences of each kind, and fails when there is one. The examples depend on
-``--seed`` alone, however many processes share the work.
+With ``--release``, the classes of that Kafka release (2.8 or newer) check our classes compiled from its definitions.
+Prints tables of counts and the first differences of each kind; exits with status 1 if there is a difference. The
+examples depend only on ``--seed``, not on the number of processes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.oracle.older_releases import oracle_of
 from tests.oracle.parity import UNREAD_BYTES, Difference, Tally
 
 _SHOWN: Final = 3
-"""Differences of a kind that are printed."""
+"""The maximum number of printed differences of each kind."""
 
 _VALUES: Final = {
     "values": "values",
@@ -43,22 +43,22 @@ _VALUES: Final = {
     "written at another version": "written at another version",
     "refused at another version": "refused at another version",
 }
-"""What is counted of values, and its heading."""
+"""The counts for values, with their column headings."""
 
 _VERDICTS: Final = ("inputs", "both refuse", "both accept", "values equal")
-"""What is counted of bytes that may be wrong, besides why this library is stricter."""
+"""The counts for possibly invalid bytes, in addition to the reasons for which this library is stricter."""
 
 
 @define
 class Row:
-    """A line of the tables: how many messages and (message, version) pairs, and what was found for them."""
+    """A row of the tables: the numbers of messages and of (message, version) pairs, and their results."""
 
     messages: int = 0
     pairs: int = 0
     tally: Tally = Factory(Tally)
 
     def add(self, other: Row) -> None:
-        """Take over the counts of another row."""
+        """Add the counts of another row."""
         self.messages += other.messages
         self.pairs += other.pairs
         self.tally.add(other.tally)
@@ -102,7 +102,7 @@ def _names(oracle: Oracle) -> tuple[str, ...]:
 
 
 def _compare(names: Sequence[str], options: argparse.Namespace) -> dict[str, Row]:
-    """Compare every message; return a row for each artifact, and one for all of them."""
+    """Compare every message; return a row for each artifact, and a total row."""
     rows: dict[str, Row] = {}
     total = Row()
     compare = partial(_compare_message, release=options.release, examples=options.examples, seed=options.seed)

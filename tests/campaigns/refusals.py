@@ -1,9 +1,9 @@
-"""Refused messages: fast executors resume the reference at the fault, and must raise what a full read raises.
+"""Refused messages: fast executors resume the reference at the fault, and must raise the same error as a full decode.
 
-``python -m tests.campaigns.refusals --rounds 2 --seed 7`` damages random messages of every version of every message:
-it truncates them, flips bits, sets bytes, decodes with a budget that is too small, and puts values of the wrong type
-into them. For each refusal it compares class, text, path, offset and reason with the error of the reference, which
-processes the whole input. It counts the refusals for which an executor did so, too.
+``python -m tests.campaigns.refusals --rounds 2 --seed 7`` damages random messages of every version of every message: it
+truncates them, flips bits, sets bytes, decodes with a budget that is too small, and inserts values of the wrong type.
+For each refusal it compares class, text, path, offset and reason with the error of the reference, which processes the
+whole input. It also counts the refusals for which an executor processed the whole input.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ decode_all, encode_all = reference.decode, reference.encode
 
 @attrs.frozen
 class Damage:
-    """How often a message is damaged in each way."""
+    """The number of damaged variants of a message, by kind of damage."""
 
     truncations: int = 120
     flips: int = 100
@@ -57,13 +57,13 @@ class Tally:
 
 
 def pairs() -> list[tuple[Any, int]]:
-    """Every version of every message."""
+    """Return every version of every message."""
     classes = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
     return [(cls, version) for cls in classes for version in cls.INFO.versions]
 
 
 def damaged(rng: Random, data: bytes, damage: Damage) -> Iterator[bytes]:
-    """Yield damaged forms of a message, and the message itself."""
+    """Yield a message and its damaged variants."""
     yield data
     for size in rng.sample(range(len(data)), min(damage.truncations, len(data))):
         yield data[:size]
@@ -79,7 +79,7 @@ def damaged(rng: Random, data: bytes, damage: Damage) -> Iterator[bytes]:
 
 
 def decoded(plan: Plan, options: CodecOptions, data: bytes) -> Any:
-    """Decode by the reference alone."""
+    """Decode with the reference only."""
     message, end = decode_all(plan, data, 0, options)
     if end != len(data):
         raise trailing_data(plan, end, len(data))
@@ -87,7 +87,7 @@ def decoded(plan: Plan, options: CodecOptions, data: bytes) -> Any:
 
 
 def outcome(action: Callable[[Any], Any], subject: Any) -> tuple[Any, ...]:
-    """A value, or the facts of an error. Any other exception ends the campaign."""
+    """Return a value, or the facts of an error. Any other exception ends the campaign."""
     try:
         return (action(subject),)
     except (DecodeError, EncodeError) as error:
@@ -97,7 +97,7 @@ def outcome(action: Callable[[Any], Any], subject: Any) -> tuple[Any, ...]:
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """Count the calls of the reference that process a whole input, and let Python locate every fault."""
+    """Count the reference's calls that process a whole input, and make Python locate every fault."""
     calls: Counter[str] = Counter()
 
     def decode(*arguments: Any) -> Any:
@@ -116,7 +116,7 @@ def counted() -> Iterator[Counter[str]]:
 
 
 def small_budget(plan: Plan, data: bytes) -> CodecOptions:
-    """A budget that the message exceeds, if it spends anything."""
+    """Return a budget that the message exceeds, if it consumes any budget."""
     decoder = reference.Decoder(plan, data, 0, DEFAULT_OPTIONS)
     decoder.message()
     budget = DEFAULT_OPTIONS.budget
@@ -163,7 +163,7 @@ def check(
 def run(
     chosen: Sequence[tuple[Any, int]], rounds: int, seed: int, damage: Damage, names: Sequence[str] = FAST
 ) -> dict[str, Tally]:
-    """Compare the refusals of random messages of some versions; the seed and the version determine everything."""
+    """Compare the refusals of random messages of some versions, determined by the seed and the version."""
     tallies = {name: Tally() for name in names}
     with counted() as calls:
         for cls, version in chosen:

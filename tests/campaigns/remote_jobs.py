@@ -1,8 +1,8 @@
-"""Jobs of ``kafka-msgs pipeline`` on other filesystems, inputs and outputs: tables are those of local runs.
+"""Campaign for ``kafka-msgs pipeline`` jobs on other filesystems: their tables must equal the tables of local runs.
 
-``python -m tests.campaigns.remote_jobs``, or with names of filesystems: ``s3``, ``hdfs``, ``gs``, ``abfs``. It takes
-some minutes, needs Java, Maven, Go, and Node with npm, and ends with status 1 when a table differs. Settings are those
-of the session. Jobs that go on from an earlier run are run twice.
+``python -m tests.campaigns.remote_jobs``, optionally with names of filesystems: ``s3``, ``hdfs``, ``gs``, ``abfs``. It
+takes some minutes, requires Java, Maven, Go, and Node with npm, and exits with status 1 if a table differs. The Spark
+session contains the options of the filesystems. Incremental jobs run twice.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ JOBS: Final[Mapping[str, Path]] = {
     "topic-profile": GROUP_LOGS,
     "capture-report": PACKETS / "shop.pcapng",
 }
-"""The jobs that read files, and what they read here."""
+"""The jobs that read files, and their inputs."""
 _ONCE: Final = ("capture-report",)
-"""Those that do not go on from an earlier run."""
+"""The jobs without incremental runs."""
 
 _OF_SPARK: Final = {
     "spark.ui.enabled": "false",
@@ -51,7 +51,7 @@ _OF_SPARK: Final = {
 
 @frozen
 class Place:
-    """A directory of a filesystem: what its URIs have in front and behind, and where it is for Arrow."""
+    """A directory of a filesystem: the prefix and suffix of its URIs, and its location for Arrow."""
 
     name: str
     start: str
@@ -61,12 +61,12 @@ class Place:
     end: str = ""
 
     def uri(self, path: str) -> str:
-        """Return the URI of a path in it."""
+        """Return the URI of a path in the directory."""
         return f"{self.start}/{path}{self.end}"
 
 
 def run(job: str, source: str, out: str) -> None:
-    """Run a job in the session that is there."""
+    """Run a job in the active session."""
     done = CliRunner().invoke(command, ["pipeline", job, source, "--out", out])
     if done.exit_code:
         raise click.ClickException(f"{job} {source}: {done.output[-1000:]}")
@@ -74,7 +74,7 @@ def run(job: str, source: str, out: str) -> None:
 
 @contextmanager
 def session(settings: Mapping[str, str]) -> Iterator[None]:
-    """Give a session with settings of filesystems."""
+    """Run a session with options of filesystems."""
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     builder: Any = SparkSession.builder.master("local[2]")
     for name, value in {**_OF_SPARK, **{f"spark.hadoop.{name}": each for name, each in settings.items()}}.items():
@@ -85,9 +85,9 @@ def session(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def tables(filesystem: fs.FileSystem, place: str) -> dict[str, list[str]]:
-    """Return the rows of each table in a directory, in one order, without what names the filesystem.
+    """Return the sorted rows of each table in a directory, without columns that name the filesystem.
 
-    What a job keeps for its next run is no table.
+    Directories with a job's checkpoints are not tables.
     """
     found = filesystem.get_file_info(fs.FileSelector(place))
     names = [info.base_name for info in found if info.type == fs.FileType.Directory and info.base_name[0] != "_"]
@@ -101,7 +101,7 @@ def _rows(filesystem: fs.FileSystem, place: str) -> Iterator[str]:
 
 
 def compare(place: Place, home: Path) -> Iterator[str]:
-    """Yield how each job went on a filesystem."""
+    """Yield the result of each job on a filesystem."""
     for job, source in JOBS.items():
         for _ in range(1 if job in _ONCE else 2):
             run(job, place.uri(f"in/{source.name}"), place.uri(f"out/{job}"))
@@ -150,7 +150,7 @@ _PLACES: Final = {"s3": _s3, "hdfs": _hdfs, "gs": _gs, "abfs": _abfs}
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice([*_PLACES]))
 def main(names: Sequence[str]) -> None:
-    """Run all jobs here, and on the filesystems of these names, by default all."""
+    """Run all jobs locally and on the filesystems of these names, by default all."""
     failed = False
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="remote-jobs-")))

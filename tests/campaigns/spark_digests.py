@@ -1,8 +1,8 @@
-"""Holds a large log directory, read by Spark, against the same read by ``kafka_msgs.log`` and by Kafka's own classes.
+"""Compares a large log directory as read by Spark, by ``kafka_msgs.log`` and by Kafka's own classes.
 
-``python -m tests.campaigns.spark_digests --bytes 2G``: makes the directory (half records of groups, half events),
-reads it in the three ways, and reports whether the tables are equal. The exit status is 1 where they differ. The
-directory is temporary. Two gigabytes take some minutes. Needs Java and Maven.
+``python -m tests.campaigns.spark_digests --bytes 2G``: creates the directory (half group records, half events), reads
+it in these three ways, and reports whether the tables are equal. The exit status is 1 if they differ. The directory is
+temporary. Two gigabytes take some minutes. Requires Java and Maven.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A bounded share of the chaos: simulated clients under random faults, and that the judges notice what is wrong."""
+"""A bounded part of the chaos campaign: simulated clients under random faults, and tests of the checkers."""
 
 from __future__ import annotations
 

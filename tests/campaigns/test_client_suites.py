@@ -1,4 +1,4 @@
-"""The campaign of client suites: how reports are read, how runs differ, and whether the page shows the results."""
+"""The client suites campaign: parsing of reports, comparison of runs, and the published page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A little of the campaign of damage, which runs for longer by ``python -m tests.campaigns.damaged_logs``."""
+"""A small part of the damaged logs campaign; ``python -m tests.campaigns.damaged_logs`` runs longer."""
 
 from __future__ import annotations
 

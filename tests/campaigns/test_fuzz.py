@@ -1,4 +1,4 @@
-"""A little of the campaign of fuzzing, which runs for longer, guided by coverage, by ``make fuzz``."""
+"""A small part of the fuzzing campaign; ``make fuzz`` runs longer, guided by coverage."""
 
 from __future__ import annotations
 

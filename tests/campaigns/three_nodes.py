@@ -1,8 +1,8 @@
-"""Three nodes of Kafka on log directories of an embedded cluster, and back: ``python -m tests.campaigns.three_nodes``.
+"""Three Kafka nodes on log directories of an embedded cluster, and back: ``python -m tests.campaigns.three_nodes``.
 
-An embedded cluster of three brokers writes topics, transactions and offsets. Three nodes of Kafka open its directories,
-find everything, and write more while one of them is stopped and then all of them are killed. An embedded cluster opens
-what they left, finds everything that was committed, and makes the replicas equal. It takes half a minute.
+An embedded cluster of three brokers writes topics, transactions and offsets. Three Kafka nodes open its directories,
+verify everything, and write more while one node is stopped; then all nodes are killed. An embedded cluster opens their
+directories, verifies all committed data, and makes the replicas equal. The campaign takes half a minute.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SETTINGS: Final = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
 
 
 def write_transaction(servers: str, values: range) -> None:
-    """Commit the values, and abort as many others."""
+    """Commit the values, and abort the same number of other values."""
     producer = confluent_kafka.Producer({"bootstrap.servers": servers, "transactional.id": "ledger"})
     producer.init_transactions(WAIT)
     for end, sign in ((producer.abort_transaction, b"-"), (producer.commit_transaction, b"")):
@@ -40,7 +40,7 @@ def write_transaction(servers: str, values: range) -> None:
 
 
 def committed(servers: str, count: int) -> list[int]:
-    """Return the values that a reader of committed records sees, at least so many."""
+    """Return the values that a read_committed consumer receives, at least this many."""
     with Consumer(servers, auto_offset_reset="earliest", isolation_level="read_committed") as consumer:
         consumer.assign([(TOPIC, partition) for partition in range(3)])
         found: list[int] = []
@@ -50,7 +50,7 @@ def committed(servers: str, count: int) -> list[int]:
 
 
 def seen(servers: str) -> dict[str, Any]:
-    """Return what administrators see."""
+    """Return the state of a cluster as admin clients see it."""
     with Admin(servers) as admin:
         topic = admin.list_topics()[TOPIC]
         offsets = admin.list_group_offsets(GROUP)
@@ -62,7 +62,7 @@ def seen(servers: str) -> dict[str, Any]:
 
 
 def round_trip(path: Path) -> None:
-    """Go from an embedded cluster to Kafka and back, with the directories in ``path``."""
+    """Move data from an embedded cluster to Kafka and back, with the directories in ``path``."""
     ours, theirs = path / "ours", path / "theirs"
     for node in NODES:
         claim_for_node(ours / f"node-{node}", node)
@@ -79,7 +79,7 @@ def round_trip(path: Path) -> None:
     with KafkaNodes(*(ours / f"node-{node}" for node in NODES)) as nodes:
         assert seen(nodes.bootstrap_servers) == known
         assert committed(nodes.bootstrap_servers, 30) == list(range(30))
-        # A node that starts is in sync when it has caught up. Then one node misses the rest.
+        # A restarted node is in sync when it has caught up. Then one node misses the remaining records.
         nodes.repair()
         nodes.stop(3)
         write_transaction(nodes.bootstrap_servers, range(30, 60))
@@ -97,7 +97,7 @@ def round_trip(path: Path) -> None:
 
 
 def main() -> None:
-    """Run it once."""
+    """Run the campaign once."""
     with tempfile.TemporaryDirectory() as path:
         round_trip(Path(path))
     print("three nodes of Kafka and an embedded cluster agree about their log directories")

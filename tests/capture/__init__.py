@@ -1,1 +1,1 @@
-"""The tests of ``kafka_msgs.capture``."""
+"""Tests of ``kafka_msgs.capture``."""

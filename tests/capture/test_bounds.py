@@ -1,6 +1,6 @@
-"""Captures made to harm: the work grows with the input and no faster, and memory stays within its bound.
+"""Malicious captures: the work grows linearly with the input, and memory stays bounded.
 
-Work is counted in lines of Python that run, memory by tracemalloc.
+Work is measured in executed lines of Python, memory with tracemalloc.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ MARGIN = 8 * 2**20
 
 
 def consume(data: bytes, **options: Any) -> None:
-    """Read a capture and keep nothing of it."""
+    """Read a capture and discard the result."""
     deque(read_exchanges(io.BytesIO(data), **options), maxlen=0)
 
 
 def growth(make: Callable[[int], bytes], size: int) -> float:
-    """How much more work twice the input is."""
+    """Return by which factor the work grows when the input doubles."""
     consume(make(10))
     small, large = make(size), make(2 * size)
     return lines_run(lambda: consume(large)) / lines_run(lambda: consume(small))
 
 
 def peak(data: bytes, **options: Any) -> int:
-    """The most memory that reading takes beside its input."""
+    """Return the peak memory of reading, without the input."""
     consume(pcap([]), **options)
     tracemalloc.start()
     try:
@@ -71,7 +71,7 @@ def traffic(many: int, data: bytes = b"x" * 700) -> list[Sent]:
 
 
 def headers_only(many: int) -> bytes:
-    """A capture of ``tcpdump -s 54``: the headers of every packet, and nothing of its content."""
+    """Return a capture of ``tcpdump -s 54``: the headers of every packet without content."""
     made = [Sent(**{**vars_of(each), "snapped": len(each.data)}) for each in traffic(many)]
     return pcap(made)
 
@@ -81,7 +81,7 @@ def vars_of(sent: Sent) -> dict[str, Any]:
 
 
 def first_byte_then_headers(many: int) -> bytes:
-    """One byte of each direction, too few to recognise anything, and then no more."""
+    """Return a capture with one byte of content per direction, too few to recognize a request, then headers only."""
     made = [
         Sent(**{**vars_of(each), "snapped": len(each.data) - (number < 4)}) for number, each in enumerate(traffic(many))
     ]
@@ -94,20 +94,20 @@ def a_few_bytes_of_each(many: int) -> bytes:
 
 
 def zeros_with_requests_waiting(many: int) -> bytes:
-    """A hundred requests, answered with zeros; one of them has correlation id 0."""
+    """Return a capture of a hundred requests, one of them with correlation id 0, and zeros instead of responses."""
     asked = b"".join(framed(request(number)) for number in range(100))
     return pcap(segments([("request", asked), *(("response", bytes(500)) for _ in range(many))]))
 
 
 def false_answers_with_requests_waiting(many: int) -> bytes:
-    """Small frames that carry an expected correlation id and are not answers, without an end."""
+    """Return a capture with endless small frames that have an expected correlation id but are not responses."""
     asked = b"".join(framed(request(number)) for number in range(100))
     lure = struct.pack(">iiI", 8, 7, 0xFFFFFFFF)
     return pcap(segments([("request", asked), ("response", bytes(3)), *(("response", lure * 40) for _ in range(many))]))
 
 
 def many_waiting(many: int) -> bytes:
-    """Tiny requests and no answer."""
+    """Return a capture of tiny requests without responses."""
     tiny = b"".join(framed(request(number)) for number in range(30))
     return pcap(segments([("request", tiny) for _ in range(many)], fin=False))
 
@@ -136,7 +136,7 @@ def test_headers_only_are_gaps() -> None:
 
 
 def test_what_was_missing_at_the_start_does_not_hide_what_follows() -> None:
-    """The first packets lack their content, the later ones are whole."""
+    """The first packets lack their content, the later ones are complete."""
     made = traffic(40)[:-2]
     made = [Sent(**{**vars_of(each), "snapped": len(each.data)}) for each in made]
     place = next(each.seq for each in reversed(made) if each.source == CLIENT) + 700
@@ -186,7 +186,7 @@ def test_one_large_frame() -> None:
 
 
 def test_reasons_that_all_differ() -> None:
-    """Packets that are each wrong in a way of their own: times before the epoch."""
+    """The packets are wrong in different ways, with times before the epoch."""
     packets = b"".join(block("<", 6, struct.pack("<5I", 0, 0, number, 4, 4) + b"data") for number in range(20_000))
     early = block("<", 1, struct.pack("<HHI", 1, 0, 0) + struct.pack("<HHq", 14, 8, -(10**6)) + bytes(4))
     data = section("<") + early + packets
@@ -242,7 +242,7 @@ def test_what_connections_may_take_grows_with_what_was_read() -> None:
     assert [limits.allowed(read) for read in (0, 1000, 3000, 10**9)] == [1000, 4000, 10_000, 10_000]
 
 
-# Files that are not files
+# Special files
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")

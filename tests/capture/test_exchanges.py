@@ -1,4 +1,4 @@
-"""Requests are matched with their responses. Everything without a match is reported."""
+"""Matching of requests and responses, and faults for everything without a match."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.support.packets import (
 
 
 def numbers(found: Sequence[Exchange | CaptureFault]) -> list[tuple[int, bool]]:
-    """Correlation ids, and whether they were answered."""
+    """Return the correlation ids, each with whether the request has a response."""
     return [(each.correlation_id, each.response is not None) for each in exchanges(found)]
 
 
@@ -121,7 +121,7 @@ def test_an_api_that_is_not_known_is_an_exchange_with_a_problem() -> None:
 
 
 def test_a_request_whose_header_has_no_client_id() -> None:
-    """ControlledShutdown 0, of old releases: api key, version, correlation id, then the number of the broker."""
+    """ControlledShutdown 0 of old releases: API key, version, correlation id, then the broker id."""
     question = framed(bytes.fromhex("0007 0000 00000001 00000005"))
     (exchange,) = everything(pcap(segments([("request", question)])))
     assert isinstance(exchange, Exchange)

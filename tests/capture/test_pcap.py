@@ -1,4 +1,4 @@
-"""Capture files of every form have the same packets. Damage is reported, and nothing after it is read."""
+"""Capture files in every format contain the same packets. Damage is reported and ends the reading."""
 
 from __future__ import annotations
 

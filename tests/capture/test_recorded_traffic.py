@@ -1,4 +1,4 @@
-"""What a recording proxy saw comes out of packets again: in any cuts and order, and as far as any loss allows."""
+"""Proxy recordings sent as packets and read again: split anywhere, in any order, and as completely as losses allow."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FRAMES = list(read_frames(TRAFFIC))
 
 
 def conversations() -> dict[int, list[Frame]]:
-    """The frames of the recording by connection."""
+    """Return the frames of the recording by connection."""
     found: dict[int, list[Frame]] = {}
     for frame in FRAMES:
         found.setdefault(frame.connection, []).append(frame)
@@ -41,7 +41,7 @@ def conversations() -> dict[int, list[Frame]]:
 
 
 def recorded(frames: Sequence[Frame]) -> Counter[tuple[int, bytes, bytes | None]]:
-    """What the proxy saw: connection, request and response, the latter None where there was none."""
+    """Return the exchanges that the proxy recorded: connection, request, and response (None if missing)."""
     pairs = list(recorded_exchanges(frames))
     answered = {id(pair.request) for pair in pairs}
     lonely = [frame for frame in frames if frame.direction == "request" and id(frame) not in answered]
@@ -52,7 +52,7 @@ def recorded(frames: Sequence[Frame]) -> Counter[tuple[int, bytes, bytes | None]
 
 
 def sent(frames: Sequence[Frame], piece: Iterator[int]) -> list[Sent]:
-    """The segments of the recording, the connections one after the other."""
+    """Return the segments of the recording, connection by connection."""
     made = []
     for connection, each in conversations().items():
         chunks = [(frame.direction, frame.data) for frame in each if frame in frames]
@@ -61,7 +61,7 @@ def sent(frames: Sequence[Frame], piece: Iterator[int]) -> list[Sent]:
 
 
 def seen(found: Sequence[Exchange | CaptureFault]) -> Counter[tuple[int, bytes, bytes | None]]:
-    """What was read, in the same form; of sound exchanges only."""
+    """Return the exchanges that were read, in the same form, without damaged ones."""
     assert not faults(found)
     return Counter(
         (

@@ -1,4 +1,4 @@
-"""Recorded exchanges: what was written is read, and damage is reported line by line."""
+"""Recorded exchanges: written exchanges are read unchanged, and damage is reported line by line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _read(*lines: str) -> list[Item]:
 
 
 def test_exchanges_and_faults_are_read_as_they_were() -> None:
-    """The number of the line takes the place of the packet's."""
+    """The line number replaces the packet number."""
     unanswered = Exchange(
         connection=ENDS,
         api_key=0,
@@ -70,7 +70,7 @@ def test_exchanges_and_faults_are_read_as_they_were() -> None:
 
 
 def test_more_facts_stand_in_the_line_and_are_not_needed() -> None:
-    """People and other programs read them."""
+    """Additional facts are for people and other programs."""
     line = recording_line(EXCHANGE, {"requestDecoded": {"clientSoftwareName": "tea"}})
     assert json.loads(line)["requestDecoded"] == {"clientSoftwareName": "tea"}
     (read,) = _read(line)
@@ -87,7 +87,7 @@ def _sent(payload: bytes) -> CapturedPayload:
 
 @given(payloads=st.lists(st.tuples(st.binary(max_size=40), st.none() | st.binary(max_size=40)), max_size=5))
 def test_payloads_may_follow_their_lines(payloads: list[tuple[bytes, bytes | None]]) -> None:
-    """Any bytes, also ends of lines and what looks like a line. The same comes back as from hexadecimal lines."""
+    """Payloads contain any bytes, even line endings. The result is the same as for hexadecimal lines."""
     items: list[Item] = [*FAULTS]
     for asked, answered in payloads:
         items.append(evolve(EXCHANGE, request=_sent(asked), response=None if answered is None else _sent(answered)))
@@ -107,7 +107,7 @@ def test_lines_with_and_without_payloads_behind_them_may_be_mixed() -> None:
 
 @pytest.mark.parametrize("lost", range(1, 21))
 def test_a_payload_that_is_cut_off_is_a_fault(lost: int) -> None:
-    """It is at the end of the file, and so it says how much is not there."""
+    """The cut is at the end of the file, so the fault states how many bytes are missing."""
     exchange, fault = list(read_recording(io.BytesIO(_raw(EXCHANGE, EXCHANGE)[:-lost])))
     assert isinstance(exchange, Exchange)
     assert isinstance(fault, CaptureFault)
@@ -115,7 +115,7 @@ def test_a_payload_that_is_cut_off_is_a_fault(lost: int) -> None:
 
 
 def test_damaged_lines_that_follow_each_other_are_one_fault() -> None:
-    """After a damaged line the bytes behind it are no lines, whatever they hold."""
+    """After a damaged line, the following payload bytes are not treated as lines, whatever they contain."""
     line, payloads = _raw(EXCHANGE).split(b"\n", 1)
     damaged = line.replace(b'"apiKey": 18', b'"apiKey": xx') + b"\n" + 100 * b"\n\xff{" + payloads + b"\n"
     fault, exchange = list(read_recording(io.BytesIO(damaged + _raw(EXCHANGE))))
@@ -126,7 +126,7 @@ def test_damaged_lines_that_follow_each_other_are_one_fault() -> None:
 
 
 def test_a_size_that_is_not_there_takes_no_memory() -> None:
-    """A line may state any size: only what is in the file is read."""
+    """A line may claim any size, but only bytes that the file contains are read."""
     line = _raw(EXCHANGE).split(b"\n")[0].replace(b'"size": 10', b'"size": 9999999999999')
     (fault,) = list(read_recording(io.BytesIO(line + b"\n" + bytes(20))))
     assert isinstance(fault, CaptureFault)
@@ -134,7 +134,7 @@ def test_a_size_that_is_not_there_takes_no_memory() -> None:
 
 
 def test_a_recording_is_known_by_its_first_line() -> None:
-    """Captures of packets start with other bytes; the position in the file stays."""
+    """Packet captures start with other bytes. The check restores the position in the file."""
     file = _file(recording_start({}))
     assert is_recording(file)
     assert file.tell() == 0
@@ -166,7 +166,7 @@ def _changed(**changes: Any) -> str:
     ],
 )
 def test_damaged_lines_are_faults_and_the_next_is_read(line: str) -> None:
-    """Nothing in a file makes reading fail."""
+    """Any content of a file leads to faults, never to exceptions."""
     fault, exchange = _read(line, recording_line(EXCHANGE))
     assert isinstance(fault, CaptureFault)
     assert fault.kind is FaultKind.FILE
@@ -175,7 +175,7 @@ def test_damaged_lines_are_faults_and_the_next_is_read(line: str) -> None:
 
 
 def test_a_line_that_never_ends_is_skipped_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only so much of a line is read at a time."""
+    """Long lines are read in pieces of limited size."""
     monkeypatch.setattr("kafka_msgs.capture.recording._LONGEST_LINE", 2000)
     monkeypatch.setattr("kafka_msgs.capture.recording._SKIPPED_AT_ONCE", 100)
     fault, exchange = _read("x" * 5000, recording_line(EXCHANGE))

@@ -1,4 +1,4 @@
-"""Captures of real clients and a real broker read as Wireshark's own dissector reads them."""
+"""Captures of real clients and a real broker, compared with Wireshark's own dissector."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def exchanges(name: str) -> list[Exchange]:
 
 
 def table(name: str) -> list[dict[str, list[str]]]:
-    """What tshark says, without tokens: their bytes stand there in the places of fields that they do not have."""
+    """Return the rows of tshark without SASL tokens, for which tshark shows bytes of the token as field values."""
     kept = rows((PACKETS / name).with_suffix(".tshark.tsv").read_text())
     tokens = {each.packet for each in read(name) if isinstance(each, CaptureFault)}
     return [row for row in kept if int(row["frame.number"][0]) not in tokens and row["kafka.correlation_id"] != [""]]
 
 
 def frames_of_tshark(name: str) -> Iterator[tuple[int, int, int, bool]]:
-    """Packet, size, correlation id, and whether it is a request."""
+    """Yield packet number, size, correlation id, and whether the frame is a request."""
     for row in table(name):
         is_request = row["tcp.dstport"] == [str(port_of(name))]
         for size, number in zip(row["kafka.len"], row["kafka.correlation_id"], strict=True):

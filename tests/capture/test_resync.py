@@ -1,4 +1,4 @@
-"""Frames are cut out of a stream. Missing bytes only damage the frames that they belong to."""
+"""Splitting of streams into frames. Missing bytes damage only the frames that contain them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def framer(*, synchronised: bool = True, least: int = 8) -> ResyncSplitter:
 
 
 def fed(made: ResyncSplitter, *parts: bytes | int) -> list[Found]:
-    """Feed bytes, and numbers for bytes that are missing; close the stream."""
+    """Feed bytes, and numbers for missing bytes; close the stream."""
     numbers = count(1)
     found: list[Found] = []
     for part in parts:
@@ -108,7 +108,7 @@ def test_the_beginning_of_a_frame_at_the_end() -> None:
 
 
 def test_what_is_tried_is_bounded_by_what_was_received() -> None:
-    """Candidates of the largest size at every few bytes: each would be decoded up to its end."""
+    """The input contains candidates of the maximum size every few bytes. Each would be decoded up to its end."""
     lure = (400_000).to_bytes(4, "big") + PAYLOADS[0]
     tried = 0
 

@@ -1,4 +1,4 @@
-"""The figures of a capture are those that one counts by hand."""
+"""The statistics of a capture equal hand-counted numbers."""
 
 from __future__ import annotations
 

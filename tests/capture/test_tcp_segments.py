@@ -1,4 +1,4 @@
-"""TCP is found after every link header, in IPv4 and IPv6. Other protocols are skipped, and damage is reported."""
+"""TCP is found after every link-layer header, in IPv4 and IPv6. Other protocols are skipped, and damage is reported."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_bytes_beyond_the_snapshot_length_are_counted(ends: tuple[Endpoint, Endp
 
 
 def test_a_datagram_without_a_length_is_as_long_as_what_was_captured() -> None:
-    """Network cards that cut segments themselves are handed datagrams larger than the length can tell."""
+    """With segmentation offload, network cards receive datagrams larger than the length field can express."""
     data = bytearray(datagram(sent()))
     data[2:4] = bytes(2)
     assert segment_of(packet(bytes(data))) == expected(sent())

@@ -1,4 +1,4 @@
-"""Segments in any order make one stream. Missing bytes are reported at their place."""
+"""Segments in any order form one stream. Missing bytes are reported at their position."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def added(stream: TcpStream, *parts: tuple[int, bytes]) -> list[StreamChunk]:
 
 
 def content(pieces: Iterable[StreamChunk]) -> list[bytes | int]:
-    """Bytes, joined, and between them the numbers of those that are missing."""
+    """Return the joined bytes, with the number of missing bytes between them."""
     joined: list[bytes | int] = []
     for piece in pieces:
         if piece.data is None:

@@ -1,4 +1,4 @@
-"""Runs the command in this process, and prepares what it asks the shared cluster for."""
+"""Runs the command in this process, and prepares topics and groups on the shared cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run() -> Run:
 
 @pytest.fixture
 def fails(run: Run) -> Callable[..., str]:
-    """Run a command that must fail with exit status 1; return the one line that it prints on standard error."""
+    """Run a command that must fail with exit status 1; return the line that it prints on standard error."""
 
     def fails(*arguments: str, stdin: str | bytes | None = None) -> str:
         result = run(*arguments, stdin=stdin)
@@ -41,32 +41,32 @@ def fails(run: Run) -> Callable[..., str]:
 
 @pytest.fixture
 def servers(kafka_cluster: ClusterAddresses) -> tuple[str, ...]:
-    """The options with which a command asks the shared cluster."""
+    """Return the options that connect a command to the shared cluster."""
     return ("--bootstrap-server", kafka_cluster.bootstrap_servers, "--timeout", "30000")
 
 
 @pytest.fixture
 def admin(kafka_cluster: ClusterAddresses) -> Iterator[Admin]:
-    """Administration of the shared cluster."""
+    """Yield an admin of the shared cluster."""
     with Admin(kafka_cluster.bootstrap_servers) as admin:
         yield admin
 
 
 @pytest.fixture
 def topic(kafka_cluster: ClusterAddresses) -> str:
-    """A new topic of two partitions, which keeps records of any age."""
+    """Create a topic with two partitions and unlimited retention; return its name."""
     return new_topic(kafka_cluster, 2, replicas=3, prefix="cli", configs={"retention.ms": "-1"})
 
 
 @pytest.fixture
 def unread(kafka_cluster: ClusterAddresses) -> str:
-    """Another new topic of two partitions, without records."""
+    """Create another topic with two partitions and without records; return its name."""
     return new_topic(kafka_cluster, 2, replicas=3, prefix="cli")
 
 
 @pytest.fixture
 def filled(topic: str, kafka_cluster: ClusterAddresses) -> str:
-    """A topic with ten records in partition 0, and five in partition 1; record ``n`` has the timestamp ``1000 * n``."""
+    """Fill a topic: ten records in partition 0, five in partition 1; record ``n`` has the timestamp ``1000 * n``."""
     with Producer(kafka_cluster.bootstrap_servers) as producer:
         for partition, count in ((0, 10), (1, 5)):
             for number in range(count):
@@ -76,5 +76,5 @@ def filled(topic: str, kafka_cluster: ClusterAddresses) -> str:
 
 @pytest.fixture
 def group() -> str:
-    """The name of a group that nobody else uses."""
+    """Return a unique group name."""
     return new_name("cli")

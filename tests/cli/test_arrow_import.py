@@ -1,4 +1,4 @@
-"""What a command imports that runs a job in its own process."""
+"""Imports of a command that runs a job in its own process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.recordings import RECORDINGS
 
 LEFT_OUT = ("pandas", "matplotlib", "pyspark", "IPython", "duckdb")
-"""Packages that are here, and take longer to import than a run takes that goes on from an earlier one."""
+"""Installed packages whose import takes longer than an incremental run."""
 
 
 def output_of(code: str, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""``kafka-msgs broker`` as a process: its address, what it shows, and how it ends."""
+"""``kafka-msgs broker`` as a process: its address, its output, and how it ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAIT = 30
 
 @contextmanager
 def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run the command on ports that the system chooses. Yield its process and its address."""
+    """Run the command on ports chosen by the system. Yield its process and its address."""
     arguments = [sys.executable, "-m", "kafka_msgs", "broker", "--port", "0", *options]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -49,7 +49,7 @@ def test_it_serves_until_it_is_told_to_end(number: signal.Signals) -> None:
 
 
 def test_it_serves_programs_in_any_language(tmp_path: Path) -> None:
-    """Listeners, users, topics and settings from options; and a line of JSON when all is ready."""
+    """Options set listeners, users, topics and configs. When the broker is ready, it prints a line of JSON."""
     (tmp_path / "broker.properties").write_text("num.partitions=5\nauto.create.topics.enable=true\n")
     options = ["--listener", "IN:PLAINTEXT=127.0.0.1:0", "--listener", "OUT:SASL_PLAINTEXT=127.0.0.1:0"]
     options += ["--advertised", "IN=localhost:9999", "--sasl-user", "alice=secret", "--topic", "orders:3"]
@@ -73,7 +73,7 @@ def test_it_serves_programs_in_any_language(tmp_path: Path) -> None:
 
 
 def test_the_commands_of_the_image_run_without_an_image() -> None:
-    """With ports that the system chooses."""
+    """The ports are replaced with ports chosen by the system."""
     lines = (Path(__file__).parents[2] / "docs/examples/broker-image/Dockerfile").read_text().splitlines()
     commands = {name: json.loads(rest) for name, _, rest in (line.partition(" ") for line in lines) if rest[0] == "["}
     entry, options = commands["ENTRYPOINT"], commands["CMD"]

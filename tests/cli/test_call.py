@@ -26,7 +26,7 @@ Call = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def call(run: Run, kafka_cluster: ClusterAddresses) -> Call:
-    """Return the response to a request, which is given as JSON or as a value that JSON has."""
+    """Return a function that sends a request, given as JSON text or as a JSON value, and returns the response."""
 
     def call(api: str, form: Any = None, *options: str, stdin: str | None = None) -> dict[str, Any]:
         text = form if isinstance(form, str) else json.dumps(form or {})
@@ -41,7 +41,7 @@ def call(run: Run, kafka_cluster: ClusterAddresses) -> Call:
 
 @pytest.fixture
 def topic(call: Call) -> str:
-    """A new topic whose three partitions have their leaders on three brokers."""
+    """Create a topic whose three partitions have different leaders; return its name."""
     name = f"called-{uuid4().hex[:8]}"
     assignments = [{"partitionIndex": number, "brokerIds": [node]} for number, node in enumerate(nodes(call))]
     wanted = {"name": name, "numPartitions": -1, "replicationFactor": -1, "assignments": assignments}
@@ -53,7 +53,7 @@ def topic(call: Call) -> str:
 
 
 def known(call: Call, topic: str, node: int) -> bool:
-    """Whether a broker has heard of a topic."""
+    """Return whether a broker has learned of a topic."""
     request = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
     return all(each["errorCode"] == 0 for each in call("Metadata", request, "--node", str(node))["topics"])
 
@@ -133,7 +133,7 @@ def answered_heading(text: str) -> str:
 
 
 def bytes_column(text: str) -> bytes:
-    """Return what is in the column of bytes of an annotated dump."""
+    """Return the bytes column of an annotated dump."""
     heading = next(line for line in text.splitlines() if "bytes" in line)
     start, end = heading.index("bytes"), heading.index("field")
     cells = [line[start:end].strip() for line in text.splitlines()]
@@ -230,7 +230,7 @@ def test_i4_properties_reach_the_client(tmp_path: Path) -> None:
     assert made.bootstrap_servers == plain.bootstrap_servers
 
 
-# A broker never answers this one when it is empty.
+# A broker never answers an empty AddPartitionsToTxn request.
 MANY = [
     api for api, route in ROUTES.items() if getattr(route, "many", None) and api is not ApiKey.ADD_PARTITIONS_TO_TXN
 ]
@@ -238,5 +238,5 @@ MANY = [
 
 @pytest.mark.parametrize("api", MANY, ids=lambda api: api.name)
 def test_a_request_about_nothing_goes_to_any_broker(call: Call, api: ApiKey) -> None:
-    """It has no partition, group or transaction that would say where to send it."""
+    """It has no partition, group or transaction to route it by."""
     assert call(str(int(api)))

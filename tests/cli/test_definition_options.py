@@ -1,4 +1,4 @@
-"""``--definitions``: commands work on the user's own messages, compiled when the command runs."""
+"""``--definitions``: commands use the user's own messages, compiled when the command runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_directory_without_definitions_is_refused(run: Run, tmp_path: Path) ->
 
 
 def test_a_frame_is_read_with_the_own_definitions(run: Run, definitions: Path) -> None:
-    """The definition takes the api key 9 from OffsetFetch."""
+    """The definition uses the API key 9, which belongs to OffsetFetch."""
     request = "0009 0001 00000007 ffff 0003 01"
     option = ("--definitions", str(definitions))
     shown = run("frame", request, *option).stdout
@@ -102,7 +102,7 @@ PAGE = ORDER.replace('"apiKey": 9', '"apiKey": TBD') + ANSWER
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """Two definitions in one file, as people write them on a page."""
+    """Write two definitions into one file, as on a wiki page."""
     path = tmp_path / "Order.json"
     path.write_text(PAGE)
     return path

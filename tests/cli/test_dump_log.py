@@ -1,4 +1,4 @@
-"""``kafka-msgs dump-log`` on the files of a real broker, sound and damaged."""
+"""``kafka-msgs dump-log`` on the files of a real broker, intact and damaged."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_zeros_at_the_end_of_a_segment_with_another_behind_it_are_damage(
 
 
 def test_reading_no_further_than_some_bytes(run: Run) -> None:
-    """Only batches that end within them, as Kafka's tool does it."""
+    """Like Kafka's tool, it prints only batches that end within the limit."""
     *_, last, summary = lines(run, TRANSACTIONS, "--max-bytes", "600")
     assert (last["baseOffset"], summary["batches"]) == (41, 5)
     assert lines(run, TRANSACTIONS, "--max-bytes", "0")[-1]["batches"] == 0
@@ -210,7 +210,7 @@ def test_a_damaged_index(run: Run, tmp_path: Path) -> None:
 
 
 def beside(tmp_path: Path, suffix: str, content: bytes) -> Path:
-    """An index beside a copy of a recorded segment."""
+    """Write an index next to a copy of a recorded segment."""
     (tmp_path / CODECS.name).write_bytes(CODECS.read_bytes())
     path = (tmp_path / CODECS.name).with_suffix(suffix)
     path.write_bytes(content)
@@ -244,7 +244,7 @@ def test_a_damaged_small_file(run: Run, tmp_path: Path) -> None:
 
 
 def test_records_that_do_not_decompress(run: Run, tmp_path: Path) -> None:
-    """The checksum is right: the producer wrote it so."""
+    """The checksum is right because the producer wrote the batch this way."""
     builder = BatchBuilder()
     builder.append(None, b"not compressed", timestamp=0)
     data = bytearray(builder.build())
@@ -326,7 +326,7 @@ IMPATIENT = (
 
 
 def shown_on_a_terminal(seconds: float) -> bytes:
-    """What ``dump-log`` draws on standard error, which is a terminal, when it waits ``seconds`` before it does."""
+    """Return the progress that ``dump-log`` draws on standard error, a terminal, after ``seconds`` of waiting."""
     code = IMPATIENT.format(seconds=seconds)
     command = [sys.executable, "-c", code, "dump-log", str(CODECS), "--output", "jsonl"]
     master, slave = pty.openpty()

@@ -1,4 +1,4 @@
-"""The command as a process: its entry points, and what it says where its packages are missing."""
+"""The command as a process: its entry points, and its error if packages are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which options of the commands on groups go together, and how their values are read. No broker is asked."""
+"""Valid combinations of options of the group commands, and parsing of option values, without a broker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Refuse = Callable[..., str]
 
 @pytest.fixture
 def parse(run: Run, monkeypatch: pytest.MonkeyPatch) -> Parse:
-    """Return what ``streams-groups`` would do with these arguments."""
+    """Return a function that returns the parsed options of ``streams-groups`` without running it."""
     seen: list[GroupCommandOptions] = []
 
     def note(kind: GroupCommandSpec, asked: GroupCommandOptions, form: str) -> None:
@@ -49,7 +49,7 @@ def parse(run: Run, monkeypatch: pytest.MonkeyPatch) -> Parse:
 
 @pytest.fixture
 def refuse(run: Run) -> Refuse:
-    """Return the last line of standard error of a wrong call of ``streams-groups``."""
+    """Return a function that returns the last line of standard error of an invalid ``streams-groups`` call."""
 
     def refuse(*arguments: str) -> str:
         result = run("streams-groups", *arguments)
@@ -216,7 +216,7 @@ def test_i15_durations_count_back_from_now(parse: Parse, text: str, before: time
 
 
 def test_a_duration_longer_than_all_time_ends_at_the_epoch(parse: Parse) -> None:
-    """Negative numbers would mean something else: -1 is the latest offset, and -2 the earliest."""
+    """Negative numbers would have other meanings: -1 is the latest offset, and -2 the earliest."""
     assert target_of(parse(*RESET, ALL, "--by-duration", "P99999D"), NOW) == OffsetTarget.timestamp(0)
 
 

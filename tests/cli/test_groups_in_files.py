@@ -1,4 +1,4 @@
-"""The commands on groups with ``--log-dirs``: on the log directory of a real broker, beside what the broker said."""
+"""The group commands with ``--log-dirs`` on a real broker's log directory, compared with the broker's responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTE = (
     "Note: This will only show information about consumers that use the Java consumer API "
     "(non-ZooKeeper-based consumers)."
 )
-"""Known from KIP-88, as is the line about active members."""
+"""Quoted from KIP-88, like the line about active members."""
 
 
 def rows(run: Run, command: str, *arguments: str) -> list[dict[str, Any]]:
@@ -207,7 +207,7 @@ def test_share_groups_show_their_members(run: Run) -> None:
 
 
 def test_share_groups_show_where_they_begin(run: Run) -> None:
-    """The members took all ten records of each partition, and acknowledged the two that are behind the start."""
+    """The members acquired all ten records of each partition, and acknowledged the two after the start offset."""
     found = rows(run, "share-groups", "--describe", "--group", "packing")
     assert [(each["topic"], each["partition"], each["committedOffset"], each["lag"]) for each in found] == [
         ("orders", 0, 8, 0),

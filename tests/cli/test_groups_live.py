@@ -1,4 +1,4 @@
-"""The commands on groups against real brokers, beside Kafka's own tools."""
+"""The group commands against real brokers, compared with Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Servers = tuple[str, ...]
 
 @pytest.fixture
 def empty(admin: Admin, filled: str, group: str) -> str:
-    """A group without members: at offset 4 of partition 0, and 1 of partition 1."""
+    """Create a group without members, at offset 4 of partition 0 and offset 1 of partition 1; return its name."""
     admin.alter_group_offsets(group, {TopicPartition(filled, 0): 4, TopicPartition(filled, 1): 1}).all()
     return group
 
@@ -38,7 +38,7 @@ def rows(run: Run, *arguments: str) -> list[dict[str, Any]]:
 
 
 def of_tool(printed: str) -> list[str]:
-    """Return the lines of what Kafka's tool printed, without its warnings among them."""
+    """Return the lines that Kafka's tool printed, without its warnings."""
     return sorted(line for line in squeezed(printed) if line and not line.startswith("Warn: "))
 
 
@@ -73,7 +73,7 @@ def test_b9_members_and_stored_offsets_as_kafka_consumer_groups(
     group: str,
     protocol: Any,
 ) -> None:
-    """Partition 0 of another topic has an offset, and nobody reads it."""
+    """Partition 0 of another topic has a committed offset, but no consumer."""
     admin.alter_group_offsets(group, {TopicPartition(unread, 0): 0}).all()
     options = {"group_id": group, "group_protocol": protocol, "auto_offset_reset": "earliest"}
     with Consumer(kafka_cluster.bootstrap_servers, **options) as consumer:

@@ -1,4 +1,4 @@
-"""What commands say about themselves, and what shells ask them."""
+"""Help texts of commands, and shell completion."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_i21_there_is_no_tool_that_resets_classic_applications_and_the_documents
 
 
 def test_i22_the_two_lines_that_kip_88_shows_are_in_the_documents_letter_by_letter() -> None:
-    """What the commands print is compared in the tests of B7 and B8."""
+    """The tests of B7 and B8 compare the output of the commands."""
     text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
     assert "Error: Consumer group 'audit' has no active members." in text
     assert (

@@ -1,4 +1,4 @@
-"""Rows of files with anything in them."""
+"""Rows of files with arbitrary content."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_any_damage_ends_in_rows(tmp_path: Path, data: st.DataObject, topic: str
 def test_batches_that_were_wrong_from_the_start_end_in_rows(
     tmp_path: Path, data: st.DataObject, topic: str | None
 ) -> None:
-    """Their checksums are right, so that what is in them is read."""
+    """Their checksums are right, so the commands read their contents."""
     source = data.draw(st.sampled_from(BATCHES))
     content = bytearray(source.read_bytes())
     batch = data.draw(st.sampled_from(list(read_log(source))))

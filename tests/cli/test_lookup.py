@@ -1,4 +1,4 @@
-"""Looking things up: messages, fields, plans and error codes."""
+"""Looking up messages, fields, plans and error codes."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_lag_of_one_group_the_largest_first(run: Run) -> None:
 
 
 def test_a_share_group_counts_from_where_it_begins(run: Run) -> None:
-    """Its members took all ten records of each partition; two of them are behind the start."""
+    """Its members acquired all ten records of each partition. Two of them are after the start offset."""
     assert [(row["committedOffset"], row["endOffset"], row["lag"]) for row in listed(run, "lag", "packing")] == [
         (8, 10, 0),
         (8, 10, 0),

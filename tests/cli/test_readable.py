@@ -1,4 +1,4 @@
-"""What commands show beside raw values: subscriptions and assignments in bytes, and times."""
+"""Readable output next to raw values: decoded subscriptions and assignments, and times."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_bytes_without_a_protocol_type_that_hold_no_message_stay_bytes(run: Run)
 
 def test_a_malformed_subscription_is_shown_with_its_fault(run: Run) -> None:
     short = encode_versioned(ConsumerProtocolSubscription(topics=("orders",)), 0)
-    cut = b"\x00\x01" + short[2:]  # Version 1 without its owned partitions, as some clients write it.
+    cut = b"\x00\x01" + short[2:]  # Version 1 without its owned partitions, as some clients send it.
     message = join(cut)
     shown = run("decode", "JoinGroupRequest", "5", message.encode(5).hex()).stdout
     assert "topics: ['orders']" in shown

@@ -176,7 +176,7 @@ def test_wrong_calls(run: Run, fails: Callable[..., str], servers: Servers, topi
 
 @pytest.fixture
 def behind(admin: Admin, filled: str, group: str) -> str:
-    """A group that is 6 records behind in partition 0, and has read partition 1."""
+    """Create a group with a lag of 6 records in partition 0 and no lag in partition 1; return its name."""
     admin.alter_group_offsets(group, {TopicPartition(filled, 0): 4, TopicPartition(filled, 1): 5}).all()
     return group
 
@@ -226,7 +226,7 @@ def test_watching_asks_again(run: Run, servers: Servers, admin: Admin, filled: s
 def test_watching_at_a_terminal_shows_the_newest_round_and_ctrl_c_ends_it(
     servers: Servers, admin: Admin, filled: str, behind: str
 ) -> None:
-    """The exit status is that of the last round."""
+    """The exit status comes from the last round: 3, because the lag exceeds the limit."""
     with AtTerminal(["lag", *servers, behind, "--watch", "0.1", "--max-lag", "4"]) as terminal:
         terminal.until("\x1b[2J", times=3)
         terminal.until(behind)
@@ -243,7 +243,7 @@ def test_watching_at_a_terminal_shows_the_newest_round_and_ctrl_c_ends_it(
 
 @pytest.fixture
 def drawn(servers: Servers, tmp_path: Path) -> Callable[..., str]:
-    """Run a command whose standard error is a terminal, and whose patience is so long; return what it drew there."""
+    """Return a function that runs a command with a terminal as standard error, and returns what it draws there."""
 
     def drawn(*arguments: str, patience: float = -1, stdin: bytes = b"") -> str:
         code = (
@@ -264,7 +264,7 @@ def drawn(servers: Servers, tmp_path: Path) -> Callable[..., str]:
             process.stdin.write(stdin)
             process.stdin.close()
             shown = b""
-            with suppress(OSError):  # That is how a terminal ends that nobody has open any more.
+            with suppress(OSError):  # Reading from a closed terminal raises OSError.
                 while piece := terminal.read(4096):
                     shown += piece
             assert process.wait(120) == 0, shown
@@ -274,7 +274,7 @@ def drawn(servers: Servers, tmp_path: Path) -> Callable[..., str]:
 
 
 def test_progress_is_shown_on_a_terminal(drawn: Callable[..., str], filled: str, behind: str) -> None:
-    """What is still drawn at the end has the last count; without a long wait nothing is drawn."""
+    """The last drawing shows the final count. With a high patience threshold, nothing is drawn."""
     assert "15 records read" in drawn("consume", filled, "--until-end")
     assert "2 records written" in drawn("produce", filled, stdin=b"a\nb\n")
     assert "first unread records found" in drawn("lag", behind)

@@ -1,4 +1,4 @@
-"""``kafka-msgs share-groups`` beside ``kafka-share-groups``."""
+"""``kafka-msgs share-groups`` compared with ``kafka-share-groups``."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ ROWS = {
     "groups": ("group", "kind", "state", "epoch", "members", "partitions", "lag"),
     "lag": ("group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "leaderEpoch", "metadata"),
 }
-"""The columns in which a broker and its files agree. Files also have times of commits, and brokers times of records."""
+"""The columns that are equal for a broker and its files. Files also contain commit times, and brokers record
+timestamps."""
 
 
 @pytest.fixture
 def shared(admin: Admin, filled: str, group: str) -> str:
-    """A share group that has no members any more."""
+    """Create a share group without members; return its name."""
     member = str(uuid4())
     for epoch, topics in ((0, (filled,)), (-1, None)):
         request = ShareGroupHeartbeatRequest(
@@ -70,7 +71,7 @@ def test_a_share_group_from_its_description_to_its_end(
 def test_offsets_are_in_the_files_of_each_broker(
     run: Run, servers: Servers, kafka_cluster: ClusterAddresses, admin: Admin, filled: str, shared: str
 ) -> None:
-    """The files have what the coordinator answers: the start, the epoch of the leader and the lag."""
+    """The files contain the coordinator's values: the start offset, the leader epoch and the lag."""
     reset = ("--group", shared, "--reset-offsets", "--topic", filled, "--to-earliest", "--execute")
     assert run("share-groups", *servers, *reset).exit_code == 0
     said = BrokerGroups(admin).group_offsets([shared], share=True)
@@ -84,14 +85,14 @@ def test_offsets_are_in_the_files_of_each_broker(
 
 
 def _rows(run: Run, command: str, *arguments: str) -> list[dict[str, object]]:
-    """What a broker and its files both know."""
+    """Return the values that a broker and its files have in common."""
     result = run(command, *arguments, "--json")
     assert result.exit_code == 0, result.output
     return [{name: row[name] for name in ROWS[command]} for row in json.loads(result.stdout)]
 
 
 def _says(log_dirs: list[Path], group: str, said: Mapping[str, Offsets]) -> bool:
-    """Whether files have the offsets. A node that fell behind the others gets them later."""
+    """Return whether files contain the offsets. A node that lags behind gets them later."""
     try:
         return FileGroups(log_dirs).group_offsets([group], share=True) == said
     except ClickException:

@@ -1,4 +1,4 @@
-"""``kafka-msgs sql``: log directories in SQL."""
+"""``kafka-msgs sql``: SQL queries over log directories."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rows(run: Run, query: str) -> list[dict[str, Any]]:
     ],
 )
 def test_an_answer_is_that_of_a_table_with_every_column(query: str) -> None:
-    """Columns that a query cannot mean are not read, which changes nothing."""
+    """Skipping columns that a query does not use does not change its result."""
     columns = ["*"] if "DESCRIBE" in query or "SELECT l " in query or "len(CAST" in query else EVERY
     whole = pa.table(LogTable(GROUP_LOGS, columns=columns))
     with duckdb.connect() as connection:

@@ -1,6 +1,7 @@
-"""``kafka-msgs streams-groups`` on a real Streams application, beside ``kafka-streams-groups``, through its whole life.
+"""``kafka-msgs streams-groups`` on a real Streams application, compared with ``kafka-streams-groups``.
 
-The application runs once; what both commands print is noted while it runs and after it, and the tests look at that.
+The application runs once, from its first member to the deletion of its group. Both commands' output is recorded while
+it runs and after it has stopped; the tests check that output.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _VIEWS: Final = [(*view, *verbose) for view in ((), ("--members",), ("--state",)
 
 @define
 class Life:
-    """What was seen of a group: by ours and by Kafka's tool, and by administration."""
+    """Recorded output for a group: of our command, of Kafka's tool, and of an admin."""
 
     group: str
     ours: dict[tuple[str, ...], Result] = field(factory=dict)
@@ -40,7 +41,7 @@ class Life:
 
 
 class _Story:
-    """Lives through the life of a group."""
+    """Runs an application's group through its stages."""
 
     def __init__(self, cluster: ClusterAddresses, admin: Admin, group: str) -> None:
         self._cluster, self._admin = cluster, admin
@@ -65,7 +66,7 @@ class _Story:
         self.life.topics[moment] = set(self._admin.list_topics())
 
     def read_all(self) -> bool:
-        """Whether the application is stable and has committed the ends of all that it reads."""
+        """Return whether the application is stable and has committed the end offsets of all its inputs."""
         rows = self.look("--describe", "--verbose", "--output", "json")
         state = self.look("--describe", "--state")
         if rows.exit_code != 0 or "Stable" not in state.stdout:
@@ -76,7 +77,7 @@ class _Story:
 
 @pytest.fixture(scope="module")
 def life(kafka_cluster: ClusterAddresses, tmp_path_factory: pytest.TempPathFactory) -> Life:
-    """The life of a streams group, from its first member to its end."""
+    """Record a streams group from its first member to its deletion."""
     group = f"cli-totals-{uuid4().hex[:8]}"
     with Admin(kafka_cluster.bootstrap_servers) as admin:
         _make_input(kafka_cluster, admin)
@@ -97,7 +98,7 @@ def life(kafka_cluster: ClusterAddresses, tmp_path_factory: pytest.TempPathFacto
 
 
 def _after(story: _Story) -> None:
-    """What is done with the group once nobody is a member any more."""
+    """Run the commands that require an empty group."""
     story.note("empty")
     story.ask("--describe", "--offsets", "--verbose")
     reset = ("--reset-offsets", "--all-input-topics", "--to-earliest")

@@ -1,4 +1,4 @@
-"""``kafka-msgs tap``: what it refuses, and what its lines say; real clients go through it in ``tests/tap``."""
+"""``kafka-msgs tap``: refused options, and its output lines; ``tests/tap`` has tests with real clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _exchange(client_id: str, answer: bytes | None) -> Exchange:
 
 
 def test_a_line_has_who_what_how_long_and_what_was_wrong() -> None:
-    """Errors by their name, and why something was not decoded."""
+    """Errors are shown by name, with the reason if a message was not decoded."""
     moved = encode_response(HeartbeatResponse(error_code=16), 4, correlation_id=1)
     assert item_text(_exchange("app", moved)).split() == [
         *("22:13:20.000000", "3", "app", "Heartbeat", "v4", "2.500", "ms", "22", ">", "12", "B"),
@@ -44,14 +44,14 @@ def test_a_line_has_who_what_how_long_and_what_was_wrong() -> None:
 
 
 def test_what_clients_say_is_no_command_to_the_terminal() -> None:
-    """A client id may hold anything."""
+    """A client id may contain any characters."""
     text = item_text(_exchange("\x1b[2J\n", None))
     assert text.isprintable()
     assert "\\u001b[2J\\n" in text
 
 
 def test_an_address_in_use_is_an_error(fails: Callable[..., str]) -> None:
-    """It names the address."""
+    """The error names the address."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -60,7 +60,7 @@ def test_an_address_in_use_is_an_error(fails: Callable[..., str]) -> None:
 
 
 def test_a_recording_is_not_overwritten(fails: Callable[..., str], tmp_path: Path) -> None:
-    """The file stays what it was."""
+    """The file is left unchanged."""
     path = tmp_path / "tap.jsonl"
     path.write_text("before")
     assert fails("tap", "--bootstrap-server", "b:1", "--record", str(path)) == f"{path}: File exists"
@@ -69,21 +69,21 @@ def test_a_recording_is_not_overwritten(fails: Callable[..., str], tmp_path: Pat
 
 @pytest.mark.parametrize("address", ["b", "b:", ":1", "b:99999", "b:x", "b:1,"])
 def test_addresses_that_are_none(run: Run, address: str) -> None:
-    """A usage error, which quotes the text."""
+    """The usage error quotes the text."""
     result = run("tap", "--bootstrap-server", address)
     assert result.exit_code == 2
     assert "does not read HOST:PORT" in result.stderr
 
 
 def test_raw_needs_a_recording(run: Run) -> None:
-    """It says how one is written."""
+    """The usage error names the missing option."""
     result = run("tap", "--bootstrap-server", "b:1", "--raw")
     assert result.exit_code == 2
     assert "--raw needs --record" in result.stderr
 
 
 def test_a_key_needs_its_certificate(run: Run, fails: Callable[..., str], tmp_path: Path) -> None:
-    """A file without a certificate is an error that names the option, and so is a store that is not PEM."""
+    """Files without a certificate and stores that are not PEM are errors as well, which name the option."""
     path = tmp_path / "file"
     path.write_text("security.protocol=SSL\nssl.truststore.location=/store.jks\n")
     result = run("tap", "--bootstrap-server", "b:1", "--key", str(path))
@@ -94,7 +94,7 @@ def test_a_key_needs_its_certificate(run: Run, fails: Callable[..., str], tmp_pa
 
 
 def test_it_listens_for_the_time_that_is_given_and_counts(run: Run, tmp_path: Path) -> None:
-    """The recording is there, for its owner only, and says what is hidden in it."""
+    """The recording is readable by its owner only, and lists the redacted parts."""
     path = tmp_path / "tap.jsonl"
     result = run(
         "tap", "--bootstrap-server", "b:1,[::1]:2", "--listen", "127.0.0.1:0", "--duration", "0.05",
@@ -113,9 +113,9 @@ def test_it_listens_for_the_time_that_is_given_and_counts(run: Run, tmp_path: Pa
 def test_a_recording_is_redacted_into_a_new_one(
     run: Run, fails: Callable[..., str], tmp_path: Path, *, raw: bool
 ) -> None:
-    """Sizes, numbers and error codes stay; what is hidden earlier and now is in the first line; faults are kept.
+    """Sizes, numbers, error codes and faults are kept. The first line lists what was redacted before and now.
 
-    The new one has lines only.
+    The new recording contains only lines, without raw payloads.
     """
     path, new = tmp_path / "tap.jsonl", tmp_path / "hidden.jsonl"
     moved = encode_response(HeartbeatResponse(error_code=16), 4, correlation_id=1)
@@ -144,7 +144,7 @@ def test_a_recording_is_redacted_into_a_new_one(
 
 
 def test_captures_and_recordings_are_read_by_one_command(run: Run, tmp_path: Path) -> None:
-    """The rows are the same as those of packets; ``packet`` is the number of the line."""
+    """The rows have the same format as for packets. ``packet`` is the line number."""
     path = tmp_path / "tap.jsonl"
     answer = encode_response(HeartbeatResponse(), 4, correlation_id=1)
     path.write_text("\n".join((recording_start({}), recording_line(_exchange("app", answer)), "")))

@@ -1,4 +1,4 @@
-"""A group that is deleted after it was listed, and before it is described: it is left out, and nothing fails."""
+"""Groups deleted between the listing and the description: commands omit them without failing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GONE = [GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SHARE, GroupType.STREAM
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A broker with the group ``kept``. The listing has a group of each type, too, that is gone by now."""
+    """Start a broker with the group ``kept``, whose listing also has a deleted group of each type."""
     listed = BrokerGroups.list_groups
 
     def with_others(source: BrokerGroups) -> Sequence[GroupListing]:

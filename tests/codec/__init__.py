@@ -1,1 +1,1 @@
-"""Tests of ``kafka_msgs.codec``: the same tests over every executor."""
+"""Tests of ``kafka_msgs.codec``: the same tests with every executor."""

@@ -1,4 +1,4 @@
-"""Runs every codec test over every executor."""
+"""Runs every codec test with every executor."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tests.support.codecs import Codecs
 
 @pytest.fixture(params=EXECUTORS)
 def executor(request: pytest.FixtureRequest) -> str:
-    """The name of an executor."""
+    """Return the name of an executor."""
     return str(request.param)
 
 
 @pytest.fixture
 def codecs(executor: str) -> Codecs:
-    """The codecs of one executor."""
+    """Return the codecs of one executor."""
     return Codecs(executor)

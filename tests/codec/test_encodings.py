@@ -1,4 +1,4 @@
-"""What messages look like on the wire, byte by byte, in both directions."""
+"""The bytes of messages on the wire, encoded and decoded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VECTORS = OFFSETS + DRAFTS + RELEASED
 
 
 def names(vectors: list[Vector]) -> list[str]:
-    """Name each vector; drafts share names and versions with released messages, so theirs say so."""
+    """Name each vector. Names of drafts are marked, because drafts share names and versions with released messages."""
     return [
         f"{'draft ' if message.INFO.draft else ''}{message.INFO.name} v{version} {data[:40]}"
         for message, version, data in vectors
@@ -157,7 +157,7 @@ def test_the_drafted_and_the_released_heartbeat_response_differ_on_the_wire(code
         {info.name for info in fields(cls) if 0 in info.versions and info.tag is None}
         for cls in (StreamsGroupHeartbeatResponse, kip_1071.StreamsGroupHeartbeatResponse)
     )
-    # 4.4.0 gave the name of the draft's int32 to an int64 of version 1.
+    # 4.4.0 reused the name of the draft's int32 for an int64 of version 1.
     assert released - drafted == {"EndpointInformationEpoch", "AcceptableRecoveryLagLegacy"}
     assert drafted - released == {"AcceptableRecoveryLag"}
 

@@ -1,4 +1,4 @@
-"""A failed call keeps only its error alive. It keeps neither the values made before the error nor the stack frames."""
+"""A failed call keeps only its error alive, not the values made before the error or the stack frames."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SMALL = 64 * 1024
 
 
 def kept(action: Callable[[], object], error: type[E]) -> tuple[int, E]:
-    """How many bytes a failed call keeps alive together with its error, and the error.
+    """Return how many bytes a failed call keeps alive together with its error, and the error.
 
-    The least of a few calls counts: a table of the interpreter may grow during one of them.
+    The minimum of a few calls is used, because an interpreter table may grow during one of them.
     """
     sizes = []
     for _ in range(4):

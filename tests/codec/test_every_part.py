@@ -1,4 +1,4 @@
-"""Parts of every message at every version are read and changed as if all was decoded, changed and encoded again."""
+"""Reading and changing selected fields of every message and version gives the same result as decoding everything."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.support.field_paths import chosen
 
 CLASSES: Final = sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
 NEW: Final = {"string": "a patched text", "int32": 7_700_077, "int16": 7_707, "bytes": b"patched" * 30}
-"""Values that are the default of no field."""
+"""Values that are not the default of any field."""
 
 
 def reached(value: Any, parts: list[str], change: Callable[[Any], Any]) -> Any:
-    """What becomes of a message when a function is applied to what a path chooses."""
+    """Return a message with a function applied to the values at a path."""
     if not parts:
         return change(value)
     if value is None:
@@ -35,7 +35,7 @@ def reached(value: Any, parts: list[str], change: Callable[[Any], Any]) -> Any:
 
 
 def only(value: Any, tree: Any) -> Any:
-    """A message of which only what paths choose is left; the rest has its defaults."""
+    """Return a message with only the selected fields; all other fields have their defaults."""
     if tree is None or value is None:
         return value
     if "[]" in tree:
@@ -68,7 +68,7 @@ def info_of(cls: Any, path: str) -> FieldInfo:
 
 
 def change_of(cls: Any, path: str) -> Edit:
-    """An edit that keeps defaults: a tagged field with its default is not in the bytes, so nothing edits it."""
+    """Return an edit that keeps defaults. A tagged field with its default is not encoded, so edits skip it."""
     info = info_of(cls, path)
 
     def change(old: Any) -> Any:
@@ -83,7 +83,7 @@ def change_of(cls: Any, path: str) -> Edit:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=[cls.INFO.name for cls in CLASSES])
 def test_parts_of_every_message_at_every_version(cls: Any) -> None:
-    """Reading, changing, and changing nothing, over every executor, behind other bytes and in front of others."""
+    """Read, change, and leave unchanged, with every executor, and with other bytes before and after the message."""
     rng = Random(cls.INFO.name)
     for version in cls.INFO.versions:
         message = random_message(cls, version, rng, max_elements=2)

@@ -1,4 +1,4 @@
-"""How codecs come about: made once, kept, readable in tracebacks, shared by threads."""
+"""Codecs: compiled once, cached, readable in tracebacks, shared by threads."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def test_options_are_checked(errors: Any) -> None:
 
 
 class Interrupting:
-    """A value that, when its number is asked for, ends as if a user had interrupted."""
+    """A value whose conversion to a number raises ``KeyboardInterrupt``."""
 
     def __index__(self) -> int:
         raise KeyboardInterrupt
 
 
 def generated_frame(message: Any) -> traceback.FrameSummary:
-    """The generated line at which the Python executor is interrupted when it encodes a message at version 0."""
+    """Return the generated line that was interrupted while the Python executor encoded a message at version 0."""
     with pytest.raises(KeyboardInterrupt) as caught:
         Codecs("python").encode(message, 0)
     (frame,) = (frame for frame in traceback.extract_tb(caught.tb) if "kafka_msgs encode" in frame.filename)

@@ -23,7 +23,7 @@ PAIRS = pairs()
 
 
 def forbid(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Fail the test if the reference processes a whole input, and let Python locate every fault."""
+    """Fail the test if the reference processes a whole input, and make Python locate every fault."""
 
     def whole(*_: Any) -> Any:
         pytest.fail("the reference processed the whole input")
@@ -36,7 +36,7 @@ def forbid(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 @pytest.mark.parametrize("name", FAST)
 @pytest.mark.parametrize("start", range(10))
 def test_refusals_equal_those_of_a_full_read(name: str, start: int) -> None:
-    """A part of ``tests.campaigns.refusals``: each part has every tenth version of all messages."""
+    """Each part covers every tenth version of all messages. ``tests.campaigns.refusals`` covers all."""
     (tally,) = run(PAIRS[start::10], 1, 21, Damage(truncations=8, flips=6, sets=2, values=4), (name,)).values()
     assert tally.differences == []
     assert tally.refusals > 500
@@ -132,7 +132,7 @@ def test_a_refused_value_is_not_encoded_again_from_the_start(monkeypatch: pytest
 
 @pytest.mark.skipif("c" not in FAST, reason="the generated encoder does not record locations")
 def test_a_message_that_changes_meanwhile_is_encoded_from_the_start() -> None:
-    """The trail no longer leads to the refused value, so the error comes from all of the message."""
+    """The recorded location no longer leads to the refused value, so the reference encodes the whole message."""
     items: list[Any] = ["a"]
 
     class Shrinking:

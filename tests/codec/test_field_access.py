@@ -1,4 +1,4 @@
-"""Chosen fields are read and changed, and nothing else: what is chosen, what stays, what is refused."""
+"""Reading and changing selected fields: selection, preserved bytes, and refusals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.support.line_counter import lines_run
 
 @pytest.fixture(params=[name for name in EXECUTORS if name != "reference"])
 def executor(request: pytest.FixtureRequest) -> str:
-    """The name of an executor. Parts have two forms: the one in C, and the reference, which runs them without C."""
+    """Return the name of an executor: field access runs in C, or in the reference if C is not available."""
     return str(request.param)
 
 
@@ -60,7 +60,7 @@ def patched(executor: str, cls: Any, version: int, data: bytes, edits: dict[str,
     return part(executor, cls, version, *edits).patch(data, 0, tuple(edits.values()))
 
 
-# What is chosen
+# Selection
 
 BROKERS: Final = tuple(MetadataResponseBroker(node_id=number, host=f"b{number}", port=9092) for number in range(3))
 TOPICS: Final = (MetadataResponseTopic(name="t"), MetadataResponseTopic(name="u", unknown_tagged_fields=((7, b"x"),)))
@@ -151,11 +151,11 @@ def test_a_tagged_field_stays_where_it_is_with_its_default_and_is_not_added(exec
     assert part(executor, cls, 0, "a").read(b"\0")[0] == cls()
 
 
-# What a proxy must not touch
+# Bytes that a proxy must preserve
 
 
 def test_unusual_bytes_stay_as_they_are(executor: str) -> None:
-    """Lengths that are longer than necessary, and text that is not UTF-8."""
+    """Lengths with redundant bytes, and text that is not UTF-8."""
     broker = bytes.fromhex("00000001 83 00 6231 00002384 82 80 00 ff 00")
     data = bytes(4) + b"\x82\x00" + broker + b"rest"
     found = patched(executor, MetadataResponse, 12, data, {"brokers[].host": lambda _: "abc"})
@@ -239,7 +239,7 @@ def test_what_is_refused_has_its_path_and_place(executor: str) -> None:
 
 
 def iter_of(*values: Any) -> Edit:
-    """An edit that returns one value after the other."""
+    """Return an edit that returns the values in order."""
     left = iter(values)
     return lambda _: next(left)
 

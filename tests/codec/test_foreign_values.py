@@ -1,4 +1,4 @@
-"""Values whose own code runs in the middle of a call: it may raise anything, and change what is being written."""
+"""Values whose own code runs during a call: it may raise any exception, and change the message being encoded."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Message: Any = message_class(
 
 
 class Stop(BaseException):
-    """Not an ``Exception``, as an interrupt by the user is not."""
+    """A ``BaseException`` that is not an ``Exception``, like ``KeyboardInterrupt``."""
 
 
 class Interrupted:
-    """Interrupts the caller that asks for its value, but only once, like a signal."""
+    """Interrupts the caller that reads its value, but only once, like a signal."""
 
     asked = 0
 
@@ -77,11 +77,11 @@ def test_an_interrupt_passes_through_arrays_and_structs(codecs: Codecs, wrap: An
 
 
 class Real(float):
-    """Not exactly a float, so that using it is looked at once more."""
+    """A subclass of float, which requires one more conversion."""
 
 
 class Vanishing:
-    """Takes itself out of the message that is being written, the last reference there is to it."""
+    """Removes itself, the last reference to it, from the message that is being encoded."""
 
     owner: Struct
     attribute: str
@@ -99,7 +99,7 @@ class Vanishing:
 
 
 def vanishing(attribute: str) -> Any:
-    """A message, the only one to hold a value that will leave it."""
+    """Return a message that holds the only reference to a value that removes itself."""
     value = Vanishing()
     message = Message(**{attribute: value})
     value.owner, value.attribute = message, attribute
@@ -122,7 +122,7 @@ def test_a_value_may_leave_the_message_while_it_is_written(codecs: Codecs, attri
 
 
 class VanishingBuffer(bytearray):
-    """The same for bytes; Python code is asked for them since 3.12."""
+    """Bytes that remove themselves in the same way (Python calls ``__buffer__`` since 3.12)."""
 
     owner: Any
 
@@ -139,7 +139,7 @@ def test_bytes_may_leave_the_message_while_they_are_written(codecs: Codecs) -> N
 
 
 class Reentrant:
-    """Writes another message, by the same codec, while it is being written."""
+    """Encodes another message with the same codec while it is being encoded."""
 
     def __init__(self, codecs: Codecs) -> None:
         self.codecs = codecs

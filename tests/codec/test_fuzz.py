@@ -1,6 +1,6 @@
-"""Random messages and mutated bytes, for every version of every message: the executors agree in everything.
+"""Random messages and mutated bytes for every version of every message: all executors behave the same.
 
-Seeded by message and version, so that a failure is found again.
+The seed is the message and version, so failures are reproducible.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_executors_agree_on_mutated_bytes(cls: Any, version: int) -> None:
 
 
 def check_agreement(cls: Any, version: int, data: bytes) -> None:
-    """Decode with every executor; what decodes is written the same by all, and is then a value that stays."""
+    """Decode with every executor. Check that all encode the result alike, and that it then round-trips."""
     expected = outcome(codec("reference", cls, version).decode, data)
     for name in FAST:
         assert same(outcome(codec(name, cls, version).decode, data), expected), data.hex()

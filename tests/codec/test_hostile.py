@@ -1,4 +1,4 @@
-"""Input made to harm: it ends in a typed error or a value, in linear time, with memory in proportion to its size."""
+"""Malicious input: it leads to a typed error or a value, in linear time, with memory proportional to its size."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ MEGABYTE = 1 << 20
 
 
 def sample(cls: type[Any], version: int, most: int = 160) -> bytes:
-    """The bytes of a random message with something in its arrays, of no more than ``most`` bytes where possible."""
+    """Return the bytes of a random message with non-empty arrays, at most ``most`` bytes if possible."""
     rng = Random(cls.INFO.name)
     found: list[bytes] = [random_message(cls, version, rng, max_elements=2).encode(version) for _ in range(30)]
     return max((data for data in found if len(data) <= most), key=len, default=min(found, key=len))
 
 
 def peak_memory(action: Callable[[], Any]) -> int:
-    """The most bytes that were allocated at any moment while ``action`` ran."""
+    """Return the peak of allocated bytes while ``action`` ran."""
     tracemalloc.start()
     try:
         action()
@@ -58,7 +58,7 @@ def peak_memory(action: Callable[[], Any]) -> int:
 
 
 def values(plan: Plan) -> dict[str, WireValue]:
-    """How each value of a plan is written, by what its spans say of it."""
+    """Return each wire value of a plan by its text in annotated spans."""
     found: dict[str, WireValue] = {}
 
     def walk(value: WireValue) -> None:
@@ -151,7 +151,7 @@ def test_null_is_refused_where_a_field_cannot_be_null(codecs: Codecs, type_: str
 
 
 def many_tags(count: int) -> bytes:
-    """An OffsetFetchRequest v6 with that many unknown tags, each as small as it can be."""
+    """Return an OffsetFetchRequest v6 with that many unknown tags of the minimum size."""
     tags = b"".join(write_uvarint(tag) + b"\0" for tag in range(count))
     return b"\x01\x01" + write_uvarint(count) + tags
 
@@ -204,7 +204,7 @@ def test_a_count_of_tags_beyond_the_input(codecs: Codecs) -> None:
         with pytest.raises(DecodeError):
             codecs.decode(OffsetFetchRequest, data, 6)
 
-    decode()  # makes the codec, which is work of its own
+    decode()  # makes the codec, whose cost is not measured
     assert lines_run(decode) < 1000
     assert peak_memory(decode) < MEGABYTE
 
@@ -213,7 +213,7 @@ def test_a_count_of_tags_beyond_the_input(codecs: Codecs) -> None:
 
 
 def chain(length: int) -> type[Any]:
-    """A message with an array of structs that each hold the next one twice: as many values as 2 to that length."""
+    """Return a message with an array of structs that each contain the next one twice: 2**length values."""
     struct = struct_class("Leaf", leaf=field("Leaf", "int8", default=0))
     for level in range(length):
         struct = struct_class(
@@ -240,7 +240,7 @@ def test_a_plan_grows_with_the_definition_and_not_with_what_it_may_hold(codecs: 
 
 
 def filled(cls: type[Any], level: int, array: bool) -> Any:
-    """A value that goes all the way down, each struct numbered by its level."""
+    """Return a value with all levels of structs, each struct numbered by its level."""
     below = next((attribute for attribute in cls.__attrs_attrs__ if attribute.name == "below"), None)
     if below is None:
         return cls(leaf=level)
@@ -362,7 +362,7 @@ def test_counting_makes_no_difference_but_to_the_budget(codecs: Codecs) -> None:
 
 
 def test_elements_without_bytes_are_charged(codecs: Codecs) -> None:
-    """Each group may claim as many empty elements as there are bytes left, so that their number grows as a square."""
+    """Each group may claim as many empty elements as there are bytes left, so their number grows quadratically."""
     nothing = struct_class("Nothing")
     group = struct_class("Group", a=field("A", "[]Nothing", default=(), struct=nothing))
     cls = message_class("Square", groups=field("Groups", "[]Group", default=(), struct=group))

@@ -1,4 +1,4 @@
-"""The JSON form: its rules, its errors, and that nothing is lost on the way."""
+"""The JSON form: its rules, its errors, and lossless round trips."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_not_a_number_and_the_infinities_are_floats() -> None:
     assert math.isnan(Every.from_json(Every(load=math.nan).to_json(0), 0).load)
 
 
-# What cannot be written as JSON is what cannot be written at all
+# Values that cannot be written as JSON are values that cannot be encoded at all
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_partial_form_has_no_other_keys(form: dict[str, Any], path: str) -> No
     assert from_json(Every, PLAIN_JSON | {"numbr": 1}, 1) == from_json(Every, PLAIN_JSON, 1), "ignored, as in Kafka"
 
 
-# All of them
+# All messages
 
 PAIRS = [
     pytest.param(cls, version, id=f"{cls.INFO.name}-v{version}")

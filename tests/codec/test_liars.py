@@ -1,4 +1,4 @@
-"""Values that lie about themselves: each gets one verdict from all executors, which is never a bug of the library."""
+"""Values that misrepresent themselves: all executors return the same result or error, never ``InternalError``."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Always:
 
 
 class Disguised:
-    """Says that it is of another class."""
+    """Claims to be of another class."""
 
     def __init__(self, cls: type[Any]) -> None:
         self.cls = cls
@@ -168,7 +168,7 @@ class Identity(UUID):
 
 
 class Elsewhere(Part):  # type: ignore[misc]
-    """Answers with another number than the one that it holds."""
+    """Returns another number than the stored one."""
 
     __slots__ = ()
 
@@ -215,7 +215,7 @@ PLACES = [(name, number) for name, liars in LIARS.items() for number in range(le
 
 
 def verdict(work: Callable[[], Any]) -> Any:
-    """What the work gives, or the words of its error."""
+    """Return the result of the work, or the type and text of its error."""
     try:
         return work()
     except InternalError:
@@ -245,7 +245,7 @@ def test_what_the_base_class_holds_is_written(executor: str) -> None:
 
 
 class Capricious:
-    """Raises something that no executor raises, once."""
+    """Raises, once, an exception that executors never raise."""
 
     asked = 0
 
@@ -265,7 +265,7 @@ def test_what_interrupts_an_executor_from_outside_is_not_called_a_bug(executor: 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("room", range(2, 40))
 def test_want_of_stack_is_not_called_a_bug(executor: str, room: int) -> None:
-    """However little stack there is: the call succeeds, says what is wrong, or ends in ``RecursionError``."""
+    """With any amount of stack left, the call succeeds, reports the error, or raises ``RecursionError``."""
     made = codec(executor, OffsetFetchRequest, 8)
     data = made.encode(OffsetFetchRequest())
     depth, frame = 0, sys._getframe()
@@ -286,7 +286,7 @@ def test_want_of_stack_is_not_called_a_bug(executor: str, room: int) -> None:
 
 
 def calls_of_equality(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often structs or UUIDs are compared in Python while something works."""
+    """Return how often structs or UUIDs are compared in Python during the work."""
     calls = []
 
     def counting(self: object, other: object) -> Any:
@@ -303,7 +303,7 @@ def calls_of_equality(work: Callable[[], object], monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_struct_that_is_equal_to_its_default_is_not_compared(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal and not identical, as after pickling: it is left out as the default itself is, and no ``__eq__`` runs."""
+    """Equal but not identical values, as after pickling, are omitted like the default itself, without ``__eq__``."""
     encode = codec(executor, Tagged, 1).encode
     plain = encode(Tagged())
     same = [Tagged(part=Part(), id=UUID(int=0), number=int(str(2**40))), pickle.loads(pickle.dumps(Request()))]
@@ -314,7 +314,7 @@ def test_a_struct_that_is_equal_to_its_default_is_not_compared(executor: str, mo
 
 
 def Request() -> Any:  # noqa: N802
-    """A Fetch request, whose tagged fields hold a struct and UUIDs."""
+    """Return a Fetch request whose tagged fields contain a struct and UUIDs."""
     return FetchRequest()
 
 

@@ -1,4 +1,4 @@
-"""The C core keeps no reference that it does not own and loses none that it does, whatever comes of a call."""
+"""Reference counts of the C core: balanced after every outcome of a call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VIEWS = CodecOptions(memoryview_records=True)
 
 
 def structs(plan: StructPlan) -> Iterator[StructPlan]:
-    """A struct and all that it holds."""
+    """Yield a struct and all structs in it."""
     yield plan
     for step in plan.steps + plan.tagged:
         value: WireValue = step.value if step.value.element is None else step.value.element
@@ -43,7 +43,7 @@ def structs(plan: StructPlan) -> Iterator[StructPlan]:
 
 
 def shared_objects(plan: StructPlan) -> list[Any]:
-    """What decoded messages of a plan have in common: classes, defaults, constants."""
+    """Return the objects that all decoded messages of a plan share: classes, defaults, constants."""
     found: list[Any] = [None, True, False, (), b"", "", 0, 1, 255]
     for each in structs(plan):
         found += [each.cls, *(step.default for step in each.tagged), *(absent.default for absent in each.absent)]
@@ -80,7 +80,7 @@ PATHS = ("brokers[].host", "brokers[].port", "topics[]", "cluster_id")
 
 
 def patches() -> tuple[PartFunctions, bytes, list[tuple[Any, ...]]]:
-    """A part of a message, bytes of it, and edits of all outcomes."""
+    """Return the functions of selected fields, bytes of the message, and edits with all outcomes."""
     rng = Random(0)
     made = (random_message(MetadataResponse, 12, rng, max_elements=3) for _ in range(20))
     message = max(made, key=lambda each: len(repr(each)))
@@ -143,7 +143,7 @@ def test_codecs_are_freed() -> None:
 
 
 def new_cores() -> int:
-    """How many codecs of the C core there are that the garbage collector sees."""
+    """Return the number of C codecs that the garbage collector tracks."""
     from kafka_msgs._core import extension
 
     gc.collect()
@@ -203,13 +203,13 @@ def test_a_codec_is_made_whole() -> None:
     assert made.decode(made.encode(MetadataResponse())) == MetadataResponse()
 
 
-# Without tagged structs: comparing those with their defaults is Python code, of which CPython itself leaks frames then.
+# Without tagged structs: comparing them with their defaults runs Python code, in which CPython itself leaks frames.
 ALLOCATING = [cls for cls in CLASSES if cls.__name__ in ("ApiVersionsResponse", "MetadataResponse", "VotersRecord")]
 
 
 @pytest.mark.parametrize("cls", ALLOCATING, ids=lambda cls: cls.__name__)
 def test_an_allocation_that_fails_anywhere_ends_in_memory_error(cls: Any) -> None:
-    """And leaves the counts as they were: the n-th allocation of a call fails, for every n that there is."""
+    """The n-th allocation of a call fails, for every n. Reference counts are unchanged afterwards."""
     version = cls.INFO.versions.highest
     message = max(
         (random_message(cls, version, Random(n), max_elements=3) for n in range(20)), key=lambda made: len(repr(made))

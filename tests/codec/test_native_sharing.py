@@ -1,4 +1,4 @@
-"""The C core shared: by threads, by finalizers in the middle of a call, by interpreters, by imports of itself."""
+"""Sharing of the C core: by threads, by finalizers during a call, by interpreters, and by repeated imports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARED = [MetadataResponse, FetchResponse, DescribeGroupsResponse]
 
 @pytest.mark.parametrize("cls", SHARED, ids=lambda cls: cls.__name__)
 def test_threads_share_a_codec(codecs: Codecs, cls: Any) -> None:
-    """Each thread has its own messages, and gets exactly these, with failures in between."""
+    """Each thread has its own messages, including failing ones, and gets exactly those."""
     version = cls.INFO.versions.highest
     start = threading.Barrier(THREADS)
     interval = sys.getswitchinterval()
@@ -53,7 +53,7 @@ def test_threads_share_a_codec(codecs: Codecs, cls: Any) -> None:
 
 
 def test_a_finalizer_may_use_the_codec_that_is_working(codecs: Codecs) -> None:
-    """The collector runs in the middle of decoding, and a finalizer decodes and encodes other messages meanwhile."""
+    """The collector runs during decoding, and a finalizer decodes and encodes other messages meanwhile."""
     rng = Random(1)
     messages = [random_message(MetadataResponse, 12, rng, max_elements=6) for _ in range(12)]
     encoded = [codecs.encode(message, 12) for message in messages]
@@ -82,7 +82,7 @@ def test_a_finalizer_may_use_the_codec_that_is_working(codecs: Codecs) -> None:
 
 @NATIVE
 def test_the_extension_may_be_imported_again() -> None:
-    """A second copy has state of its own; either outlives the other."""
+    """A second copy has separate state; either copy can outlive the first."""
     name = CORE
     first = sys.modules.pop(name)
     try:
@@ -160,7 +160,7 @@ print("all interpreters agree")
 
 @NATIVE
 def test_interpreters_have_a_core_each() -> None:
-    """They come and go, in one process of their own; objects and memos of one are never seen by another."""
+    """Interpreters start and end in one subprocess. They never see objects and memos of each other."""
     if not any(importlib.util.find_spec(name) for name in ("_interpreters", "_xxsubinterpreters")):
         pytest.skip("this Python has no module for interpreters")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Another primitive type is one row of the table, and the header generated from it: shown for ``uint8``."""
+"""Adding a primitive type takes one row in the table and a regenerated header, shown with ``uint8``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Path("kafka_msgs/_core/ops.h").write_text(ops_header())
 
 
 def run(project: Path, *command: object, **environment: str) -> str:
-    """Run a command on the copy alone, and return what it prints."""
+    """Run a command on the copy only, and return its output."""
     paths = os.pathsep.join((str(project), str(project / "generator")))
     done = subprocess.run(
         list(map(str, command)),
@@ -43,7 +43,7 @@ def run(project: Path, *command: object, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tree with the row, and the header that the generator makes of it."""
+    """Copy the tree, add the row, and generate the header."""
     copy = tmp_path_factory.mktemp("uint8")
     ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
     shutil.copytree(ROOT / "kafka_msgs", copy / "kafka_msgs", ignore=ignored)

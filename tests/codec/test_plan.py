@@ -1,6 +1,6 @@
-"""Printed plans as snapshots, and what a plan knows about sizes and depth.
+"""Snapshots of printed plans, and the sizes and depth that plans compute.
 
-A snapshot is a file in ``plans/``. After a wanted change, write them anew and review the difference:
+A snapshot is a file in ``plans/``. After an intended change, write them again and review the difference:
 
     KAFKA_MSGS_UPDATE_PLANS=1 python -m pytest tests/codec/test_plan.py
 """
@@ -31,7 +31,7 @@ SNAPSHOTS: list[tuple[str, int]] = [
     ("FetchResponse", 12),  # tagged structs of nested structs, records
     ("MetadataRequest", 9),  # nullable arrays, uuids still absent
     ("MetadataResponse", 12),  # uuids, nullable strings
-    ("OffsetFetchRequest", 2),  # classic, a nullable array, tagged fields nowhere
+    ("OffsetFetchRequest", 2),  # classic, a nullable array, no tagged fields
     ("OffsetFetchRequest", 8),  # flexible, arrays of structs three levels deep
     ("PartitionChangeRecord", 0),  # tagged nullable arrays, tags that are not active yet
     ("ProduceRequest", 3),  # nullable records
@@ -84,7 +84,7 @@ def test_a_version_that_the_message_lacks_has_no_plan(name: str, version: int) -
     assert caught.value.supported == cls.INFO.versions
 
 
-# Sizes bound what a count may claim, depth is what the budget is compared with
+# Sizes limit the count that an array may claim; depth is compared with the budget
 
 Leaf = struct_class("Leaf", number=field("Number", "int32", default=0), flag=field("Flag", "bool", default=False))
 Nothing = struct_class("Nothing")

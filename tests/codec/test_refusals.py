@@ -1,4 +1,4 @@
-"""What cannot be written and what cannot be read: the same error, path, offset and text from every executor."""
+"""Messages that cannot be encoded, and bytes that cannot be decoded: all executors raise the same error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def holding(type_: str) -> type[Any]:
-    """A message with a field of a type in three places: by itself, in an array of structs, and tagged."""
+    """Return a message with fields of a type in three positions: directly, in an array of structs, and tagged."""
     facts: dict[str, Any] = {"struct": Leaf} if "Leaf" in type_ else {}
     default = DEFAULTS[type_]
     inner = struct_class("Inner", value=field("Value", type_, default=default, **facts))
@@ -279,7 +279,7 @@ def test_a_version_that_the_message_lacks(version: int) -> None:
     assert str(encoding.value) == str(decoding.value) == text
 
 
-# Bytes: every class of error, its text and its offset
+# Bytes: every error class with its text and offset
 
 SMALL = CodecOptions(budget=DecodeBudget(elements=1, bytes=3, depth=9))
 MALFORMED: list[tuple[type[Any], int, str, CodecOptions, type[DecodeError], str]] = [

@@ -1,4 +1,4 @@
-"""Kafka's rules of what is written and how it is read, one small message a rule."""
+"""Kafka's encoding and decoding rules, one small message per rule."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ID = UUID(int=1)
 
 
 def tagged(type_: str, default: Any, **facts: Any) -> type[Any]:
-    """A message of one tagged field."""
+    """Return a message with one tagged field."""
     return message_class("Tagged", flexible="0+", a=field("A", type_, tag=0, tagged="0+", default=default, **facts))
 
 
 def positional(type_: str, default: Any, **facts: Any) -> type[Any]:
-    """A message of one field, classic in version 0 and flexible in version 1."""
+    """Return a message with one field, classic in version 0 and flexible in version 1."""
     return message_class("Plain", "0-1", "1+", a=field("A", type_, default=default, **facts))
 
 
@@ -106,7 +106,7 @@ def test_the_marker_of_a_tagged_struct_is_a_varint(codecs: Codecs) -> None:
         assert codecs.decode(cls, f"01 00 0{len(marker) // 2} {marker}", 0).a is None
 
 
-# Order of tags, and tags that nobody declared
+# Order of tags, and undeclared tags
 
 Ordered = message_class(
     "Ordered",
@@ -278,7 +278,7 @@ def test_a_retired_field_keeps_its_default(codecs: Codecs) -> None:
     assert codecs.decode(cls, "05", 1) == cls(a=-1, b=5)
 
 
-# Elements keep duplicates and order; empty structs take no bytes of their own
+# Elements keep duplicates and order; empty structs take no bytes
 
 
 def test_map_keys_do_not_make_entries_unique(codecs: Codecs) -> None:

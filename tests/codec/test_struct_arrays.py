@@ -1,4 +1,4 @@
-"""Arrays of structs that have one shape, and arrays in which one element differs."""
+"""Arrays of structs with the same shape, and arrays with one different element."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HOLDERS = {
 
 
 def element(cls: Any, rng: Random, lengths: tuple[int, ...]) -> Any:
-    """Return a struct with random values, and arrays of these lengths."""
+    """Return a struct with random values and with arrays of these lengths."""
     if cls is SCALARS:
         return cls(
             flag=rng.random() < 0.5, id=UUID(int=rng.getrandbits(128)), ratio=rng.random(), level=rng.getrandbits(32)
@@ -54,7 +54,7 @@ def element(cls: Any, rng: Random, lengths: tuple[int, ...]) -> Any:
 
 
 def holder(cls: Any, rng: Random, count: int, odd: int | None, lengths: tuple[int, ...]) -> Any:
-    """Return a message of ``count`` like elements, but for the one at ``odd``, whose arrays are longer."""
+    """Return a message with ``count`` equal-shaped elements, except for the one at ``odd``, whose arrays are longer."""
     longer = tuple(length + 1 for length in lengths)
     return HOLDERS[cls](
         elements=tuple(element(cls, rng, longer if index == odd else lengths) for index in range(count))
@@ -103,7 +103,7 @@ def test_the_longest_form_of_a_length_is_read_as_the_short_one(codecs: Codecs) -
 
 
 def metadata(rng: Random) -> MetadataResponse:
-    """Return the response that large clusters give: topics whose partitions are all alike, or nearly."""
+    """Return a typical response of a large cluster: topics with identical or nearly identical partitions."""
 
     def partition(index: int, replicas: int) -> MetadataResponsePartition:
         nodes = tuple(rng.randrange(20) for _ in range(replicas))
@@ -133,7 +133,7 @@ def test_executors_agree_on_mutations_of_arrays_of_structs(version: int) -> None
 
 
 def outcome(executor: str, data: bytes, version: int) -> Any:
-    """Return the message that an executor reads, or the text of its error."""
+    """Return the message that an executor decodes, or the text of its error."""
     try:
         return Codecs(executor).decode(MetadataResponse, data, version)
     except KafkaMsgsError as error:

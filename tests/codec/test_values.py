@@ -1,4 +1,4 @@
-"""Single values, kinds of input, and the codec's options: copies, strictness of text, reading inside a buffer."""
+"""Single values, kinds of input, and codec options: copies, strictness of text, decoding within a buffer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.codecs import Codecs, message_class, struct_class
 
 
 def one(type_: str, **facts: Any) -> type[Any]:
-    """A message of one field, classic in version 0 and flexible in version 1."""
+    """Return a message with one field, classic in version 0 and flexible in version 1."""
     return message_class("One", "0-1", "1+", a=field("A", type_, **{"default": None} | facts))
 
 

@@ -1,4 +1,4 @@
-"""Arguments that are not what they should be: one clear error, and no trace of them in what is kept."""
+"""Invalid arguments: one clear error, and no trace of them in caches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT = """{"name": "Numbers", "type": "data", "validVersions": "0-3", "flexibleV
 
 
 class Index:
-    """An integer of another library, such as NumPy's."""
+    """An integer type of another library, such as NumPy."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -31,7 +31,7 @@ class Index:
 
 @pytest.fixture
 def numbers() -> type[Message]:
-    """A class that no other test has used, so that nothing is kept for it."""
+    """Return a class that no other test has used, so nothing is cached for it."""
     return compile_schema(TEXT)
 
 

@@ -1,6 +1,6 @@
-"""Vectors: (message, version, bytes in hexadecimal).
+"""Test vectors: (message, version, bytes in hexadecimal).
 
-The bytes were worked out by hand from the protocol's rules and proposals, not by this library.
+The bytes were derived by hand from the protocol's rules and proposals, not with this library.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ OFFSETS: list[Vector] = [
     (ONE_OFFSET, 6, "00000000 02 0274 02 00000000 000000000000002a ffffffff 00 0000 00 00 0000 00"),
 ]
 
-# The drafts: what proposals wrote and Kafka never shipped
+# Drafts: proposals that Kafka never released
 
 MEMBER = Member(member_id="m", client_id="c", client_host="h", member_metadata=b"\x01", member_assignment=b"\x02\x03")
 MEMBER_HEX = "00016d 000163 000168 00000001 01 00000002 0203"
@@ -257,7 +257,7 @@ DRAFTS: list[Vector] = [
     ),
 ]
 
-# Released messages: one for every form that the wire knows
+# Released messages: one for every wire encoding
 
 RELEASED: list[Vector] = [
     (NoOpRecord(), 0, "00"),

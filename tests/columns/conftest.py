@@ -1,4 +1,4 @@
-"""Runs the tests of columns over both implementations, the one in Python and the one in C."""
+"""Runs the column tests with both implementations, Python and C."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.implementations import implementations, name_of
 
 @pytest.fixture(params=implementations("kafka_msgs.columns"), ids=name_of)
 def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> object:
-    """The implementation under test, in the place of the one that is chosen."""
+    """Use the implementation under test instead of the selected one."""
     for module in (decode, encode, record_tables):
         monkeypatch.setattr(module, "_IMPLEMENTATION", request.param)
     return request.param

@@ -1,4 +1,4 @@
-"""Rows that are not the message: null exactly where the codec raises, in the codec's words; no other row moves."""
+"""Invalid rows: null exactly if the codec raises, with the codec's error; the other rows stay in place."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("implementation")
 
 
 def assert_as_the_codec(data: list[Any], cls: Any, version: int | None, **options: Any) -> int:
-    """Compare a column with what decoding its rows one at a time gives; return how many rows are bad."""
+    """Compare a column with its rows decoded one at a time; return the number of bad rows."""
     type_ = arrow_type(cls, version)
     chosen = options.get("options", CodecOptions())
     values: list[Any] = []
@@ -49,7 +49,7 @@ def assert_as_the_codec(data: list[Any], cls: Any, version: int | None, **option
         errors.append(error)
     found = decode_column(data, cls, version, **options)
     found.values.validate(full=True)
-    assert repr(found.values.to_pylist()) == repr(values)  # not-a-number does not equal itself
+    assert repr(found.values.to_pylist()) == repr(values)  # NaN does not equal itself
     assert found.errors.to_pylist() == errors
     assert found.error_count == len(data) - errors.count(None)
     return found.error_count

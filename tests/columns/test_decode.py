@@ -1,4 +1,4 @@
-"""Columns of messages hold what the codec gives, row by row, for every message and version, in both directions."""
+"""Columns of messages equal the codec's results row by row, for every message and version, decoded and encoded."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def paths(type_: pa.DataType, above: str = "") -> list[str]:
 
 
 def only(value: Any, path: list[str]) -> Any:
-    """The value with nothing in it but what the path leads to."""
+    """Return the value reduced to the fields on the path."""
     if value is None or not path:
         return value
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Struct columns to the bytes of messages: what may be missing, what is refused, and where."""
+"""Encoding of struct columns to messages: fields that may be missing, refused values, and their positions."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_uuids_may_be_written_as_python_reads_them(text: str) -> None:
 
 
 def test_children_that_are_slices_of_their_own_are_read_where_they_are() -> None:
-    """Each array has its own offset, and its own nulls, some of which are above values that are there."""
+    """Each array has its own offset and its own nulls, some of which cover existing values."""
     names = pa.array(["x", "a", None, "c", "d"]).slice(1)
     indexes = pa.ListArray.from_arrays(
         pa.array([0, 1, 1, 2, 4, 5], pa.int32()), pa.array([9, 9, 1, 2, 3, 4, 5]).slice(2)

@@ -1,4 +1,4 @@
-"""Encoding columns in C and in Python gives the same bytes and the same errors, whatever the columns hold."""
+"""Encoding columns in C and in Python gives the same bytes and the same errors for any content."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CLASSES: list[Any] = [
 
 
 def widened(type_: pa.DataType) -> pa.DataType:
-    """A type with wider numbers and offsets, and without the notes of fields."""
+    """Return a type with wider numbers and offsets, and without field metadata."""
     if pa.types.is_struct(type_):
         return pa.struct([(field.name, widened(field.type)) for field in type_])
     if pa.types.is_list(type_):
@@ -49,7 +49,7 @@ def widened(type_: pa.DataType) -> pa.DataType:
 
 
 def changed(value: Any, rng: Random) -> Any:
-    """A value of another row: null, too large, too long, out of order, or with fewer columns in effect."""
+    """Return a row with one change: null, too large, too long, out of order, or with fewer columns in effect."""
     if isinstance(value, dict):
         name = rng.choice(list(value))
         return value | {name: None if rng.random() < 0.1 else changed(value[name], rng)}
@@ -79,7 +79,7 @@ def found(implementation: Any, monkeypatch: pytest.MonkeyPatch, *arguments: Any)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_both_encode_and_refuse_the_same(cls: Any, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values of all versions, some of them changed, at versions that are often not theirs, with columns left out."""
+    """Values of all versions, some of them changed, are often encoded at other versions or without some columns."""
     rng = Random(f"{cls.__name__} {wide}")
     data = [data for _, data in prefixed_rows(cls, 2)]
     whole = arrow_type(cls)
@@ -101,7 +101,7 @@ def test_both_encode_and_refuse_the_same(cls: Any, wide: bool, monkeypatch: pyte
 
 
 def test_dictionaries_and_columns_of_nulls_are_encoded_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Null may be an index, or what it leads to. The arrays are slices of larger ones."""
+    """Either the index or the dictionary value may be null. The arrays are slices of larger ones."""
     names = pa.DictionaryArray.from_arrays(pa.array([9, 0, 2, 0, None, 2, 0], pa.int8()).slice(1), ["a", None, "bb"])
     numbers = pa.array([0, 7, 7, 7, 1, 2]).dictionary_encode()
     topics = pa.StructArray.from_arrays(
@@ -138,7 +138,7 @@ def test_a_dictionary_of_more_than_an_array_can_hold_is_refused(monkeypatch: pyt
 
 
 def widened_numbers(type_: pa.DataType) -> pa.DataType:
-    """A type with the offsets of 32 bits that Arrow has where nothing is said, and with numbers of 64."""
+    """Return a type with Arrow's default 32-bit offsets and with 64-bit numbers."""
     if pa.types.is_struct(type_):
         return pa.struct([(field.name, widened_numbers(field.type)) for field in type_])
     if pa.types.is_list(type_):

@@ -1,4 +1,4 @@
-"""The C core of columns: what it keeps, what it does without memory, which programs it runs, and who may share it."""
+"""The C core of columns: references, failed allocations, accepted programs, and concurrent use."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ pytestmark = pytest.mark.skipif(backend() != "c", reason="another backend was ch
 CLASSES: list[Any] = [MetadataResponse, FetchResponse, DescribeGroupsResponse, VotersRecord, OffsetCommitValue]
 RECORD_COLUMNS = [name for name in RECORD_SCHEMA.names if name != "timestamp_ms"]
 EVERYTHING = (0, 10**6, 2**40, 2**40, lambda codec, stored: None)
-"""The position of the data, how many elements are allowed, when columns are full, and what decompresses."""
+"""The position of the data, the element limit, the limits at which columns are full, and the decompressor."""
 
 
 def column(cls: Any, seed: int = 0) -> pa.Array:
-    """Rows of all versions of a message, some damaged, some null."""
+    """Return rows of all versions of a message, some damaged, some null."""
     rng = Random(seed)
     rows: list[bytes | None] = [None]
     for _, data in prefixed_rows(cls, 3):
@@ -48,7 +48,7 @@ def decoded(cls: Any, array: pa.Array) -> Any:
 
 
 def batch(count: int = 40) -> RecordBatch:
-    """A batch of records of every kind: null and empty contents, with headers and without."""
+    """Return a batch with records of every kind: null and empty contents, with and without headers."""
     builder = BatchBuilder()
     for number in range(count):
         headers = [(f"name {n}", None if n % 2 else b"h" * n) for n in range(number % 4)]
@@ -60,7 +60,7 @@ def batch(count: int = 40) -> RecordBatch:
 
 
 def append(columns: Any, made: RecordBatch, cut: int = 0) -> bool:
-    """Append a batch with a number of records that is too large by ``cut``; return whether it was added."""
+    """Append a batch whose record count is too large by ``cut``; return whether it was added."""
     stored = bytearray(made.stored_bytes)
     stored[57:61] = (made.count + cut).to_bytes(4, "big")
     return bool(columns._core.append(stored, 0, len(stored), *EVERYTHING) == len(stored))
@@ -144,12 +144,12 @@ def test_memory_that_is_too_small_or_cannot_be_written_is_refused(memory: Any, m
 
 
 def programs(cls: Any) -> tuple[Any, ...]:
-    """The arguments of which the program of a message is made, without the last one, which makes memory."""
+    """Return the arguments for the program of a message, without the last one, the allocator."""
     return Lowering(arrow_type(cls)).program(cls, None, DEFAULT_OPTIONS)
 
 
 def changed(spec: Any, rng: Random) -> Any:
-    """A tuple of tuples with one of its leaves, or one of its tuples, changed."""
+    """Return nested tuples with one leaf or one tuple changed."""
     if not isinstance(spec, tuple) or not spec:
         return rng.choice([-1, 0, 1, 2, 5, 9, 12, 13, 14, 40, 2**31, None, b"", b"\0" * 4, ()])
     number = rng.randrange(len(spec))
@@ -160,7 +160,7 @@ def changed(spec: Any, rng: Random) -> Any:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_no_program_can_make_the_core_write_beside_its_columns(cls: Any) -> None:
-    """A wrong program is refused. A valid program without a meaning fills in all of its columns."""
+    """Invalid programs are refused. Valid but meaningless programs fill all of their columns."""
     columns, structs, forms, *rest = (*programs(cls), native._allocate)
     array = column(cls)
     rng = Random(cls.__name__)
@@ -229,7 +229,7 @@ def test_an_allocation_may_not_append_to_the_columns_that_it_is_for(monkeypatch:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_threads_share_a_program(cls: Any) -> None:
-    """Each thread has its own rows, and gets exactly these, with damaged rows in between."""
+    """Each thread decodes its own rows, including damaged ones, and gets exactly those."""
     arrays = [column(cls, seed) for seed in range(8)]
     expected = [decoded(cls, array) for array in arrays]
     interval = sys.getswitchinterval()
@@ -245,7 +245,7 @@ def test_threads_share_a_program(cls: Any) -> None:
 
 
 def test_memory_is_bounded_by_the_rows_however_many_of_them_are_bad() -> None:
-    """Bad rows leave nothing behind: a column of them takes what one of as many short rows takes."""
+    """Bad rows use no memory: a column of bad rows is as large as one with the same number of short rows."""
     version = MetadataResponse.INFO.versions.highest
     data = max((row.encode(version) for row in random_rows(MetadataResponse, version, 20)), key=len)
     type_ = arrow_type(MetadataResponse, version)

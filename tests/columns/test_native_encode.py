@@ -1,4 +1,4 @@
-"""The C core that encodes columns: what it keeps, does without memory, and makes of buffers and programs that lie."""
+"""The C core that encodes columns: references, failed allocations, and invalid buffers and programs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ CLASSES: list[Any] = [MetadataResponse, FetchResponse, DescribeGroupsResponse, V
 
 
 def column(cls: Any) -> pa.StructArray:
-    """Rows of all versions of a message, one of them null."""
+    """Return rows of all versions of a message, one of them null."""
     return decode_column(pa.array([None, *(data for _, data in prefixed_rows(cls, 3))]), cls).values
 
 
 def inputs(cls: Any) -> tuple[tuple[Any, ...], Any, int]:
-    """What the core is given for ``column`` at the highest version: the columns, the numbers, and the rows."""
+    """Return the core's input for ``column`` at the highest version: the columns, the versions, and the row count."""
     array = column(cls)
     numbers = native._leaf(pa.array([cls.INFO.versions.highest], pa.int16()), True)
     return tuple(native._struct(array, cls, arrow_type(cls), False)), numbers, len(array)

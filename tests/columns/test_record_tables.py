@@ -1,4 +1,4 @@
-"""Tables of records: what Kafka's own dump says of a real broker's files, every format, and damage in its place."""
+"""Tables of records: compared with Kafka's own dump of real log files, for every format, and with damage in place."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rows(source: Any, *options: ReadOptions, **asked: Any) -> list[Row]:
 
 
 def numbered(table: pa.RecordBatch) -> pa.RecordBatch:
-    """A table with its times as numbers: Python has no time for many that 64 bits can hold."""
+    """Return a table with timestamps as numbers, because Python's datetime does not cover the range of 64 bits."""
     if "timestamp" not in table.schema.names:
         return table
     times = table.column("timestamp")
@@ -95,7 +95,7 @@ BATCH_FACTS = {
 
 
 def facts(line: str) -> dict[str, str]:
-    """The facts about a batch that a line of the dump states and a row has."""
+    """Return the facts about a batch that a dump line and a row have in common."""
     words = line.split()
     stated = dict(pairwise(words))
     return {name: stated[f"{name}:"] for name in BATCH_FACTS}
@@ -109,7 +109,7 @@ def batch_facts(row: Row) -> dict[str, str]:
 
 
 def expected(batch: Any) -> Iterator[Row]:
-    """The rows of a batch, from what the records themselves say."""
+    """Yield the rows of a batch, built from its records."""
     newest = isinstance(batch, RecordBatch)
     for record in batch:
         sequence = (
@@ -142,7 +142,7 @@ def expected(batch: Any) -> Iterator[Row]:
 
 
 def text(name: str) -> str | None:
-    """The name of a header, or None for bytes that are not UTF-8."""
+    """Return the name of a header, or None for bytes that are not UTF-8."""
     return None if any("\ud800" <= letter <= "\udfff" for letter in name) else name
 
 
@@ -166,7 +166,7 @@ def test_a_changed_byte_gives_the_rows_or_the_fault_that_the_records_give(
 
 
 def outcome(read: Callable[[], list[Row]]) -> Any:
-    """The rows, or the kind and the words of the error."""
+    """Return the rows, or the type and text of the error."""
     try:
         return read()
     except RecordError as error:
@@ -237,7 +237,7 @@ def test_a_table_without_columns_is_refused_for_it_could_not_say_its_rows() -> N
 
 
 def segment(count: int, size: int = 10, each: int = 10) -> bytes:
-    """Batches of ``each`` records of ``size`` bytes."""
+    """Return batches of ``each`` records of ``size`` bytes."""
     made = []
     for first in range(0, count, each):
         builder = BatchBuilder(BatchHeader(base_offset=first))
@@ -293,7 +293,7 @@ def test_a_batch_without_records_gives_no_rows() -> None:
 
 
 def damaged(data: bytes) -> bytes:
-    """The batches with the last byte of the last value changed."""
+    """Return the batches with the last byte of the last value changed."""
     return data[:-2] + bytes([data[-2] ^ 1]) + data[-1:]
 
 
@@ -348,7 +348,7 @@ def test_a_bomb_is_a_fault() -> None:
 
 
 def test_what_was_read_keeps_no_batch_alive() -> None:
-    """An array of Arrow that is made of views keeps what they look at; then memory grows with a log."""
+    """An Arrow array of views keeps the viewed memory alive, so memory would grow with the log."""
     builder = BatchBuilder()
     builder.append(b"key", bytes(10**6), headers=[("header", b"value")])
     data = builder.build()

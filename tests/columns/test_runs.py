@@ -1,4 +1,4 @@
-"""Many batches at a time give the rows and the faults that the same batches give one by one."""
+"""Batch runs give the same rows and faults as the same batches one by one."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ pytestmark = pytest.mark.usefixtures("implementation", "counting")
 
 @pytest.fixture(params=implementations("kafka_msgs.log"), ids=name_of)
 def counting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What finds the runs is the implementation under test."""
+    """Find batch runs with the implementation under test."""
     monkeypatch.setattr(batch_runs, "_IMPLEMENTATION", request.param)
 
 
 def outcome(items: Iterator[Any]) -> list[Any]:
-    """The rows, and in their place the kinds and words of the faults."""
+    """Return the rows, with the types and texts of the faults in their places."""
     found: list[Any] = []
     for item in items:
         if isinstance(item, pa.RecordBatch):
@@ -56,7 +56,7 @@ def outcome(items: Iterator[Any]) -> list[Any]:
 
 
 def both(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, **asked: Any) -> tuple[list[Any], list[Any]]:
-    """What is read of a file in runs, and batch by batch, as an iterable of batches is."""
+    """Return the outcome for a file read in batch runs, and read batch by batch as an iterable of batches."""
     one_by_one = ReadOptions(check_crc=options.check_crc, max_elements=options.max_elements, zero_copy=True)
     return (
         outcome(walk_record_table(path, options, **asked)),

@@ -1,4 +1,4 @@
-"""The Arrow type of a message: Kafka's types, versions, selections of columns, and what is refused."""
+"""The Arrow type of a message: Kafka's types, versions, column selections, and refused requests."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_version_that_the_message_lacks_is_refused() -> None:
 def test_a_message_that_contains_itself_is_refused() -> None:
     leaf = struct_class("Tree", leaf=field("Leaf", "int8", default=0))
     tree = struct_class("Tree", below=field("Below", "[]Tree", default=(), struct=leaf))
-    object.__setattr__(fields(tree)[0], "struct", tree)  # no generated class can say this of itself
+    object.__setattr__(fields(tree)[0], "struct", tree)  # generated classes cannot contain themselves
     endless = message_class("Endless", tree=field("Tree", "Tree", default=None, struct=tree))
     with pytest.raises(SchemaError, match="Endless: Tree contains itself"):
         arrow_type(endless, 0)

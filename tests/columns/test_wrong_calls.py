@@ -1,4 +1,4 @@
-"""Calls that ask for something that there is not: one clear error each, and never a table without its rows."""
+"""Invalid calls: each raises one clear error instead of returning a table without its rows."""
 
 from __future__ import annotations
 

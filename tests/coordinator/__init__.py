@@ -1,1 +1,1 @@
-"""Group coordinators against Kafka's own: the same commands to both, and every difference is an error."""
+"""Group coordinators compared with Kafka's own: both run the same commands, and every difference is an error."""

@@ -1,9 +1,10 @@
-"""The differential campaign: random scripts through Kafka's group coordinator and through ours.
+"""The differential campaign: random scripts on Kafka's group coordinator and on this library's.
 
     python -m tests.coordinator.campaign --commands 200000 --seed 1 [--protocol streams] [--kind steered]
 
-Prints what was reached and the first difference of each kind, shrunk, as JSON lines in ``--save``; fails when there is
-one. Scripts depend on the seed alone. ``--kafka-only`` shows what scripts reach, without a comparison.
+Prints the coverage and the first difference of each kind, and saves its shrunk script as JSON lines in ``--save``.
+Exits with status 1 if there is a difference. Scripts depend on the seed alone. ``--kafka-only`` prints the coverage of
+scripts without a comparison.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ __all__ = ["Campaign", "main"]
 
 
 class Ours:
-    """Our coordinator, as the release behaves, with its quirks."""
+    """Our coordinator with the quirks of the release."""
 
     def run(self, commands: Iterable[Command]) -> list[Result]:
-        """Return what each command led to."""
+        """Return the result of each command."""
         return play(commands)
 
 
 @define
 class Campaign:
-    """Scripts through two coordinators, and what was found."""
+    """Scripts on two coordinators, and the differences between them."""
 
     kafka: Coordinator
     ours: Coordinator | None
     tally: Tally = Factory(Tally)
     differing: int = 0
-    """Scripts with a difference."""
+    """The number of scripts with a difference."""
     found: dict[str, tuple[Difference, History]] = Factory(dict)
     """The first difference of each kind, and the history up to it."""
 
@@ -64,7 +65,7 @@ class Campaign:
         return difference
 
     def shrunk(self, difference: Difference, history: History) -> tuple[list[Command], Difference]:
-        """Return a short script that shows a difference of the same kind, and what differs there."""
+        """Return a short script with a difference of the same kind, and that difference."""
         ours = self.ours
         assert ours is not None
         last = difference

@@ -1,7 +1,7 @@
-"""What it means that two coordinators did the same: results equal in all they hold.
+"""Comparison of two coordinators' results, which must be equal in every value.
 
-One list has no order of its own: ``partitionsByUserEndpoint``. Kafka puts its topics in the order of an immutable
-collection, which differs from one Java process to the next.
+One list is unordered: ``partitionsByUserEndpoint``. Kafka orders its topics like an immutable collection, whose order
+differs between Java processes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["alike", "differences", "in_order"]
 
 
 def in_order(result: Result) -> Result:
-    """Return a result with the topics of ``partitionsByUserEndpoint`` sorted by name; the rest is the same object."""
+    """Return a result with the topics of ``partitionsByUserEndpoint`` sorted by name, sharing all other parts."""
     if not any("partitionsByUserEndpoint" in (answer.get("body") or ()) for answer in result.get("answers", ())):
         return result
     return result | {"answers": [_answer_in_order(answer) for answer in result["answers"]]}
@@ -36,12 +36,12 @@ def _topics_in_order(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def alike(kafka: Result, ours: Result) -> bool:
-    """Whether two results say the same."""
+    """Return whether two results are equal, except for the order of unordered lists."""
     return kafka == ours or in_order(kafka) == in_order(ours)
 
 
 def differences(kafka: Result, ours: Result) -> list[str]:
-    """Return the places where two results differ, each as one line: the path, Kafka's value, our value."""
+    """Return the differences between two results, one line each: the path, Kafka's value, our value."""
     return list(_walk("", in_order(kafka), in_order(ours)))
 
 
@@ -64,4 +64,4 @@ class _Absent:
 
 
 ABSENT = _Absent()
-"""Stands for a field that one of the results does not have."""
+"""Stands for a field that is missing in one of the results."""

@@ -1,4 +1,4 @@
-"""What classic consumers and their leader write into the byte fields of JoinGroup and SyncGroup, in base64."""
+"""The byte fields of JoinGroup and SyncGroup, as classic consumers and their leader encode them, in base64."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def assignment(partitions: Mapping[str, Sequence[int]], *, version: int = 3) -> 
 
 
 def assigned(text: str) -> dict[str, list[int]]:
-    """Return the partitions of an assignment; nothing of an empty one."""
+    """Return the partitions of an assignment; an empty assignment has none."""
     data = b64decode(text)
     if len(data) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""Counts what histories reached: commands, answers by api and error code, records by type."""
+"""Counts the coverage of histories: commands, responses by API and error code, records by type."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ __all__ = ["Tally"]
 
 @define
 class Tally:
-    """What some histories reached."""
+    """The coverage of some histories."""
 
     scripts: int = 0
     commands: Counter[str] = Factory(Counter)
     """By operation."""
     answers: Counter[tuple[str, str]] = Factory(Counter)
-    """By api and error; an answer with several errors counts for each of them."""
+    """By API and error. A response with several errors counts for each of them."""
     versions: Counter[tuple[str, int]] = Factory(Counter)
-    """Requests by api and version."""
+    """Requests by API and version."""
     records: Counter[str] = Factory(Counter)
     """By type."""
     timers: int = 0
-    """How many expired."""
+    """The number of expired timers."""
 
     def add(self, history: History) -> None:
-        """Count one more history."""
+        """Count a history."""
         self.scripts += 1
         self.commands.update(command["op"] for command in history.commands)
         requests = [command for command in history.commands if command["op"] == "request"]

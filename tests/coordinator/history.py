@@ -1,4 +1,4 @@
-"""Runs scripts and says where two coordinators part: the first command whose results differ."""
+"""Runs scripts and finds the first command whose results differ between two coordinators."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Coordinator", "Difference", "History", "compare", "record"]
 
 
 class Coordinator(Protocol):
-    """What runs commands: Kafka's coordinator or ours."""
+    """An object that runs commands: Kafka's coordinator or this library's."""
 
     def run(self, commands: Iterable[Command]) -> list[Result]:
-        """Return what each command led to; a ``start`` command makes a new coordinator."""
+        """Return the result of each command; a ``start`` command creates a new coordinator."""
 
 
 @frozen
 class History:
-    """The commands of a script and what they led to."""
+    """The commands of a script and their results."""
 
     commands: list[Command]
     results: list[Result]
@@ -41,7 +41,7 @@ class Difference:
 
     @property
     def kind(self) -> str:
-        """What is the same for differences of one cause, more or less: the command and the first path in its result."""
+        """A key that is mostly equal for differences with the same cause: the command and the first differing path."""
         what = self.command.get("api", self.command["op"])
         path = re.sub(r"\[\d+\]", "[]", self.places[0].split(": ", 1)[0])
         return f"{what} {path}"
@@ -62,7 +62,7 @@ def record(script: Script, coordinator: Coordinator) -> History:
 
 
 def compare(history: History, coordinator: Coordinator) -> Difference | None:
-    """Run the commands of a history again, on another coordinator; return the first difference."""
+    """Run the commands of a history on another coordinator; return the first difference."""
     pairs = zip(history.commands, history.results, coordinator.run(history.commands), strict=True)
     for at, (command, before, after) in enumerate(pairs):
         if not alike(before, after):

@@ -1,4 +1,4 @@
-"""What always holds of groups with epochs, read off the records that their coordinator writes."""
+"""Invariants of groups with epochs, derived from the records that their coordinator writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.coordinator.oracle import Result
 __all__ = ["Part", "Watch"]
 
 Part: TypeAlias = tuple[str, int]
-"""A partition of a topic, or a task: what one member at a time may own."""
+"""A partition of a topic, or a task. Only one member at a time may own it."""
 
 
 def _partitions(value: Mapping[str, Any]) -> Iterator[Part]:
@@ -41,15 +41,15 @@ _EPOCHS: Final = {
 
 @define
 class Watch:
-    """Follows records and raises ``AssertionError`` where an invariant breaks."""
+    """Follows records and raises ``AssertionError`` if they break an invariant."""
 
     owned: dict[tuple[str, str], frozenset[Part]] = Factory(dict)
-    """What each member owns or still has to give up, by group and member."""
+    """The partitions or tasks that each member owns or still has to revoke, by group and member."""
     epochs: dict[tuple[str, str], int] = Factory(dict)
-    """Epochs by the type of record and group."""
+    """Epochs by record type and group."""
 
     def see(self, result: Result) -> None:
-        """Take the records of one command, then look whether all is well."""
+        """Process the records of one command, then check the invariants."""
         for record in result.get("records", ()):
             if record.get("type") in _OWNED:
                 self._see_owned(record)

@@ -1,7 +1,7 @@
-"""Plays a script of the oracle with our coordinator: ``python -m tests.coordinator.player < script.jsonl``.
+"""Runs a script of the oracle on our coordinator: ``python -m tests.coordinator.player < script.jsonl``.
 
-It reads the commands that ``CoordinatorOracle.java`` lists, and prints the same lines as the oracle: one JSON object a
-line, with messages in Kafka's JSON form. ``Player`` does the same for tests.
+It reads the commands listed in ``CoordinatorOracle.java``, and prints the same lines as the oracle: one JSON object per
+line, with messages in Kafka's JSON form. Tests use ``Player`` for the same purpose.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CREATE_TOPICS_VERSION: Final = CreateTopicsRequest.INFO.versions.highest
 
 
 class Player:
-    """A coordinator under the oracle's commands: a new one at each ``start``."""
+    """A coordinator that runs the oracle's commands; each ``start`` creates a new one."""
 
     def __init__(self, quirks: Quirks | None = None) -> None:
         self._quirks = quirks or Quirks.from_release()
@@ -57,12 +57,12 @@ class Player:
 
     @property
     def coordinator(self) -> GroupCoordinator:
-        """The coordinator of the present session."""
+        """The coordinator of the current session."""
         return self._started().coordinator
 
     @property
     def log(self) -> MemoryLog:
-        """The log of the present session."""
+        """The log of the current session."""
         return self._started().log
 
     def _started(self) -> _Session:
@@ -70,7 +70,7 @@ class Player:
         return self._session
 
     def do(self, command: Command) -> Result:
-        """Run a command and return its result. A wrong command gives a result with ``error``."""
+        """Run a command and return its result. An invalid command returns a result with ``error``."""
         try:
             if command["op"] == "start":
                 self._session = _Session(command, self._quirks)
@@ -86,7 +86,7 @@ def play(commands: Iterable[Command], quirks: Quirks | None = None) -> list[Resu
 
 
 class _Descriptions(InMemoryDescriptions):
-    """The plugin of the oracle: a call after ``fail-plugin`` fails."""
+    """The oracle's plugin: the call after ``fail-plugin`` fails."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class _Descriptions(InMemoryDescriptions):
 
 
 class _Session:
-    """What lives from one ``start`` to the next."""
+    """The state from one ``start`` to the next."""
 
     def __init__(self, command: Command, quirks: Quirks) -> None:
         self.now: int = command.get("now", 0)
@@ -155,7 +155,7 @@ class _Session:
         return self.result
 
     def _settle(self) -> None:
-        """Run background work and the timers that are due, until nothing is left to do."""
+        """Run background work and due timers until none are left."""
         self._run_work()
         while (due := self.coordinator.next_timer) is not None and due <= self.now:
             self._take(self.coordinator.tick(due))
@@ -273,12 +273,12 @@ class _Session:
         self.held = held
 
     def _do_timers(self, command: Command) -> None:
-        """The result has the timers."""
+        """Do nothing here: ``do`` adds the timers to the result."""
 
     # Results
 
     def _take(self, outcome: CoordinatorOutput) -> None:
-        """Put an outcome into the result."""
+        """Add an output of the coordinator to the result."""
         self.work.extend(outcome.background)
         answers = [_answer(answer) for answer in outcome.answers if answer.opaque is not None]
         records = [record for batch in outcome.batches for record in self._batch(batch)]
@@ -329,14 +329,14 @@ def _answer(answer: Reply) -> dict[str, Any]:
 
 
 def _body(response: Response, version: int) -> dict[str, Any]:
-    """The JSON form of a response. Kafka's converter writes a null protocol name at versions that have none, too."""
+    """Return the JSON form of a response. Like Kafka's converter, always write a null protocol name."""
     if isinstance(response, JoinGroupResponse) and response.protocol_name is None and version < _NULL_PROTOCOL_FROM:
         return evolve(response, protocol_name="").to_json(version) | {"protocolName": None}
     return response.to_json(version)
 
 
 def _uuid(text: str) -> UUID:
-    """The id that Kafka writes as 22 characters of base64."""
+    """Return the id that Kafka writes as 22 characters of base64."""
     return UUID(bytes=base64.urlsafe_b64decode(text + "=="))
 
 
@@ -345,7 +345,7 @@ def _id_of(name: str) -> UUID:
 
 
 def main() -> None:
-    """Read commands from standard input and print a result for each."""
+    """Read commands from standard input and print the result of each."""
     player = Player()
     for line in sys.stdin:
         if line.strip() and not line.startswith("#"):

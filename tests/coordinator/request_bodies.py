@@ -1,4 +1,4 @@
-"""Bodies of requests in Kafka's JSON form: completed from what matters, or drawn at random field by field."""
+"""Request bodies in Kafka's JSON form: partial bodies completed with defaults, or random values for each field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafka_msgs.message import Request
 __all__ = ["Pool", "complete", "random_body", "request_class", "versions_of"]
 
 Pool: TypeAlias = Sequence[Any] | Callable[[Random], Any]
-"""What a field may hold: values to choose from (repeated ones come more often), or a function that makes one."""
+"""Values of a field: a list to choose from (repeated values are more frequent), or a function that returns one."""
 
 NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
@@ -26,13 +26,13 @@ _MOST_ELEMENTS: Final = 3
 
 @cache
 def request_class(api: str) -> type[Request[Any]]:
-    """Return the class of an api's requests, by the api's name."""
+    """Return the request class of an API, by the API's name."""
     cls: type[Request[Any]] = getattr(messages, f"{api}Request")
     return cls
 
 
 def versions_of(api: str) -> range:
-    """Return the versions of an api."""
+    """Return the versions of an API."""
     versions = request_class(api).INFO.versions
     return range(versions.lowest, versions.highest + 1)
 
@@ -43,7 +43,7 @@ def _plan(api: str, version: int) -> StructPlan:
 
 
 def complete(api: str, version: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a body with the defaults of all fields that are missing, without fields the version does not have."""
+    """Return a body with defaults for missing fields, and without fields that the version lacks."""
     return _completed(_plan(api, version), values)
 
 
@@ -78,7 +78,7 @@ def _default(value: WireValue, default: Any) -> Any:
 
 
 def random_body(api: str, version: int, pools: Mapping[str, Pool], random: Random) -> dict[str, Any]:
-    """Return a body whose fields are drawn from pools by name; ``Api.name`` goes before ``name``."""
+    """Return a body with fields chosen from pools by name; ``Api.name`` takes precedence over ``name``."""
     return _drawn(_plan(api, version), api, pools, random)
 
 

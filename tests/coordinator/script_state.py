@@ -1,6 +1,6 @@
-"""What a script works with: commands to send, answers to wait for, and the surroundings of a coordinator.
+"""The state of a script: commands to send, pending responses, and the environment of a coordinator.
 
-Surroundings are what a broker would change: topics, time, appends that fail or are held, elections, configuration.
+The environment is everything that a broker would change: topics, time, failed or held appends, elections, configs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tests.coordinator.request_bodies import complete, versions_of
 __all__ = ["PLUGIN", "Body", "Script", "World", "topic_id"]
 
 Script: TypeAlias = Generator[list[Command], list[Result], None]
-"""Yields commands, is sent their results, and so on; it begins with a ``start`` command."""
+"""Yields commands and receives their results, repeatedly; the first command is ``start``."""
 
 Body: TypeAlias = dict[str, Any]
 
 PLUGIN: Final = {
     "group.streams.topology.description.plugin.class": "org.apache.kafka.coordinator.group.TopologyDescriptions"
 }
-"""Configuration with a plugin that keeps topology descriptions in memory."""
+"""Configs with a plugin that keeps topology descriptions in memory."""
 
 _APPEND_ERRORS: Final = (
     "NOT_ENOUGH_REPLICAS",
@@ -41,19 +41,19 @@ _APPEND_ERRORS: Final = (
     "TRANSACTION_ABORTABLE",
 )
 _MOST_PARTITIONS: Final = 40
-"""More than a Java table of integers has buckets at first: the order of partitions then follows from the table."""
+"""More than the initial number of buckets of a Java table of integers, so partitions are in the table's order."""
 _MADE_ID: Final = re.compile("-0000-4000-8000-([0-9a-f]{12})$")
 
 
 def topic_id(name: str) -> str:
-    """Return the id that Kafka's side gives to a topic, in the text form of ids."""
+    """Return the topic id of Kafka's side in its text form."""
     return urlsafe_b64encode(hashlib.sha256(name.encode()).digest()[:16]).rstrip(b"=").decode()
 
 
 class World:
-    """Collects commands until they are exchanged for results, and hands answers to whoever asked.
+    """Collects commands, exchanges them for results, and passes responses to their handlers.
 
-    Steps that change the surroundings are methods without arguments, so that a script may list them with weights.
+    Steps that change the environment are methods without arguments, so that a script can list them with weights.
     """
 
     def __init__(self, random: Random, config: Mapping[str, Any], topics: Mapping[str, int]) -> None:
@@ -64,7 +64,7 @@ class World:
         self.now = 1000
         self.producers: list[int] = []
         self.drawn = 0
-        """How many ids the coordinator made at least: the last one that an answer to JoinGroup had."""
+        """A lower bound of the number of generated ids: the highest number in the member ids of responses."""
         self._commands: list[Command] = []
         self._waiting: dict[str, Callable[[Body], None]] = {}
         self._asked = 0
@@ -90,7 +90,7 @@ class World:
         client: str = "client",
         then: Callable[[Body], None] | None = None,
     ) -> None:
-        """Add a request, at any of the api's versions unless one is given; ``then`` gets the answer's body."""
+        """Add a request, in a random version unless one is given; ``then`` receives the body of the response."""
         chosen = self.random.choice(versions_of(api)) if version is None else version
         self._asked += 1
         name = f"{self._asked}"
@@ -100,7 +100,7 @@ class World:
         self.do("request", **{"as": name}, api=api, version=chosen, client=client, body=whole)
 
     def exchange(self) -> Script:
-        """Yield the commands so far, and hand the answers in the results to whoever asked."""
+        """Yield the commands so far, and pass the responses in the results to their handlers."""
         commands, self._commands = self._commands, []
         results = yield commands
         for result in results:
@@ -116,11 +116,11 @@ class World:
             self.drawn = max(self.drawn, int(found[1], 16))
 
     def chosen(self, steps: Mapping[Callable[[], None], int]) -> Callable[[], None]:
-        """Return one of the steps, by weight."""
+        """Return a random step, by weight."""
         return self.random.choices(list(steps), list(steps.values()))[0]
 
     def surroundings(self) -> dict[Callable[[], None], int]:
-        """Return the steps that change the surroundings, with their weights."""
+        """Return the steps that change the environment, with their weights."""
         return {
             self.pass_time: 40,
             self.pass_much_time: 3,
@@ -137,15 +137,15 @@ class World:
         }
 
     def pass_time(self) -> None:
-        """Let a moment pass, up to a few seconds."""
+        """Advance the time, by up to a few seconds."""
         self.do("advance", ms=self.random.choice((0, 1, 100, 1000, 1000, 3000, 5000, 9000)))
 
     def pass_much_time(self) -> None:
-        """Let enough time pass for sessions to end."""
+        """Advance the time enough for sessions to expire."""
         self.do("advance", ms=self.random.choice((20_000, 46_000, 61_000, 301_000, 700_000)))
 
     def grow_topic(self) -> None:
-        """Give a topic more partitions."""
+        """Add partitions to a topic."""
         small = [name for name, count in self.topics.items() if count < _MOST_PARTITIONS]
         if small:
             name = self.random.choice(small)
@@ -153,7 +153,7 @@ class World:
             self.do("topics", grow=[{"name": name, "partitions": self.topics[name]}])
 
     def create_topic(self) -> None:
-        """Create a topic that scripts name but that is not there."""
+        """Create a missing topic of ``TOPICS``."""
         missing = [name for name in TOPICS if name not in self.topics]
         if missing:
             name = self.random.choice(missing)
@@ -161,24 +161,24 @@ class World:
             self.do("topics", create=[{"name": name, "partitions": self.topics[name]}])
 
     def create_missing_topics(self) -> None:
-        """Create all topics that scripts name and that are not there."""
+        """Create all missing topics of ``TOPICS``."""
         missing = {name: 2 for name in TOPICS if name not in self.topics}
         self.topics |= missing
         self.do("topics", create=[{"name": name, "partitions": count} for name, count in missing.items()])
 
     def delete_topic(self) -> None:
-        """Delete a topic; not while commits are held, since Kafka waits there for the commit."""
+        """Delete a topic, unless commits are held: Kafka would wait for the commit."""
         if len(self.topics) > 1 and not self._holding:
             name = self.random.choice(list(self.topics))
             del self.topics[name]
             self.do("topics", delete=[name])
 
     def fail_append(self) -> None:
-        """Let the next append fail."""
+        """Make the next append fail."""
         self.do("fail-append", error=self.random.choice(_APPEND_ERRORS))
 
     def hold_commits(self) -> None:
-        """Hold commits back; or release them, some of them once only."""
+        """Hold commits, or release them, sometimes only once."""
         if not self._holding:
             self.do("hold", commits=True)
             self._holding = True
@@ -189,26 +189,26 @@ class World:
         self.do("commit")
 
     def hold_background(self) -> None:
-        """Hold background work back, or run what waits."""
+        """Hold background work, or run pending work."""
         if self.random.random() < 0.5:
             self.do("background")
         else:
             self.do("hold", background=self.random.random() < 0.5)
 
     def resign(self) -> None:
-        """Give the partition up; or take it again."""
+        """Resign the partition, or become its leader again."""
         self._leader_epoch += 1
         self.do("elect" if self._resigned else "resign", partition=0, epoch=self._leader_epoch)
         self._resigned = not self._resigned
 
     def reload(self) -> None:
-        """Give the partition up and load it again, with everything committed."""
+        """Resign the partition and load it again, with everything committed."""
         if not self._resigned:
             self.resign()
         self.resign()
 
     def recover(self) -> None:
-        """Lead the partition, and release everything that is held."""
+        """Become the leader of the partition, and release everything that is held."""
         if self._resigned:
             self.resign()
         self.do("hold", commits=False, background=False)
@@ -217,21 +217,21 @@ class World:
         self._holding = False
 
     def configure_group(self) -> None:
-        """Set the configuration of a group."""
+        """Set configs of a group."""
         if self.group_configs:
             config = self.random.choice(self.group_configs)
             self.do("group-config", group=self.random.choice(self.groups), config=dict(config))
 
     def list_timers(self) -> None:
-        """Ask for all pending timers."""
+        """List all pending timers."""
         self.do("timers")
 
     def end_transaction(self) -> None:
-        """End the transaction of a producer, known or not."""
+        """End the transaction of a known or unknown producer."""
         producer = self.random.choice([*self.producers, 77])
         commit = self.random.random() < 0.6
         self.do("end-txn", partition=0, producer=producer, epoch=0, commit=commit)
 
 
 TOPICS: Final = ("in", "u", "t", "x3", "y4", "g-rep", "g-cl", "g-store-changelog")
-"""Names of topics that scripts use; not all are there at the start."""
+"""Topic names that scripts use; not all topics exist at the start."""

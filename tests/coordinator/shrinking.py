@@ -1,4 +1,4 @@
-"""Makes a script that shows a difference as short as it gets, by delta debugging."""
+"""Shrinks a script with a difference by delta debugging."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ __all__ = ["shrink"]
 def shrink(
     commands: list[Command], still_differs: Callable[[list[Command]], bool], *, tries: int = 400
 ) -> list[Command]:
-    """Return few of the commands, in order, that still differ; the first one, ``start``, stays.
+    """Return a short subsequence of the commands that still differs, including the first one, ``start``.
 
-    Ever smaller runs of commands are left out, as long as the difference stays. ``tries`` bounds the attempts.
+    The function removes ever smaller runs of commands as long as the difference remains. ``tries`` limits the
+    attempts.
     """
     start, kept = commands[:1], commands[1:]
     size = len(kept) // 2

@@ -1,4 +1,4 @@
-"""A bounded share of the differential campaign; ``python -m tests.coordinator.campaign`` runs as much as asked for."""
+"""A bounded part of the differential campaign; ``python -m tests.coordinator.campaign`` runs any number of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.coordinator.oracle import CoordinatorOracle
 from tests.coordinator.scripts import KINDS, PROTOCOLS
 
 _SCRIPTS = 4
-"""Scripts of some 200 commands each, for every protocol and kind."""
+"""Scripts of about 200 commands each, for every protocol and kind."""
 
 
 @pytest.mark.parametrize(("protocol", "kind"), list(product(PROTOCOLS, KINDS)))

@@ -1,4 +1,4 @@
-"""Kafka's coordinator answers as it was recorded, and reports the bytes of records."""
+"""Kafka's coordinator returns the recorded results, and reports the bytes of records."""
 
 from __future__ import annotations
 

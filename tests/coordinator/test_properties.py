@@ -1,6 +1,6 @@
-"""Whatever happens to a group: nothing has two owners, epochs never fall, and a group that is left alone settles.
+"""Invariants under random histories: nothing has two owners, epochs never decrease, and undisturbed groups settle.
 
-Simulated clients make random histories with our coordinator: they crash and come back, appends fail, time passes,
+Simulated clients create random histories on our coordinator: clients crash and return, appends fail, time passes,
 topics change, and the partition moves.
 """
 
@@ -27,7 +27,7 @@ _QUIET_ROUNDS: Final = 210
 """Rounds of two seconds: longer than any session or rebalance timeout of a client."""
 
 _MOST_HEARTBEATS: Final = 6
-"""How many heartbeats each member needs at most, a second apart, until a change has reached everyone."""
+"""The maximum number of heartbeats per member, a second apart, until a change has reached all members."""
 
 _NO_DELAY: Final = {
     "group.consumer.assignment.interval.ms": 0,
@@ -37,7 +37,7 @@ _NO_DELAY: Final = {
 
 
 class SteadyStreamsClient(StreamsClient):
-    """One that never comes with another topology: such a member is refused until the group is empty."""
+    """A client that never changes its topology, because such a member is refused until the group is empty."""
 
     def join_with_another_topology(self) -> None:
         """Join with the same topology."""
@@ -64,7 +64,7 @@ CASTS: Final = {
 
 
 class _Play:
-    """A stage on which our coordinator plays, watched all the time."""
+    """A stage for our coordinator, with constant checks of the invariants."""
 
     def __init__(self, protocol: str, seed: int) -> None:
         self.stage = Stage(CASTS[protocol], Random(f"{protocol} {seed}"))
@@ -87,7 +87,7 @@ class _Play:
             return results
 
     def settle(self, rounds: int, pause_ms: int = 1000) -> Iterator[bool]:
-        """Let all members do what brings the group to rest, round by round; yield whether it is at rest."""
+        """Settle all members, round by round; yield after each round whether the group is at rest."""
         for _ in range(rounds):
             for client in self.clients:
                 client.settle()
@@ -97,14 +97,14 @@ class _Play:
             self.run(self.stage.world.exchange())
 
     def at_rest(self) -> bool:
-        """Whether the group is Stable, every client has what it was given, and all that there is has one owner."""
+        """Return whether the group is Stable, every client is settled, and each partition or task has one owner."""
         groups = self.player.coordinator.shards[0].state.groups
         is_stable = all(group.state_name() == "Stable" for group in groups.values())
         is_settled = all(client.settled for client in self.clients)
         return is_stable and is_settled and sorted(self.owned()) == sorted(self.wanted())
 
     def wanted(self) -> set[Part]:
-        """Return all that the group has to divide among its members."""
+        """Return all partitions or tasks of the group."""
         topics = self.stage.world.topics
         first = self.clients[0]
         if isinstance(first, StreamsClient):
@@ -118,11 +118,11 @@ class _Play:
         return {(topic_id(name), number) for name in names for number in range(topics[name])}
 
     def owned(self) -> list[Part]:
-        """Return what members own, by the records of the group."""
+        """Return the partitions or tasks that members own, by the records of the group."""
         return [part for parts in self.watch.owned.values() for part in parts]
 
     def quieten(self) -> None:
-        """End what disturbs, and wait until members that fell silent are gone."""
+        """End all disturbances, and wait until crashed members are removed."""
         self.stage.world.recover()
         self.stage.world.create_missing_topics()
         for client in self.clients:

@@ -1,4 +1,4 @@
-"""Random scripts do what they are for: they are sound, repeatable, and reach more than refusals."""
+"""Random scripts are valid and repeatable, and reach many kinds of responses."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The C core as a whole: arguments that are not what its own callers give."""
+"""Tests of the C core: arguments that its own callers never pass."""

@@ -1,8 +1,8 @@
-"""``python -m tests.core.attack SEED ROUNDS``: calls the C core with arguments that nobody would give.
+"""``python -m tests.core.attack SEED ROUNDS``: calls the C core with invalid arguments.
 
-Each round changes one or two things in a call that is right: numbers, types, parts of tuples, buffers. Whatever is
-raised is fine, if it is an ``Exception``. The process prints ``done`` at its end. With a third argument it prints each
-call before it makes it: the last line is the call that killed it.
+Each round changes one or two things in a valid call: numbers, types, tuple items, buffers. Every raised ``Exception``
+is fine. The process prints ``done`` at the end. With a third argument it prints each call before making it, so the last
+line is the call that crashed the process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.core.models import Call, calls, plain_class
 __all__ = ["attack"]
 
 _MEMORY: Final = 4 << 30
-"""Bytes: a number that is too large for the machine is a ``MemoryError`` here, too."""
+"""Bytes. An allocation beyond the machine's memory is a ``MemoryError`` here as well."""
 
 _NUMBERS: Final = (
     -1,
@@ -51,7 +51,7 @@ class _Index:
 
 
 def _odd(rng: Random) -> Any:
-    """Return something that is out of place nearly everywhere."""
+    """Return a value that is wrong in nearly every position."""
     return rng.choice(
         (
             None, True, 1.5, 2**64, -(10**30), "", "\ud800", "first", "group_id", b"", bytes(3), bytearray(9),
@@ -64,7 +64,7 @@ def _odd(rng: Random) -> Any:
 
 
 def _changed(rng: Random, value: Any) -> Any:
-    """Return a value in which something is different."""
+    """Return a copy of a value with one change."""
     if isinstance(value, tuple) and value and rng.random() < 0.9:
         at, parts = rng.randrange(len(value)), list(value)
         way = rng.random()
@@ -92,7 +92,7 @@ def _call(call: Call, arguments: tuple[Any, ...], named: dict[str, Any]) -> None
 
 
 def attack(seed: int, rounds: int, told: bool) -> None:
-    """Make so many rounds of calls."""
+    """Run the given number of rounds of calls."""
     rng = Random(seed)
     for _ in range(rounds):
         for call in calls(rng):

@@ -1,6 +1,6 @@
-"""``python -m tests.core.cases``: arguments that used to end the process, or to write where nothing was reserved.
+"""``python -m tests.core.cases``: arguments that used to crash the process or to write outside of buffers.
 
-Each case is a function. The process prints the name of each before it runs it, and ``done`` at the end.
+Each case is a function. The process prints the name of each case before running it, and ``done`` at the end.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _ROWS: Final = (4, False, 0, 1, None, (0).to_bytes(4, "little") + (40).to_bytes(
 
 
 def case(function: Callable[[], object]) -> Callable[[], object]:
-    """Add a case."""
+    """Register a case."""
     CASES.append(function)
     return function
 
 
 def refused(function: Callable[..., Any], *arguments: Any) -> None:
-    """Call a function that must raise what arguments of the wrong kind raise."""
+    """Call a function that must raise an exception for invalid arguments."""
     try:
         function(*arguments)
     except (TypeError, ValueError, RuntimeError, OverflowError):
@@ -43,12 +43,12 @@ def refused(function: Callable[..., Any], *arguments: Any) -> None:
 
 
 def op(code: int, place: int, *, size: int = 1, item: int | None = None, sub: int = -1) -> tuple[Any, ...]:
-    """Return an op of a program of columns."""
+    """Return an op of a column program."""
     return code, 0, code if item is None else item, 0, size, sub, 0, None, False, place, -1
 
 
 def program(*steps: tuple[Any, ...], columns: Any = _COLUMNS, allocate: Any = bytearray, more: Any = ()) -> Any:
-    """Return a program of one struct, perhaps with more of them."""
+    """Return a program of one struct, optionally with more structs."""
     structs = ((0, 0, False, steps, (), (), ()), *more)
     return extension.ColumnProgram(columns, structs, ((0, False, 0),), False, 100, 1000, allocate)
 
@@ -89,7 +89,7 @@ def a_budget_is_negative() -> None:
 
 @case
 def memory_gets_smaller() -> None:
-    """The second memory of a column has room for what was asked for, and not for all that the first one had."""
+    """Allocate a smaller second buffer for a column: it has the requested size, and not the size of the first one."""
     sizes = iter([1 << 20] * 5)
     made = program(op(_INT32, 1, size=4), op(_STRING, 2), allocate=lambda size: bytearray(max(size, next(sizes, 0))))
     rows, row = 4000, bytes(4) + (10).to_bytes(2, "big") + b"0123456789"
@@ -111,7 +111,7 @@ def memory_lies_between_two_numbers() -> None:
 
 @case
 def memory_changes_while_columns_are_filled() -> None:
-    """Who makes memory writes into what was made before: into the offsets of a list's texts, then into everything."""
+    """Overwrite earlier buffers in the allocator: first the offsets of a list's strings, then everything."""
     columns = ((_TABLE, 0, 4), (_LIST, 0, 2), (_TEXT, 36, 1), (_TEXT, 0, 1))
     row = b"".join(((9).to_bytes(4, "big"), bytes(16 * 9), (300).to_bytes(2, "big"), b"x" * 300))
     rows = [row, row[:-1]] * 40

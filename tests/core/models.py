@@ -1,4 +1,4 @@
-"""Calls of all functions of the C core as its own callers make them, to be changed by those that attack it."""
+"""Valid calls of all functions of the C core, for ``attack`` to modify."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = 8
 
 @attrs.frozen
 class Call:
-    """A function, its arguments, and calls of what it returns."""
+    """A function, its arguments, and calls of its result."""
 
     name: str
     function: Callable[..., Any]
@@ -33,18 +33,18 @@ class Call:
 
 
 def plain_class(name: str = "Plain") -> Any:
-    """Return a class of two slots that nobody has sealed."""
+    """Return an unsealed class with two slots."""
     return type(name, (), {"__slots__": ("first", "second"), "first_default": None})
 
 
 def codec_arguments(cls: type[MessageStruct], version: int) -> tuple[Any, ...]:
-    """Return what the codec of a message is made of."""
+    """Return the arguments for the codec of a message."""
     structs = _Lowering().program(compile_plan(cls, version))
     return (structs, 1000, 100_000, False, False, None, *(lambda *given: ValueError(given),) * 3)
 
 
 def calls(rng: Random) -> Iterator[Call]:
-    """Yield one call of everything that can be called, with fresh objects."""
+    """Yield one call of everything callable, with fresh objects."""
     yield from _value_calls()
     yield from _codec_calls(rng)
     yield from _record_calls(rng)
@@ -150,7 +150,7 @@ def _column_calls(rng: Random) -> Iterator[Call]:
 
 
 def _texts(rows: list[bytes]) -> tuple[Any, ...]:
-    """Return a binary column as the core reads it."""
+    """Return a binary column in the layout of the core."""
     ends = [sum(map(len, rows[:number])) for number in range(len(rows) + 1)]
     return 4, False, 0, len(rows), None, b"".join(end.to_bytes(4, "little") for end in ends), b"".join(rows)
 
@@ -160,7 +160,7 @@ def _number() -> tuple[Any, ...]:
 
 
 def _given(columns: tuple[Any, ...], program: Any, column: Any) -> tuple[Any, ...]:
-    """Return the columns that were decoded as those to encode: in the order, and with the widths, of the core's own."""
+    """Return decoded columns as columns to encode, with the core's own order and widths."""
     made = program.decode((column,), 0, 5)
     widths = {0: -1, 2: 4, 3: 4, 4: 0}
     return tuple(

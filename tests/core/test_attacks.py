@@ -1,4 +1,4 @@
-"""Nothing that Python code passes to the C core ends the process, or makes it read or write what it must not."""
+"""Python code cannot crash the process through the C core, or make the core access memory out of bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIME = 300
 
 
 def run(*arguments: str) -> None:
-    """Run a module in a process of its own, which must come to its end."""
+    """Run a module in a subprocess, which must exit normally."""
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", *arguments], capture_output=True, text=True, timeout=TIME
     )
@@ -28,5 +28,5 @@ def test_what_used_to_end_the_process_is_refused() -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_odd_arguments_are_survived(seed: int) -> None:
-    """Longer: ``python -m tests.core.attack SEED ROUNDS``; ``make sanitize`` runs this with instruments."""
+    """For longer runs use ``python -m tests.core.attack SEED ROUNDS``. ``make sanitize`` runs this with sanitizers."""
     run("tests.core.attack", str(seed), os.environ.get("KAFKA_MSGS_ATTACKS", "40"))

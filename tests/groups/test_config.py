@@ -1,4 +1,4 @@
-"""Settings have Kafka's names, defaults and bounds; those of a group replace those of the coordinator."""
+"""Configs have Kafka's names, defaults and bounds; group configs override the coordinator's."""
 
 from __future__ import annotations
 

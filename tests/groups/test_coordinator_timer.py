@@ -1,4 +1,4 @@
-"""Timers come up in the order of their moments, however often they are moved."""
+"""Timers expire in the order of their deadlines, however often they are rescheduled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STEPS = st.lists(st.tuples(st.sampled_from("abcd"), st.one_of(st.none(), st.int
 
 
 def _nothing(tx: OperationContext) -> None:
-    """What a timer does is not looked at here."""
+    """Do nothing; these tests do not run timer operations."""
 
 
 @given(_STEPS)

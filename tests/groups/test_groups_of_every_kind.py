@@ -1,4 +1,4 @@
-"""ListGroups and DeleteGroups where they depend on the kind of the group. Kafka's coordinator gave the same records."""
+"""ListGroups and DeleteGroups for each group type. Kafka's coordinator wrote the same records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a coordinator takes from two images of the topics of the cluster."""
+"""Changes between two topic images, as coordinators compute them."""
 
 from __future__ import annotations
 

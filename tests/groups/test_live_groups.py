@@ -1,7 +1,7 @@
-"""The groups of a running broker of the release: its log describes them as the broker does.
+"""The groups of a running broker of the release: a coordinator loaded from its log describes them like the broker.
 
-Members of all four kinds join at a cluster. Then the log of ``__consumer_offsets`` is fetched and loaded, and both
-sides get the same questions. Nothing is recorded, so this is the release that the definitions are of.
+Members of all four types join groups on a cluster. Then the test fetches and loads the log of ``__consumer_offsets``,
+and sends the same requests to both sides. It uses no recording, so the broker has the release of the definitions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _NOW: Final = 1_800_000_000_000
 
 
 class _Groups:
-    """One group of each kind, and one that has offsets only. The members are told to a broker, and stay silent then."""
+    """One group of each type, and one with offsets only. The members send only their joins, and no heartbeats."""
 
     def __init__(self, client: Client, topic: str) -> None:
         self.client = client
@@ -129,7 +129,7 @@ class _Groups:
         return response
 
     def questions(self) -> Iterator[tuple[Request[Any], int]]:
-        """What both sides are asked, and at which version."""
+        """Yield the requests for both sides, each with its version."""
         yield DescribeGroupsRequest(groups=(self.by_kind["classic"], self.by_kind["offsets"])), 6
         yield ConsumerGroupDescribeRequest(group_ids=(self.by_kind["consumer"],)), 1
         yield ShareGroupDescribeRequest(group_ids=(self.by_kind["share"],)), 1
@@ -142,13 +142,13 @@ class _Groups:
         return [self.own(self.client.call(request, version=version)) for request, version in self.questions()]
 
     def own(self, response: Any) -> Any:
-        """The part of a response that is about these groups, in the order of their names."""
+        """Return a response limited to these groups, sorted by name."""
         mine = [group for group in response.groups if group.group_id in self.by_kind.values()]
         return evolve(response, throttle_time_ms=0, groups=tuple(sorted(mine, key=lambda group: str(group.group_id))))
 
 
 def _log(client: Client, partition: int) -> Iterator[InternalRecord | TransactionEnd]:
-    """All committed records of a partition of ``__consumer_offsets``."""
+    """Yield all committed records of a partition of ``__consumer_offsets``."""
     position, end = 0, 1
     while position < end:
         wanted = FetchPartition(partition=partition, fetch_offset=position, partition_max_bytes=2**20)
@@ -170,7 +170,7 @@ def _image(client: Client, topic: str) -> TopicsImage:
 
 
 def _of_groups(records: Iterable[InternalRecord | TransactionEnd], groups: Iterable[str]) -> list[Any]:
-    """Records of some groups: the others belong to tests that run at the same time."""
+    """Return the records of some groups. Other groups belong to concurrent tests."""
     names = set(groups)
     known = [each for each in records if not isinstance(each, (TransactionEnd, UnknownRecord))]
     return [each for each in known if {getattr(each.key, "group_id", None), getattr(each.key, "group", None)} & names]
@@ -198,7 +198,7 @@ def test_the_log_of_a_running_broker_answers_as_the_broker_does(kafka_cluster: C
         loaded: list[GroupCoordinator] = []
 
         def settled() -> bool:
-            """Whether nothing happened while the log was read: patterns are resolved, and sessions may end, later."""
+            """Return whether nothing changed while the log was read, such as resolved patterns or expired sessions."""
             told[:] = groups.answers()
             loaded[:] = [_loaded(client, topic, groups.by_kind.values())]
             return told == groups.answers()

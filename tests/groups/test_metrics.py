@@ -1,4 +1,4 @@
-"""What a coordinator counts, and that it counts nothing that is not committed."""
+"""Metrics of a coordinator, which count only committed changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bugs of the release by their names: Kafka has each of them in a recorded script, and ours does not by default."""
+"""Known bugs of the release, by name: Kafka's recordings show each of them, and this library avoids them by default."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.groups.transcripts_by_request import partitions, told
 
 
 def test_consumer_assignors_draw() -> None:
-    """One member asks for ``range`` and one for ``uniform``, and nothing changes."""
+    """One member requests ``range`` and one ``uniform``, and nothing else changes."""
     kafka, ours = (told("consumer-assignors-draw", side) for side in ("kafka", "ours"))
     assert [kafka.epoch(f"A {number}") for number in (1, 2, 3)] == [4, 5, 6]
 
@@ -16,7 +16,7 @@ def test_consumer_assignors_draw() -> None:
 
 
 def test_consumer_regex_matches_nothing() -> None:
-    """``B`` gets what ``A`` gave up when its new regular expression matched no topic."""
+    """``B`` gets the partition that ``A`` revoked when its new regular expression matched no topic."""
     name = "consumer-regex-matches-less"
     owned = {
         side: {member: partitions(each) for member, each in told(name, side).members("later").items()}
@@ -27,7 +27,7 @@ def test_consumer_regex_matches_nothing() -> None:
 
 
 def test_failed_append_stops_timers() -> None:
-    """``A`` gave a partition up, and ``B`` left, but neither is in the log. Both are removed in time."""
+    """``A`` revoked a partition and ``B`` left, but neither change is in the log. Timeouts remove both."""
     kafka, ours = (told("consumer-failed-append", side) for side in ("kafka", "ours"))
     assert not any("timeout" in key for key in kafka.expired)
     assert sorted(kafka.members("after the session timeout")) == ["A", "B"]
@@ -45,7 +45,7 @@ def _errors(side: str) -> dict[str, int]:
 
 
 def test_offset_metadata_in_characters() -> None:
-    """The limit is 8 bytes. An accent has 2 bytes and 1 UTF-16 unit, a face has 4 bytes and 2 units."""
+    """The limit is 8 bytes. An accented letter has 2 bytes and 1 UTF-16 unit; an emoji has 4 bytes and 2 units."""
     assert [name for name, error in _errors("kafka").items() if error] == ["9 letters", "5 faces"]
     assert [name for name, error in _errors("ours").items() if error] == [
         "9 letters",
@@ -63,7 +63,7 @@ def _counts(side: str, name: str) -> dict[str, int]:
 
 
 def test_streams_load_forgets_counts() -> None:
-    """The partition is loaded between the first description and the others. A heartbeat comes before the third."""
+    """The partition is loaded after the first description. A heartbeat precedes the third description."""
     names = [f"StreamsGroupDescribe#{number}" for number in (12, 13, 15)]
     known = {"g-store-changelog": 2, "g-rep": 2}
     assert [_counts("kafka", name) for name in names] == [known, dict.fromkeys(known, 0), dict.fromkeys(known, 0)]

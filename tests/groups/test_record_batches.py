@@ -1,4 +1,4 @@
-"""What a coordinator appends, in bytes: the record batches that a real broker wrote, and the way back from them."""
+"""The bytes that a coordinator appends: the record batches of a real broker, encoded and decoded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.recorded_groups import OFFSETS, PARTITIONS, batches
 
 
 def _as_written() -> list[tuple[int, RecordBatch]]:
-    """Batches of a real broker as its coordinator appended them: none is merged, and none was cleaned."""
+    """Return batches of a real broker as its coordinator appended them, neither merged nor compacted."""
     return [
         (partition.partition, batch)
         for partition in PARTITIONS

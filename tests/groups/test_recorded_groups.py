@@ -1,7 +1,7 @@
-"""The groups of a real broker: from its own log they describe themselves as that broker described them.
+"""The groups of a real broker: a coordinator loaded from the broker's log describes them like that broker.
 
-The recording has the log directory of a stopped broker (Kafka 4.3.1), and what the broker answered just before. The
-coordinator loads the partitions of ``__consumer_offsets`` and is asked the same questions at the same versions.
+The recording contains the log directory of a stopped broker (Kafka 4.3.1), and its responses just before the stop. The
+coordinator loads the partitions of ``__consumer_offsets`` and gets the same requests in the same versions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOW = 1_795_000_000_000
 
 
 def _image() -> TopicsImage:
-    """The topics of the recorded cluster. Its broker has no rack."""
+    """Return the topics of the recorded cluster, whose broker has no rack."""
     [metadata] = answers(MetadataResponse)
     topics = [
         CoordinatorTopicImage(name=str(topic.name), id=topic.topic_id, racks=((),) * len(topic.partitions))
@@ -87,7 +87,7 @@ def test_a_recorded_log_answers_as_its_broker_did(coordinator: GroupCoordinator,
 
 
 def _by_group(response: Any) -> Any:
-    """A response with its groups in the order of their names: the order of partitions in a broker is its own."""
+    """Return a response with its groups sorted by name, because brokers differ in the order of partitions."""
     groups = sorted(response.groups, key=lambda group: str(group.group_id))
     return evolve(response, groups=tuple(groups))
 

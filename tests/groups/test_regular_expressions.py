@@ -1,4 +1,4 @@
-"""Regular expressions of topics: RE2/J 1.8, which Kafka's coordinator uses, gave the expected results."""
+"""Regular expressions for topics, with expected results from RE2/J 1.8, which Kafka's coordinator uses."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def test_what_is_refused(regex: str, reason: str) -> None:
 
 
 def test_a_regular_expression_that_others_take_long_for() -> None:
-    # A search with backtracking would try some 2^200 ways here.
+    # A backtracking search would try about 2^200 alternatives here.
     assert not compile_regex("(a*)*(a*)*b")("a" * 200)

@@ -1,7 +1,7 @@
-"""The state of a coordinator is what its log says, whatever happened on the way.
+"""The state of a coordinator always equals the replay of its log.
 
-Random scripts run on our coordinator alone. Simulated clients steer half of them. Appends fail and are held, partitions
-move, transactions are open, and topics come and go. Bugs of the release are off.
+Random scripts run on this library's coordinator alone. Simulated clients steer half of the scripts. Appends fail and
+are held, partitions move, transactions are open, and topics are created and deleted. Quirks of the release are off.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Requirements about groups of the new protocols, and what the documents leave open, each by its number.
+"""Requirements for groups with the new protocols, and open points of the documents, each by number.
 
-E, F, J and W are of KIP-1071 and of the 0.9 design. Y has the points at which the documents contradict themselves or
-say nothing; ``docs/reference/profiles.md`` has the decisions. Some of them are tested with another
-requirement.
+E, F, J and W are requirements of KIP-1071 and of the 0.9 design. Y lists points that the documents contradict or omit;
+``docs/reference/profiles.md`` contains the decisions. Tests of other requirements cover some of them.
 """
 
 from __future__ import annotations
@@ -113,7 +112,7 @@ def test_f14_a_record_of_an_unknown_type_is_left_out() -> None:
 
 
 def _compacted(log: MemoryLog) -> list[TopicRecord | TransactionEnd]:
-    """What the log cleaner leaves of a log without transactions: the last record of each key, and no tombstone."""
+    """Return a compacted log without transactions: the last record of each key, without tombstones."""
     last: dict[bytes | None, TopicRecord] = {}
     for record in log.records(0):
         assert isinstance(record, TopicRecord)
@@ -230,7 +229,7 @@ def test_y28_tasks_of_an_older_topology_are_not_compared_with_the_new_one() -> N
 
 @BOTH
 def test_y31_a_member_that_is_known_may_join_again(profile: Profile) -> None:
-    """The answer to its first heartbeat was lost."""
+    """The response to its first heartbeat was lost."""
     broker = Broker(profile)
     first = broker.heartbeat()
 

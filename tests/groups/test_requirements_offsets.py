@@ -1,7 +1,7 @@
-"""The requirements about committed offsets and about where a group lives, each by its number.
+"""Requirements for committed offsets and for group coordinators, each by number.
 
-A8 to A15 are KIP-88's rules for OffsetFetch. D7 to D12 are about coordinators and what they keep. Authorization (parts
-of A12 and A13) belongs to the broker, which asks its authorizer before it asks a coordinator.
+A8 to A15 are KIP-88's rules for OffsetFetch. D7 to D12 cover coordinators and their state. Authorization (parts of A12
+and A13) belongs to the broker, which authorizes requests before it passes them to a coordinator.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Broker:
             self.coordinator.loaded(partition, now=self.now)
 
     def ask(self, request: Request[Any], version: int) -> Any:
-        """The answer to a request, as a client of that version reads it."""
+        """Return the response to a request, as decoded by a client with that version."""
         context = RequestContext(version=version, client_id="c")
         outcome = self.coordinator.handle(request, context, now=self.now, opaque="it")
         [answer] = outcome.answers
@@ -121,7 +121,7 @@ def test_a9_a_stable_group_shows_offsets_that_it_does_not_consume_any_more(broke
 
 
 def _join(broker: _Broker) -> str:
-    """Let one member join and sync; return its id."""
+    """Join and sync one member; return its id."""
     protocols = (JoinGroupRequestProtocol(name="range", metadata=b""),)
     request = JoinGroupRequest(
         group_id=_GROUP,

@@ -1,4 +1,4 @@
-"""The hash of topics' metadata is the one that Kafka wrote to the records of groups."""
+"""The hash of topic metadata equals the hash in Kafka's group records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def topic(name: str, partitions: int) -> CoordinatorTopicImage:
 
 
 def test_hash_is_kafkas() -> None:
-    # The record of the group in the transcript of two members of a consumer group.
+    # From the group's record in the transcript of a consumer group with two members.
     image = EMPTY_IMAGE.changed(put=[topic("t", 3)])
     assert group_hash(image, ["t"]) == 7526476620504986264
 

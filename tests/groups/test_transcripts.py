@@ -1,4 +1,4 @@
-"""Our coordinator answers the recorded scripts as Kafka's coordinator answered them."""
+"""The library's coordinator returns the same results as Kafka's coordinator for the recorded scripts."""
 
 from __future__ import annotations
 

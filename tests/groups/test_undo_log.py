@@ -1,4 +1,4 @@
-"""The journal takes changes back, whatever they were, and gives the state before them for a while."""
+"""The undo log reverts changes of any kind, and temporarily restores the state before them."""
 
 from __future__ import annotations
 

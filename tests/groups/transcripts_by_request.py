@@ -1,6 +1,7 @@
-"""Recorded scripts by the names of their requests: what Kafka answered, and what our coordinator answers.
+"""Recorded scripts by request name: the responses of Kafka and of this library's coordinator.
 
-Each test runs on both sides. So what it expects is what Kafka did, and what ours does without the bugs of the release.
+Each test runs on both sides, so both return the expected responses. This library runs without the quirks of the
+release.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SIDES: Final = pytest.mark.parametrize("side", ["kafka", "ours"])
 
 
 class Told:
-    """The answers of one side. ``told["A joins"]`` is the body of the answer to the request of that name."""
+    """The responses of one side. ``told["A joins"]`` is the response body of the request with that name."""
 
     def __init__(self, commands: list[Command], results: list[Result]) -> None:
         self._answers = {
@@ -40,31 +41,31 @@ class Told:
         return self._answers[name]
 
     def error(self, name: str) -> int:
-        """The error code of an answer."""
+        """Return the error code of a response."""
         code: int = self[name]["errorCode"]
         return code
 
     def epoch(self, name: str) -> int:
-        """The member epoch in the answer to a heartbeat, which has no error."""
+        """Return the member epoch in a successful heartbeat response."""
         assert self.error(name) == 0
         epoch: int = self[name]["memberEpoch"]
         return epoch
 
     def group(self, name: str) -> Any:
-        """The first group of a description."""
+        """Return the first group of a description."""
         return self[name]["groups"][0]
 
     def members(self, name: str) -> dict[str, Any]:
-        """The members of the first group of a description, by their ids."""
+        """Return the members of the first group of a description, by id."""
         return {member["memberId"]: member for member in self.group(name)["members"]}
 
     def records(self, name: str) -> list[tuple[str, Any]]:
-        """The types and values of the records that a request wrote."""
+        """Return the types and values of the records that a request wrote."""
         return [(record["type"], record["value"]) for record in self._results[name].get("records", ())]
 
 
 def partitions(body: Any) -> dict[str, list[int]]:
-    """The partitions of an assignment by topic: ``{"t": [0, 1]}``. Empty for an answer that has none."""
+    """Return the partitions of an assignment by topic, such as ``{"t": [0, 1]}``; empty without an assignment."""
     found = (body.get("assignment") or {}).get("topicPartitions", ())
     by_id = {topic_id(name): name for name in ("t", "u", "in", "inner", "out")}
     return {by_id[each["topicId"]]: sorted(each["partitions"]) for each in found}
@@ -72,6 +73,6 @@ def partitions(body: Any) -> dict[str, list[int]]:
 
 @cache
 def told(name: str, side: str) -> Told:
-    """Return what a side answers to a recorded script."""
+    """Return the responses of a side to a recorded script."""
     commands, recorded = read(name)
     return Told(commands, recorded if side == "kafka" else play(commands, Quirks()))

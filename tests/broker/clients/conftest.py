@@ -1,4 +1,4 @@
-"""The places at which every test of clients runs: ``KAFKA_MSGS_CLIENTS_AT`` is ``embedded``, ``kafka`` or both."""
+"""Clusters for the client tests: ``KAFKA_MSGS_CLIENTS_AT`` is ``embedded``, ``kafka`` or both."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def embedded() -> Iterator[Place]:
 
 @pytest.fixture(scope="package", params=os.environ.get("KAFKA_MSGS_CLIENTS_AT", EMBEDDED).split(","))
 def place(request: pytest.FixtureRequest) -> Place:
-    """The embedded broker, or the real cluster: what is expected of ours is what Kafka's own does."""
+    """Return the embedded broker or the real cluster. Both must behave the same."""
     if request.param == EMBEDDED:
         found: Place = request.getfixturevalue("embedded")
         return found

@@ -1,10 +1,10 @@
-"""What clients in every language do against the embedded broker, and what they must find: one session for all.
+"""The session that every client runs against the embedded broker, and its expected results.
 
-A program of a client does what it can of this, in this order, and prints a line of JSON for each feature, with the
-facts that it found. It gets the name of the client, the address of a broker, that of its listener with SASL, and a
-prefix; the topics ``TOPICS`` are there, with the prefix and a hyphen before their names.
+A client's program runs the features that it supports, in this order. It prints a line of JSON with the observed facts
+for each feature. Its arguments are the client name, a broker address, the address of a SASL listener, and a prefix. The
+topics ``TOPICS`` exist already; their names start with the prefix and a hyphen.
 
-``python -m tests.broker.clients.features`` prints the table of them that ``docs/reference/broker.md`` has.
+``python -m tests.broker.clients.features`` prints the feature table of ``docs/reference/broker.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOPICS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("transactions", "source", "sink", "delete"), 1),
     **dict.fromkeys(("group", "consumer-group"), 4),
 }
-"""Topics and their numbers of partitions. There are ten records in ``source``, and none in the others."""
+"""Topics and their partition counts. ``source`` contains ten records; the other topics are empty."""
 
 _START: Final = 1_700_000_000_000
 _GROUP: Final = {"read": 40, "resumed at": 10, "read later": 8}
@@ -29,27 +29,27 @@ EXPECTED: Final[Mapping[str, Any]] = {
     "records": [
         {"offset": n, "key": f"k{n}", "value": f"v{n}", "header": f"h{n}", "timestamp": _START + n} for n in range(3)
     ],
-    # How many of 20 compressed records, or of an idempotent producer, are consumed.
+    # The number of consumed records: 20 compressed ones, or 20 of an idempotent producer.
     **dict.fromkeys(("gzip", "snappy", "lz4", "zstd", "idempotence"), 20),
-    # One member has four partitions, a second one comes and each has two, it goes and the first one has four. Ten
-    # records of each partition are read and committed. Two more of each are all that a later member reads.
+    # One member has four partitions. A second one joins and each has two; it leaves and the first one has four. Ten
+    # records of each partition are read and committed. A later member reads only two more of each.
     "group": _GROUP,
     "consumer-group": _GROUP,
     # Five records committed, five aborted, five committed.
     "transactions": {"committed": 10, "aborted among them": 0, "all": 15},
-    # The offset of a group after a transaction that sent it: aborted, then committed.
+    # The committed offset of a group after a transaction that sent it: aborted, then committed.
     "transactional-offsets": {"abort": -1, "commit": 10},
-    # The offset of the first record that is not older than the second one.
+    # The offset of the first record at or after the time of the second one.
     "times": 1,
-    # A topic with a setting is made, altered, extended, deleted; to make it again is an error.
+    # A topic with a config is created, altered, extended and deleted. Creating it twice is an error.
     "topics": {"again": True, "retention": "3600000"},
     # The group from above: listed, described, its offsets, deleted.
     "groups": {"listed": True, "state": "Empty", "offsets": 48, "deleted": True},
-    # The first offset after the deletion of four records.
+    # The start offset after deleting four records.
     "delete-records": 4,
-    # How many rules one that was made, and described, is deleted as.
+    # The number of rules deleted after creating and describing one rule.
     "acls": 1,
-    # For each mechanism: the right password leads in, and a wrong one is reported as such.
+    # For each mechanism, the right password succeeds, and a wrong one is reported as an authentication error.
     "logins": {"PLAIN": True, "SCRAM-SHA-256": True, "SCRAM-SHA-512": True},
 }
 
@@ -64,7 +64,7 @@ FEATURES: Final[Mapping[str, frozenset[str]]] = {
     - {"idempotence", "consumer-group", "transactions", "transactional-offsets", "delete-records"},
     "kafkajs": _EVERYTHING - {"snappy", "lz4", "zstd", "consumer-group", "delete-records"},
 }
-"""The features of each client. What it lacks, the client itself does not have, or its program does not use."""
+"""The features of each client. The client or its program does not support the others."""
 
 _NAMES: Final[Mapping[str, str]] = {
     "records": "produce and consume",
@@ -80,11 +80,11 @@ _NAMES: Final[Mapping[str, str]] = {
     "acls": "administration: ACLs",
     "logins": "PLAIN and SCRAM",
 }
-"""What the table calls a feature, where its name says too little."""
+"""Names of features in the table, if they differ from the keys."""
 
 
 def table() -> str:
-    """The features of all clients, in Markdown."""
+    """Return the features of all clients as a Markdown table."""
     lines = [["", *FEATURES], ["---"] * (len(FEATURES) + 1)]
     for feature in EXPECTED:
         cells = ("yes" if feature in features else "" for features in FEATURES.values())

@@ -1,4 +1,4 @@
-"""Where programs of clients run: the embedded broker, and a real one beside which it is compared."""
+"""Clusters for client programs: the embedded broker, and a real cluster for comparison."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SETTINGS: Final = {
     "group.consumer.heartbeat.interval.ms": "500",
     "group.initial.rebalance.delay.ms": "500",
 }
-"""Records are old and stay, and heartbeats are quick. The first member of a group has time to learn of its topics: as
-the leader it assigns the partitions that it knows."""
+"""Old records are retained, and heartbeats are frequent. The first member of a group has time to fetch the metadata of
+its topics, because the leader assigns only partitions in its metadata."""
 
 
 @frozen(eq=False)
 class Place:
-    """A cluster of three brokers. ``login`` is a listener with SASL, ``make`` makes topics that all brokers know."""
+    """A cluster of three brokers. ``login`` is a SASL listener; ``make`` creates topics on all brokers."""
 
     servers: str
     login: str
@@ -34,10 +34,10 @@ class Place:
 
     @property
     def first(self) -> str:
-        """The address of one broker: some clients take no more."""
+        """The address of one broker, because some clients accept only one."""
         return self.servers.partition(",")[0]
 
     @property
     def first_login(self) -> str:
-        """The address of one broker's listener with SASL."""
+        """The address of one broker's SASL listener."""
         return self.login.partition(",")[0]

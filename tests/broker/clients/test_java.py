@@ -1,4 +1,4 @@
-"""Kafka's own clients in Java, beyond a session: what administrators ask for, and what consumers can do."""
+"""Kafka's Java clients beyond the session: administration, and consumer features."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ EXPECTED: Final[Mapping[str, Mapping[str, Any]]] = {
         "migration": "Consumer",
     },
 }
-"""What each program must find, by features: the classes of errors, states and numbers of Kafka's own."""
+"""The expected facts of each program, by feature: Kafka's own error classes, states and numbers."""
 
 CASES: Final = [(program, feature) for program, features in EXPECTED.items() for feature in features]
 
 
 @cache
 def found(place: Place, program: str) -> Mapping[str, Any]:
-    """Run a program once. Return what it said of each feature."""
+    """Run a program once. Return its output by feature."""
     try:
         command = java(program)
     except ProgramUnavailableError as error:

@@ -1,4 +1,4 @@
-"""The session of every client: the facts that it finds are those that are expected."""
+"""The session of every client: its facts must equal the expected ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WITH_PRODUCER_IDS: Final = ("idempotence", "transactions")
 
 @cache
 def session(place: Place, client: str) -> tuple[str, Mapping[str, Any]]:
-    """Run a client's program once. Return the prefix of its topics, and what it said of each feature."""
+    """Run a client's program once. Return the prefix of its topics, and its output by feature."""
     try:
         command = COMMANDS[client]()
     except ProgramUnavailableError as error:
@@ -53,7 +53,7 @@ def session(place: Place, client: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def stored(servers: str, topic: str) -> list[RecordBatch]:
-    """The batches of a topic, as they are in the log."""
+    """Return the batches of a topic as stored in the log."""
     asked = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=2**20)
     request = FetchRequest(max_bytes=2**20, topics=(FetchTopic(topic=topic, partitions=(asked,)),))
     with Client(servers) as client:
@@ -66,7 +66,7 @@ def stored(servers: str, topic: str) -> list[RecordBatch]:
 
 @pytest.mark.parametrize(("client", "feature"), CASES)
 def test_a_feature(place: Place, client: str, feature: str) -> None:
-    """The client found what is expected, and left the batches that it should."""
+    """The facts equal the expected ones, and the log contains the expected batches."""
     prefix, lines = session(place, client)
     assert lines.get(feature) == {"feature": feature, "facts": EXPECTED[feature]}
     if feature in CODECS:
@@ -82,6 +82,6 @@ def test_a_program_reports_the_features_of_its_client_and_no_others(embedded: Pl
 
 
 def test_the_table_in_the_documentation() -> None:
-    """It is what ``python -m tests.broker.clients.features`` prints."""
+    """The page contains the output of ``python -m tests.broker.clients.features``."""
     page = (Path(__file__).parents[3] / "docs" / "reference" / "broker.md").read_text(encoding="utf-8")
     assert table() in page

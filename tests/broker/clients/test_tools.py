@@ -1,4 +1,4 @@
-"""The release's command line tools: each does what it is for, and prints so."""
+"""The command line tools of the release: each works against the cluster and prints the expected output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOOLS: Final[Mapping[str, str]] = {
     "kafka-topics": "TopicCommand",
     "kafka-transactions": "TransactionsCommand",
 }
-"""The classes of tools, below ``org.apache.kafka.tools``, by the names of their scripts."""
+"""The tools' classes, below ``org.apache.kafka.tools``, by script name."""
 
 REPLICAS: Final = r"Leader: \d\s+Replicas: \d,\d,\d\s+Isr: \d,\d,\d"
 SCRIPT: Final[Mapping[str, str]] = {
@@ -74,14 +74,14 @@ SCRIPT: Final[Mapping[str, str]] = {
     "kafka-topics --alter --topic TOPIC --partitions 3": "",
     "kafka-topics --delete --topic TOPIC": "",
 }
-"""What is run, one after the other, and what each must print. TOPIC, SERVERS, MOVES and OFFSETS stand for names."""
+"""The commands in order, each with its expected output. TOPIC, SERVERS, MOVES and OFFSETS are placeholders."""
 
 INPUT: Final = "one\ntwo\nthree\n"
 
 
 @cache
 def outputs(place: Place, directory: Path) -> Mapping[str, Any]:
-    """Run the script once. Return what each tool said, and its exit status."""
+    """Run the script once. Return the output and the exit status of each tool."""
     try:
         command = java("Tools", "tools", Jars.TOOLS)
     except ProgramUnavailableError as error:
@@ -94,7 +94,7 @@ def outputs(place: Place, directory: Path) -> Mapping[str, Any]:
 
 
 def files(place: Place, directory: Path, topic: str) -> dict[str, str]:
-    """Write the files that tools read, and return their places."""
+    """Write the input files of the tools, and return their paths."""
     with Admin(place.servers) as admin:
         brokers = sorted(admin.describe_cluster().nodes)
     moved = {"topic": topic, "partition": 0, "replicas": brokers[:2]}
@@ -108,7 +108,7 @@ def files(place: Place, directory: Path, topic: str) -> dict[str, str]:
 
 
 def request(line: str, names: Mapping[str, str]) -> dict[str, Any]:
-    """What the program that runs tools is told of one of them."""
+    """Return the input for the program that runs the tools."""
     tool, *words = line.split()
     if "SERVERS" not in line:
         words = ["--bootstrap-server", "SERVERS", *words]

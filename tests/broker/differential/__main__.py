@@ -1,11 +1,11 @@
-"""The differential campaign of the embedded broker, by hand.
+"""The differential campaign of the embedded broker.
 
     python -m tests.broker.differential --seed 1 --commands 10000
 
-Starts a real cluster, runs random scripts on it and on an embedded one, and prints what was reached and the first
-difference of each kind, shrunk, as JSON lines in ``--save``. Fails if there is one. ``--cluster`` names a file with the
-addresses of a cluster that runs already (``ClusterAddresses.to_json``) and has the settings ``clusters.TIMELESS``.
-``--script`` runs a saved script.
+Starts a real cluster and runs random scripts on it and on an embedded one. Prints the coverage and the first difference
+of each kind, and saves its shrunk script as JSON lines in the directory ``--save``. Exits with status 1 if there is a
+difference. ``--cluster`` names a file with the addresses of a running cluster (``ClusterAddresses.to_json``) that has
+the configs ``clusters.TIMELESS``. ``--script`` runs a saved script.
 """
 
 from __future__ import annotations

@@ -30,12 +30,13 @@ _LOOKS: Final = frozenset(
     | {"ListOffsets", "ListPartitionReassignments", "ListTransactions", "Metadata", "OffsetFetch"}
     | {"ShareGroupDescribe", "StreamsGroupDescribe", "OffsetForLeaderEpoch", "DescribeQuorum"}
 )
-"""The apis that change nothing: where answers differ they are asked again, as Kafka does much in the background."""
+"""The read-only APIs. If their responses differ, both sides get the request again, because Kafka does much work in the
+background."""
 
 
 @define
 class Campaign:
-    """Two sides, and what scripts found."""
+    """Two sides, and the differences between them."""
 
     kafka: KafkaSide
     ours: Side
@@ -48,7 +49,7 @@ class Campaign:
     _beside: ThreadPoolExecutor = Factory(lambda: ThreadPoolExecutor(1))
 
     def versions(self) -> dict[str, tuple[int, int]]:
-        """Return what the real brokers offer, by the name of the api."""
+        """Return the version ranges that the real brokers offer, by API name."""
         from tests.broker.differential.tally import api_name
 
         request = ApiVersionsRequest(client_software_name="differential", client_software_version="1")
@@ -56,7 +57,7 @@ class Campaign:
         return {api_name(ApiKey(each.api_key)): (each.min_version, each.max_version) for each in offered}
 
     def run(self, seed: str, length: int) -> list[Difference]:
-        """Run the script of a seed; return all differences in it. Only the first of a script is sure to be a cause."""
+        """Run the script of a seed; return all its differences. The later ones may follow from the first one."""
         commands = random_script(seed, self.versions(), length)
         differences = list(self.differences(commands))
         self.tally.scripts += 1
@@ -66,7 +67,7 @@ class Campaign:
         return differences
 
     def differences(self, commands: list[Command]) -> Iterator[Difference]:
-        """Run commands on both sides and yield where they differ."""
+        """Run commands on both sides and yield the differences."""
         self._runs += 1
         prefix, now = f"{self.name}{self._runs:05d}", int(time.time() * 1000)
         for side in (self.kafka, self.ours):
@@ -87,7 +88,7 @@ class Campaign:
         return shrink(commands, still_differs, tries=60)
 
     def _both(self, command: Command) -> tuple[Result, Result]:
-        """Run a command on both sides at the same time: some commands wait, and what expires must do so on both."""
+        """Run a command on both sides at the same time, so that waits and expirations coincide."""
         kafka = self._beside.submit(self.kafka.run, command)
         ours = self.ours.run(command)
         return kafka.result(), ours
@@ -111,7 +112,7 @@ class Campaign:
         return one, other
 
     def _catch_up(self, command: Command) -> None:
-        """Wait until the real cluster has done what it does after its answer."""
+        """Wait until the real cluster has finished the work that follows its response."""
         api, body = command.get("api"), command.get("body", {})
         if api in MUTATING:
             self.kafka.settle()
@@ -132,7 +133,7 @@ def _internal_topics(topology: dict[str, Any]) -> list[str]:
 
 
 def _is_look(command: Command) -> bool:
-    """Whether a command can be run again: it changes nothing, not even a fetch session."""
+    """Return whether a command is repeatable: it changes nothing, not even a fetch session."""
     if command.get("api") == "Fetch":
         return bool(command["body"].get("sessionEpoch", -1) == -1)
     return command.get("api") in _LOOKS

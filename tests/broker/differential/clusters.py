@@ -1,4 +1,4 @@
-"""The two sides: a real cluster, and an embedded one with the same settings."""
+"""The two sides: a real cluster, and an embedded one with the same configs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ TIMELESS: Final[Mapping[str, str]] = {
     **{f"group.{kind}.assignment.interval.ms": "0" for kind in ("consumer", "share", "streams")},
     "offsets.retention.check.interval.ms": "86400000",
 }
-"""Settings with which answers do not depend on how fast a script runs. Random scripts need clusters that have them."""
+"""Configs that make responses independent of the speed of a script. Random scripts require clusters with these
+configs."""
 
 _LISTENERS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")
 _SCRATCH_GROUP: Final = "differential-barrier"
@@ -46,15 +47,16 @@ _BACKGROUND_SECONDS: Final = 5
 
 @define
 class KafkaSide(Side):
-    """A real cluster. Its brokers learn of changes one after the other, so ``settle`` waits for all of them."""
+    """A real cluster. Its brokers apply metadata changes at different times, so ``settle`` waits for all of them."""
 
     _count: int = 0
 
     def settle(self) -> None:
-        """Wait until every broker has applied all changes of metadata so far.
+        """Wait until every broker has applied all metadata changes so far.
 
-        The epoch of the features is the offset of a broker's image. The image is replaced before the rest of the
-        broker learns of a change; so a second change, of a setting that nobody uses, tells that the first is applied.
+        The epoch of the finalized features is the offset of a broker's image. A broker replaces the image before the
+        rest of it applies the change. So this method makes a second change, of an unused config, and waits for it: then
+        the first change has been applied.
         """
         self._reach(self._committed())
         self._count += 1
@@ -66,17 +68,17 @@ class KafkaSide(Side):
         self._reach(self._committed())
 
     def await_share_partitions(self, group: str, wanted: set[tuple[str, int]]) -> None:
-        """Wait until a share group has these partitions: Kafka prepares their state after a heartbeat was answered.
+        """Wait until a share group has these partitions: Kafka initializes their state after the heartbeat response.
 
-        Until then it changes nothing, and then the group gets a new epoch. Give up quietly after a while: if the group
-        never gets them, that is a difference which answers will show.
+        Until then nothing changes, and then the group gets a new epoch. The method returns after a timeout without an
+        error: if the group never gets the partitions, the responses will differ.
         """
         deadline = time.monotonic() + _BACKGROUND_SECONDS
         while not wanted <= self.share_partitions(group) and time.monotonic() < deadline:
             time.sleep(0.02)
 
     def await_topics(self, names: list[str]) -> None:
-        """Wait until topics are there that a group coordinator creates after its answer, and all brokers know them."""
+        """Wait until topics that a group coordinator creates after its response exist on all brokers."""
         deadline = time.monotonic() + _BACKGROUND_SECONDS
         while any(self.leader(name, 0) is None for name in names) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -99,7 +101,7 @@ class KafkaSide(Side):
 
 @contextmanager
 def kafka_side(cluster: ClusterAddresses) -> Iterator[KafkaSide]:
-    """The side of a running cluster, with coordinators that are ready."""
+    """Yield the side of a running cluster, with coordinators that are ready."""
     nodes = {node: {each: (HOST, cluster.ports[node][each]) for each in _LISTENERS} for node in cluster.nodes}
     side = KafkaSide("Kafka", nodes, USERS)
     try:
@@ -113,9 +115,9 @@ def kafka_side(cluster: ClusterAddresses) -> Iterator[KafkaSide]:
 
 @contextmanager
 def embedded_side(kafka: Side, own: Mapping[str, str] | None = None) -> Iterator[tuple[Side, EmbeddedBroker]]:
-    """The side of an embedded cluster with the settings of the real one, and coordinators at the same brokers.
+    """Yield the side of an embedded cluster with the configs of the real one, and coordinators on the same brokers.
 
-    ``own`` are the settings that the real one has beyond those of the shared cluster.
+    ``own`` contains the configs that the real cluster has in addition to the shared configs.
     """
     listeners = tuple(ListenerConfig(name=name, protocol=name) for name in _LISTENERS)
     settings: dict[str, Any] = {
@@ -139,7 +141,7 @@ def embedded_side(kafka: Side, own: Mapping[str, str] | None = None) -> Iterator
 
 
 def _use_producer_ids(side: Side) -> None:
-    """Take an id from every broker: the first one of a cluster is 0, which cannot be told from no id."""
+    """Allocate a producer id on every broker: the first id of a cluster is 0, which looks like a missing id."""
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
     for node in side.nodes:
         deadline = time.monotonic() + _PATIENCE_SECONDS
@@ -149,13 +151,13 @@ def _use_producer_ids(side: Side) -> None:
 
 
 def _wake_coordinators(side: Side) -> None:
-    """Let the internal topics be created."""
+    """Trigger the creation of the internal topics."""
     for kind in ("group", "transaction", "share"):
         side.coordinator(kind, "warm:AAAAAAAAAAAAAAAAAAAABw:0" if kind == "share" else "warm")
 
 
 def _place_coordinators(kafka: Side, ours: Side) -> None:
-    """Let the brokers of ours coordinate what those of Kafka do: some apis answer for one broker only."""
+    """Place our coordinators on the same brokers as in Kafka, because some APIs respond for one broker only."""
     topics = tuple(_placed(kafka, ours, topic) for topic in ("__consumer_offsets", "__transaction_state"))
     answer = ours.ask(CreateTopicsRequest(topics=topics, timeout_ms=10_000), 7)
     assert {each.error_code for each in answer.topics} == {0}, answer
@@ -163,7 +165,7 @@ def _place_coordinators(kafka: Side, ours: Side) -> None:
 
 
 def _placed(kafka: Side, ours: Side, topic: str) -> CreatableTopic:
-    """An internal topic that is led by the same brokers as in Kafka. Nobody moved, so the epochs are the same, too."""
+    """Return an internal topic with Kafka's leaders. The leader epochs are equal because no leader has moved."""
     assignments = []
     for partition in range(int(shared_settings()["offsets.topic.num.partitions"])):
         leader = kafka.leader(topic, partition)

@@ -1,4 +1,4 @@
-"""What differs between two results, and what of it is left when the relaxations are taken away."""
+"""Differences between two results, and the differences that no relaxation explains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Difference", "compared", "tidied"]
 
 @frozen
 class Difference:
-    """The places where a command led to different results, those that no relaxation explains."""
+    """The paths at which a command led to different results, except for explained differences."""
 
     at: int
     command: Command
@@ -25,7 +25,7 @@ class Difference:
 
     @property
     def kind(self) -> str:
-        """What is the same for differences of one cause, more or less."""
+        """A key that is mostly equal for differences with the same cause."""
         place = self.places[0]
         path = re.sub(r"\[\d+\]", "[]", place.path)
         values = f"{place.kafka!r} {place.ours!r}" if path.endswith(("errorCode", "closed", "answer")) else ""
@@ -33,7 +33,7 @@ class Difference:
 
 
 def compared(at: int, command: Command, kafka: Result, ours: Result, used: Iterable[Any] = ()) -> Difference | None:
-    """Return what differs and is not explained. ``used`` is a counter of relaxations."""
+    """Return the unexplained differences. ``used`` is a counter of relaxations."""
     api = command.get("api", "raw")
     left = []
     for place in _places(api, command, "", kafka, ours):
@@ -46,7 +46,7 @@ def compared(at: int, command: Command, kafka: Result, ours: Result, used: Itera
 
 
 def tidied(command: Command, result: Result) -> Result:
-    """Return a result whose lists without an order are sorted."""
+    """Return a result with unordered lists sorted."""
     if "answer" not in result:
         return result
     return result | {"answer": _tidied(command.get("api", "raw"), result["answer"])}

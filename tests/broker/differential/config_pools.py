@@ -1,4 +1,4 @@
-"""Settings of topics, groups, client metrics and brokers for random requests: names with values, many of them wrong."""
+"""Configs of topics, groups, client metrics and brokers for random requests: names and values, many of them invalid."""
 
 from __future__ import annotations
 
@@ -50,4 +50,4 @@ WRONG_BROKER_CONFIGS: Final[Sequence[tuple[str, Any]]] = (
     ("log.retention.ms", "x"), ("no.such", "1"), ("num.io.threads", "0"), ("log.dirs", "/tmp"), ("broker.id", "7"),
     ("log.cleaner.threads", "-1"), ("message.max.bytes", "-5"), ("listeners", "x"), ("process.roles", "broker"),
 )  # fmt: skip
-"""Settings of brokers, none of which is accepted: other tests use the brokers, too."""
+"""Broker configs with invalid values only, because other tests share the brokers."""

@@ -1,4 +1,4 @@
-"""One connection to a broker of either side: frames out, frames in, and what became of the connection."""
+"""One connection to a broker of either side: frames sent, frames received, and how the connection ended."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ClosedError(Exception):
 
 
 class SilenceError(Exception):
-    """The broker did not answer, and did not close the connection."""
+    """The broker neither responded nor closed the connection."""
 
 
 class Connection:
-    """A connection to one broker. ``user`` is a name and a password where the listener wants a login."""
+    """A connection to one broker. ``user`` is a name and a password if the listener requires a login."""
 
     def __init__(self, address: tuple[str, int], user: tuple[str, str] | None = None) -> None:
         self._socket = socket.create_connection(address, timeout=PATIENCE_SECONDS)
@@ -37,7 +37,7 @@ class Connection:
         self._socket.close()
 
     def send(self, payload: bytes, *, size: int | None = None) -> None:
-        """Send a frame; ``size`` is what its length says when that is not true. Raises ``ClosedError``."""
+        """Send a frame; ``size`` overrides its length field. Raises ``ClosedError``."""
         try:
             self._socket.sendall(_SIZE.pack(len(payload) if size is None else size) + payload)
         except OSError:

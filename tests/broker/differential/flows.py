@@ -1,6 +1,6 @@
-"""What clients do in a row: short runs of commands that belong together, each with something that varies.
+"""Sequences of client requests: short runs of commands that belong together, each with random variations.
 
-Random requests alone hardly ever form a transaction or a group. A flow does, and random requests come in between.
+Random requests alone rarely form a transaction or a group. Flows do, and random requests are mixed in.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _TOPIC_IDS: Final = {"<p>-a": "<topicId 0>", "<p>-b": "<topicId 1>", "<p>-c": "<
 
 
 def to_leader(topic: str, partition: int) -> list[Any]:
-    """Return the target that is the leader of a partition."""
+    """Return the target for the leader of a partition."""
     return ["leader", topic, partition]
 
 
 def to_group(group: str) -> list[Any]:
-    """Return the target that is the coordinator of a group."""
+    """Return the target for the coordinator of a group."""
     return ["group", group]
 
 
 def to_transaction(name: str) -> list[Any]:
-    """Return the target that is the coordinator of a transactional id."""
+    """Return the target for the coordinator of a transactional id."""
     return ["transaction", name]
 
 
@@ -62,7 +62,7 @@ def _produced(
 
 
 def produce(random: Random) -> list[Command]:
-    """Batches to partitions that exist."""
+    """Produce batches to existing partitions."""
     return [_produced(random, _place(random), records(random)) for _ in range(random.randint(1, 4))]
 
 
@@ -71,7 +71,7 @@ def _sequence(random: Random, number: int) -> int:
 
 
 def idempotent(random: Random) -> list[Command]:
-    """A producer that numbers its batches, sometimes wrongly."""
+    """Produce with sequence numbers, some of them wrong."""
     place, number = _place(random), 0
     found = [
         command("InitProducerId", _version("InitProducerId", random), ["node", 0], {"transactionTimeoutMs": 60_000})
@@ -86,7 +86,7 @@ def idempotent(random: Random) -> list[Command]:
 
 
 def transaction(random: Random) -> list[Command]:
-    """A transaction of either protocol: partitions, records, offsets of a group, its end."""
+    """Run a transaction of either protocol: partitions, records, group offsets, and its end."""
     name, place, modern = random.choice(TRANSACTIONS), _place(random), random.random() < 0.5
     to = to_transaction(name)
     producer = random.choice(("<lastId 0>",) * 5 + ("<producerId 0>",))
@@ -148,7 +148,7 @@ def _looks(place: tuple[str, int], name: str) -> list[Command]:
 
 
 def fetch(topic: str, partition: int, offset: int, *, isolation: int = 0, version: int = 12) -> Command:
-    """Return the command that reads a partition from an offset on."""
+    """Return the command that fetches a partition from an offset."""
     part: dict[str, Any] = {
         "partition": partition,
         "fetchOffset": offset,
@@ -162,7 +162,7 @@ def fetch(topic: str, partition: int, offset: int, *, isolation: int = 0, versio
 
 
 def session(random: Random) -> list[Command]:
-    """An incremental fetch session: made, used, changed, used wrongly, closed."""
+    """Create, use, change, misuse and close an incremental fetch session."""
     place, version = _place(random), _version("Fetch", random, 7)
     part = {"partition": place[1], "fetchOffset": 0, "partitionMaxBytes": 10_000, "currentLeaderEpoch": -1}
     part |= {"lastFetchedEpoch": -1, "logStartOffset": -1}
@@ -191,7 +191,7 @@ def session(random: Random) -> list[Command]:
 
 
 def classic_group(random: Random) -> list[Command]:
-    """A member of a classic group joins, commits and leaves."""
+    """Join a classic group, commit and leave."""
     group, static = GROUPS[0], random.choice((None, None, "<p>-i1"))
     to, number = to_group(group), random.choice((0, 0, 1))
     member = f"<memberId {number}>"
@@ -234,7 +234,7 @@ def _committed(random: Random, group: str, epoch: int, member: str, static: str 
 
 
 def consumer_group(random: Random) -> list[Command]:
-    """A member of a consumer group (KIP-848) joins, commits and leaves."""
+    """Join a consumer group (KIP-848), commit and leave."""
     group, member = GROUPS[1], random.choice(("<p>-m1", "<p>-m1", "<p>-m2"))
     to, version = to_group(group), _version("ConsumerGroupHeartbeat", random)
     joining = {
@@ -255,7 +255,7 @@ def consumer_group(random: Random) -> list[Command]:
 
 
 def leaders(random: Random) -> list[Command]:
-    """Epochs and offsets asked of a leader and of a broker that does not lead."""
+    """Request epochs and offsets from a leader and from a follower."""
     topic, partition = _place(random)
     to = random.choice((to_leader(topic, partition), ["follower", topic, partition]))
     epoch = {"partition": partition, "partitionIndex": partition, "currentLeaderEpoch": random.choice((-1, 0, 1))}
@@ -275,7 +275,7 @@ def leaders(random: Random) -> list[Command]:
 
 
 def lives_of_topics(random: Random) -> list[Command]:
-    """A topic is created, grows and is deleted."""
+    """Create, extend and delete a topic."""
     name = random.choice(("<p>-e", "<p>-f"))
     placed = [{"partitionIndex": 0, "brokerIds": random.choice((["<node 0>"], ["<node 1>", "<node 2>"]))}]
     made = {"name": name, "numPartitions": -1, "replicationFactor": -1, "assignments": placed}

@@ -1,4 +1,4 @@
-"""The differences that are meant, each with its reason, as data. What is not here is a bug of the embedded broker."""
+"""The intended differences as data, each with its reason. Every other difference is a bug of the embedded broker."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Place:
 
 @frozen
 class Relaxation:
-    """Differences of apis (a pattern of names) at paths (a regular expression) that are meant, and why.
+    """An intended difference in APIs (a name pattern) at paths (a regular expression), and its reason.
 
-    ``when`` may look at the place, too.
+    ``when`` is an optional condition on the place.
     """
 
     apis: str
@@ -47,7 +47,7 @@ class Relaxation:
     when: Callable[[Place], bool] | None = None
 
     def covers(self, place: Place) -> bool:
-        """Whether this explains a difference."""
+        """Return whether this relaxation explains a difference."""
         if not fnmatch(place.api, self.apis) or re.search(self.path, place.path) is None:
             return False
         return self.when is None or self.when(place)
@@ -60,15 +60,15 @@ NOT_THERE: Final[Mapping[str, str]] = {
         "there are no delegation tokens",
     ),
 }
-"""Apis that the embedded broker does not offer, and why: it closes the connection, as Kafka does for unknown apis.
+"""APIs that the embedded broker does not offer, with reasons. It closes the connection, as Kafka does for unknown APIs.
 
-Scripts use a connection of their own for them.
+Scripts use a separate connection for them.
 """
 
 
 UNKNOWN_SERVER_ERROR: Final = -1
 ZERO: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The topic id of zeros, as requests in JSON have it."""
+"""The zero topic id in JSON form."""
 
 
 _WRONG_SETTING: Final = re.compile(r"(?:Invalid value .* for configuration |Configuration ')([\w.]+)", re.DOTALL)
@@ -83,28 +83,28 @@ def _repeats(values: list[str]) -> bool:
 
 
 def _resources_of(altered: dict[str, Any]) -> list[str]:
-    """The resources whose settings a request changes."""
+    """Return the resources whose configs a request changes."""
     return [f"{each['resourceType']} {each['resourceName']}" for each in altered["resources"]]
 
 
 def _is_silence(place: Place) -> bool:
-    """Whether Kafka did not answer."""
+    """Return whether Kafka did not respond."""
     return place.kafka is True if place.path == "silent" else place.kafka == "<nothing>"
 
 
 def _fails_whole(place: Place) -> bool:
-    """Whether Kafka's answer is an unexpected error of the whole request, where ours is about its partitions."""
+    """Return whether Kafka fails the whole request unexpectedly, and our response has partition errors."""
     return place.kafka in ([], UNKNOWN_SERVER_ERROR) or "unexpected error" in str(place.kafka)
 
 
 def _name_other_settings(place: Place) -> bool:
-    """Whether both texts are about the value of a setting, but not of the same."""
+    """Return whether both texts reject the value of a config, but of different configs."""
     found = [_WRONG_SETTING.match(str(each)) for each in (place.kafka, place.ours)]
     return None not in found and len({each[1] for each in found if each}) > 1
 
 
 def _texts(pattern: str) -> Callable[[Place], bool]:
-    """Two texts that differ only where a pattern matches."""
+    """Return a condition for two texts that differ only in matches of a pattern."""
     return lambda place: re.sub(pattern, "", str(place.kafka)) == re.sub(pattern, "", str(place.ours))
 
 
@@ -288,7 +288,7 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
     Relaxation("ApiVersions", r"finalizedFeatures", "a quorum of static voters is at the level 0 of kraft.version"),
     Relaxation("ApiVersions", r"apiKeys$|finalizedFeaturesEpoch$", "see NOT_THERE; the offset of the newest metadata"),
 )
-"""All differences that are meant."""
+"""All intended differences."""
 
 UNORDERED: Final[Mapping[str, str]] = {
     "ApiVersions.*": "the order of a hash table",
@@ -332,7 +332,7 @@ UNORDERED: Final[Mapping[str, str]] = {
     "DescribeTransactions.transactionStates.topics": "the order of a hash table",
     "DescribeUserScramCredentials.results": "the order of a hash table",
 }
-"""Lists whose order means nothing, as patterns of api and path, with the reason why Kafka's order is not kept."""
+"""Lists without a meaningful order, as patterns of API and path, with the reason for not reproducing Kafka's order."""
 
 OTHERS: Final[Mapping[str, str]] = {
     "Metadata.topics": "name",
@@ -346,28 +346,28 @@ OTHERS: Final[Mapping[str, str]] = {
     "ListTransactions.transactionStates": "transactionalId",
     "DescribeClientQuotas.entries": "entity",
 }
-"""Lists in which other tests at the same cluster may be seen, and the field that has the name."""
+"""Lists that may contain items of other tests on the same cluster, and the field with the name."""
 
 PLACED_BY_KAFKA: Final = "<p>-r"
-"""How the names of topics begin for which a script names no brokers: Kafka chooses them at random.
+"""The name prefix of topics created without broker assignments: Kafka chooses their brokers at random.
 
-Such a topic is seen in the answer of CreateTopics only.
+Such topics appear only in the response to CreateTopics.
 """
 
 NEVER_EMPTY: Final = frozenset({("AddPartitionsToTxn", "transactions")})
-"""Lists that scripts do not leave empty: the real cluster would not answer in time."""
+"""Lists that are never empty in scripts, because the real cluster would not respond in time."""
 
 
 def is_forgetful(api: str, body: Mapping[str, Any]) -> bool:
-    """Whether Kafka may lose a group by a request, in memory but not in its log, so that scripts leave it out.
+    """Return whether a request may make Kafka lose a group in memory, but not in its log. Scripts omit such requests.
 
-    It forgets an empty group of consumers or streams that a classic member joins with an id that it does not have.
+    Kafka loses an empty consumer or streams group when a classic member joins it with an unknown member id.
     """
     return api == "JoinGroup" and bool(body["memberId"]) and body["groupId"] != "<p>-g1"
 
 
 TRANSIENT: Final = frozenset({14, 51})
-"""COORDINATOR_LOAD_IN_PROGRESS and CONCURRENT_TRANSACTIONS: the real cluster is asked again.
+"""COORDINATOR_LOAD_IN_PROGRESS and CONCURRENT_TRANSACTIONS: the real cluster gets the request again.
 
-It writes markers after its answer to EndTxn, and loads coordinators in the background.
+Kafka writes markers after its response to EndTxn, and loads coordinators in the background.
 """

@@ -1,4 +1,4 @@
-"""What members of share groups (KIP-932) and of streams groups (KIP-1071) do in a row; see ``flows``."""
+"""Sequences of requests of members of share groups (KIP-932) and streams groups (KIP-1071); see ``flows``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _left(member: str) -> Command:
 
 
 def share_group(random: Random) -> list[Command]:
-    """A member of a share group joins, goes on and leaves; somebody looks at the group."""
+    """Join a share group, send heartbeats and leave; describe the group."""
     member = random.choice(_MEMBERS)
     later = {"groupId": _SHARE, "memberId": member, "memberEpoch": random.choice((1, 2, 2, 3, 4))}
     found = [
@@ -62,7 +62,7 @@ def share_group(random: Random) -> list[Command]:
 
 
 def share_offsets(random: Random) -> list[Command]:
-    """The offsets of a share group, which may have members, are looked at, changed and deleted."""
+    """Describe, alter and delete the offsets of a share group, with or without members."""
     to = to_group(_SHARE)
     changed = [{"partitionIndex": 0, "startOffset": random.choice((0, 1, 2, 99))}]
     asked = [{"groupId": _SHARE, "topics": random.choice((None, [{"topicName": "<p>-a", "partitions": [0]}]))}]
@@ -82,7 +82,7 @@ def share_offsets(random: Random) -> list[Command]:
 
 
 def share_session(random: Random) -> list[Command]:
-    """A member reads a partition and acknowledges records, sometimes wrongly, in a session that it closes or not."""
+    """Fetch from a partition and acknowledge records, some of them wrongly, in a session that may stay open."""
     member, to, version = random.choice(_MEMBERS), to_leader("<p>-a", 0), random.randint(1, 2)
     earliest = {"name": "share.auto.offset.reset", "value": "earliest", "configOperation": 0}
     resource = {"resourceType": 32, "resourceName": _SHARE, "configs": [earliest]}
@@ -132,7 +132,7 @@ def _share_acknowledge(member: str, epoch: int, version: int, batches: list[dict
 
 
 def streams_group(random: Random) -> list[Command]:
-    """A member of a streams group joins with a topology, takes tasks, describes its topology and leaves."""
+    """Join a streams group with a topology, take tasks, describe the topology and leave."""
     member, to = random.choice(("<p>-m1", "<p>-m1", "<p>-m2")), to_group(_STREAMS)
     topology = {"epoch": random.choice((0, 0, 0, 1)), "subtopologies": random.choice(_TOPOLOGIES)}
     who = {"groupId": _STREAMS, "memberId": member}

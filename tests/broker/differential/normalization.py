@@ -1,6 +1,6 @@
-"""Turns what one cluster made up into symbols, and back: ids, nodes, places, times and the names of a script.
+"""Replaces values that a cluster generated with symbols, and back: ids, brokers, addresses, times and script names.
 
-The tables say which fields hold what. A field that is not in them is compared as it is.
+The tables list the fields of each kind. All other fields are compared unchanged.
 """
 
 from __future__ import annotations
@@ -30,43 +30,43 @@ IDS: Final[Mapping[str, str]] = {
     "tokenId": "tokenId",
     "hmac": "hmac",
 }
-"""The fields with what a cluster makes up, and the kind of symbol. Zero, -1 and an empty text stay as they are."""
+"""The fields with generated values, and their kind of symbol. Zero, -1 and an empty string are kept."""
 NODES: Final = frozenset(
     {"brokerId", "controllerId", "isrNodes", "leaderId", "nodeId", "offlineReplicas", "replicaId", "replicaNodes"}
     | {"replicas", "addingReplicas", "removingReplicas", "lastKnownElr", "eligibleLeaderReplicas"}
 )
-"""The fields with ids of brokers: the first broker is 0."""
+"""The fields with broker ids. The first broker becomes 0."""
 PLACES: Final = frozenset({"host", "port", "logDir", "directoryId", "rack"})
-"""Where a broker is: every cluster has its own."""
+"""The fields with addresses, directories and racks, which differ in every cluster."""
 TIMES: Final = frozenset(
     {"timestamp", "lastTimestamp", "logAppendTimeMs", "transactionStartTimeMs", "issueTimestampMs"}
     | {"baseTimestamp", "maxTimestamp", "expiryTimestampMs", "maxTimestampMs", "lastFetchTimestamp"}
     | {"lastCaughtUpTimestamp", "sessionLifetimeMs"}
 )
-"""Moments. One that is near the present stands for it."""
+"""The fields with times. A time near the present becomes ``<now>``."""
 _NEAR_MS: Final = 3_600_000
 _MADE_UP: Final = frozenset({*IDS, "errorMessage"})
-"""What differs between clusters, or may."""
+"""The fields that differ, or may differ, between clusters."""
 _NOTHING: Final = (None, "", 0, -1, "AAAAAAAAAAAAAAAAAAAAAA")
 _SYMBOL: Final = re.compile(r"<(\w+) (-?\d+)>")
 _GIVEN_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-"""What a coordinator puts behind the name of a client or of an instance."""
+"""The suffix that a coordinator appends to the name of a client or of an instance."""
 _PRODUCER: Final = re.compile(r"((?:producerId|producer id) ?[:=]? ?)(\d+)", re.IGNORECASE)
 _IN_TEXTS: Final = ("topicId", "memberId")
 _LAST: Final[Mapping[str, str]] = {"lastId": "producerId", "lastEpoch": "producerEpoch"}
-"""Symbols for the producer of the newest answer that has one, as a client that goes on with it would send."""
+"""Symbols for the producer of the latest response that contains one, for clients that continue with it."""
 _UNKNOWN_ID: Final = b64encode(bytes(15) + b"\7").decode().rstrip("=").replace("/", "_").replace("+", "-")
 _BROKERS: Final = 3
 _UNKNOWN_NUMBERS: Final[Mapping[str, range]] = {
     "producerId": range(2**60, 2**60 + 1000),
     "sessionId": range(2**30, 2**30 + 1000),
 }
-"""Numbers for symbols that no answer has shown yet, where clusters make up few or none. An answer may repeat them."""
+"""Numbers for symbols that no response has shown yet. Clusters generate few or none of them, and may echo them."""
 
 
 @define
 class Plain:
-    """The symbols of one script at one cluster. ``now`` is when the script started, in milliseconds."""
+    """The symbols of one script on one cluster. ``now`` is the start of the script in milliseconds."""
 
     prefix: str
     first_node: int
@@ -108,9 +108,9 @@ class Plain:
         return f"{_UNKNOWN_ID[:-2]}g{'ABCDEFGH'[number % 8]}"[:22] if kind == "topicId" else f"{kind}-{number}"
 
     def shown(self, api: str, value: Any, asked: str, path: str = "", name: str = "") -> Any:
-        """Return a part of an answer with symbols instead of this cluster's values.
+        """Return a part of a response with symbols instead of this cluster's values.
 
-        Lists without an order are sorted, and what neither the script nor the request (``asked``) names is left out.
+        Unordered lists are sorted, and items that neither the script nor the request (``asked``) names are omitted.
         """
         if isinstance(value, dict):
             return {key: self.shown(api, each, asked, f"{path}.{key}", key) for key, each in value.items()}
@@ -135,7 +135,7 @@ class Plain:
         return self._shown_text(value) if isinstance(value, str) else value
 
     def note_producer(self, answer: Mapping[str, Any]) -> None:
-        """Note the producer of an answer, if it has one."""
+        """Record the producer of a response, if it has one."""
         if answer.get("producerEpoch", -1) >= 0:
             self.last = {kind: answer[field] for kind, field in _LAST.items()}
 
@@ -167,12 +167,12 @@ class Plain:
 
 @cache
 def is_unordered(path: str) -> bool:
-    """Return whether the order of a list means nothing; ``path`` is that of its field behind the name of the api."""
+    """Return whether a list is unordered; ``path`` is the API name followed by the path of the field."""
     return any(fnmatch(path, each) for each in UNORDERED)
 
 
 def without(value: Any, names: Container[str]) -> str:
-    """What a list can be sorted by at both clusters: all but the fields that may differ."""
+    """Return a sort key for list items that is equal on both clusters, without the fields that may differ."""
     if isinstance(value, dict):
         return str([without(each, names) for name, each in value.items() if name not in names])
     return str([without(each, names) for each in value]) if isinstance(value, list) else str(value)

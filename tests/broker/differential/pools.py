@@ -1,7 +1,7 @@
-"""What the fields of random requests may hold, by the names of the fields.
+"""Values for the fields of random requests, by field name.
 
-The pools are small, so that requests meet: few topics, groups and producers, and some values that are wrong. A name
-with an api before it goes before the name alone. Values that come more often are there several times.
+The pools are small, so that requests interact: few topics, groups and producers, and some invalid values. A name with
+an API takes precedence over the name alone. Repeated values are more frequent.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from tests.coordinator.request_bodies import NO_TOPIC_ID, Pool
 __all__ = ["BASE_TOPICS", "GROUPS", "OTHER_TOPICS", "POOLS", "TRANSACTIONS", "records"]
 
 BASE_TOPICS: Final = ("<p>-a", "<p>-b", "<p>-c", "<p>-d")
-"""The topics that a script starts with: one partition, three, compacted, and with the broker's time."""
+"""The initial topics of a script: one partition, three partitions, compacted, and with log append time."""
 OTHER_TOPICS: Final = ("<p>-e", "<p>-f")
 TOPICS: Final = (*BASE_TOPICS * 3, "<p>-b", *OTHER_TOPICS, "<p>-absent")
 NEVER_NAMES: Final = ("", ".", "..", "a b", "x" * 250, "\u00e9")
 BAD_NAMES: Final = (*NEVER_NAMES, "<p>_a", "<p>.a")
-"""Names that no topic can have, and two of which a cluster can have only one."""
+"""Names that no topic can have, and two colliding names, of which a cluster accepts only one."""
 NAMES: Final = (*TOPICS * 4, *BAD_NAMES)
 NEW_NAMES: Final = (*OTHER_TOPICS * 6, "<p>-a", *BAD_NAMES, "<p>-e", "<p>_e", "__cluster_metadata")
 TOPIC_IDS: Final = (*(f"<topicId {each}>" for each in (0, 1, 2, 3) * 4), "<topicId 4>", "<topicId 77>", NO_TOPIC_ID)
 PARTITIONS: Final = (0, 0, 0, 0, 0, 1, 2, 3, 99, -1)
 GROUPS: Final = ("<p>-g1", "<p>-g2", "<p>-g3", "<p>-g4")
-"""A classic group, a consumer group, a share group and a streams group, if nobody joins with something else."""
+"""A classic group, a consumer group, a share group and a streams group, unless a member of another type joins."""
 GROUP_NAMES: Final = (*GROUPS * 3, "<p>-nobody", "")
 MEMBERS: Final = ("<memberId 0>", "<memberId 0>", "<memberId 1>", "<p>-m1", "<p>-m1", "<p>-m2", "")
 TRANSACTIONS: Final = ("<p>-x1", "<p>-x2")
@@ -49,7 +49,7 @@ USERS: Final = ("User:<p>-u1", "User:<p>-u2", "User:*", "Group:<p>-x", "<p>", ""
 
 
 def some(random: Random, pool: Sequence[Any], most: int = 3) -> list[Any]:
-    """Return some values, perhaps none, perhaps one of them twice."""
+    """Return some values: possibly none, and possibly duplicates."""
     return [random.choice(pool) for _ in range(random.choice((0, 1, 1, 1, 2, most)))]
 
 
@@ -67,7 +67,7 @@ def records(random: Random, producer: list[Any] | None = None) -> dict[str, Any]
         spec["producer"] = producer or [random.choice(PRODUCERS[:-1]), random.choice(PRODUCER_EPOCHS[:-2]), sequence]
         spec["transactional"] = random.random() < 0.4
     if "producer" in spec:
-        # A broker forgets producers without records of the last day, whenever it gets to it.
+        # A broker forgets producers without records of the last day at an unpredictable time.
         spec["timestamp"] = random.choice((-1, -1000, -10_000, 10**14))
     if random.random() < 0.12:
         spec["damage"] = random.choice(_DAMAGE)
@@ -233,7 +233,7 @@ def _scram(random: Random, *, whole: bool) -> dict[str, Any]:
 
 
 POOLS: Final[Mapping[str, Pool]] = {
-    # Names that mean the same in most apis.
+    # Names with the same meaning in most APIs.
     "name": NAMES, "topic": NAMES, "topicName": NAMES, "topicId": TOPIC_IDS,
     "partitionIndex": PARTITIONS, "partition": PARTITIONS, "index": PARTITIONS,
     "partitionIndexes": lambda random: some(random, PARTITIONS),
@@ -280,7 +280,7 @@ POOLS: Final[Mapping[str, Pool]] = {
         (None, None, {"topicName": random.choice(NAMES), "partitionIndex": random.choice(PARTITIONS)})
     ),
     "responsePartitionLimit": (2000, 2000, 1, 2, 0, -1),
-    # Settings
+    # Configs
     "DescribeConfigs.resources": lambda random: [_asked_resource(random) for _ in range(random.choice((0, 1, 1, 2)))],
     "AlterConfigs.resources": lambda random: [
         _changed_resource(random, operations=False) for _ in range(random.choice((0, 1, 1, 2)))

@@ -1,4 +1,4 @@
-"""Batches of records: made as a command describes them, whole or damaged, and shown field by field."""
+"""Record batches built from a command's description, intact or damaged, and shown field by field."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ _LEGACY_MAGIC_AT: Final = 16
 
 
 def batches(spec: Mapping[str, Any]) -> bytes:
-    """Return what the field ``records`` of a request holds.
+    """Return the content of a request's field ``records``.
 
     ``values``, ``keyed``, ``codec``, ``magic``, ``timestamp``, ``producer`` (id, epoch, sequence), ``transactional``
-    and ``control`` describe a batch; ``damage`` names what is wrong with it; ``edit`` sets fields of its header, and
-    bits of its attributes.
+    and ``control`` describe a batch; ``damage`` names its fault; ``edit`` sets header fields and attribute bits.
     """
     data = _whole(spec)
     if "edit" in spec and spec.get("magic", 2) == 2:
@@ -60,7 +59,7 @@ def _whole(spec: Mapping[str, Any]) -> bytes:
 
 
 def _edited(data: bytes, changes: Mapping[str, int]) -> bytes:
-    """Set fields of the header, and the checksum anew."""
+    """Set header fields, and recompute the checksum."""
     before: dict[str, Any] = dict(zip(_FIELDS, HEADER.unpack_from(data), strict=True))
     fields = before | dict(changes) | {"attributes": before["attributes"] | changes.get("attributes", 0)}
     whole = bytearray(HEADER.pack(*fields.values()) + data[HEADER.size :])
@@ -86,13 +85,14 @@ DAMAGE: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "length -1": lambda data: data[:8] + b"\xff" * 4 + data[12:],
     "long": lambda data: data[:8] + b"\x7f" * 4 + data[12:],
 }
-"""What can be wrong with a batch, by name."""
+"""Ways to damage a batch, by name."""
 
 
 def shown(data: bytes) -> list[dict[str, Any]]:
-    """Return batches as lists of fields, with their records as hexadecimal text; the checksum says only if it is right.
+    """Return batches as dictionaries of fields, with hexadecimal records and the checksum as a boolean.
 
-    What follows the last complete batch is not shown: a broker may cut it anywhere.
+    The boolean is True for a valid checksum. Bytes after the last complete batch are omitted, because a broker may cut
+    them anywhere.
     """
     found, at = [], 0
     while at + 17 <= len(data):

@@ -1,4 +1,4 @@
-"""Scripts of a seed: topics to start with, flows and random requests of all apis, and what is there at the end."""
+"""Scripts built from a seed: initial topics, flows, random requests of all APIs, and queries of the final state."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MUTATING: Final = frozenset(
     | {"CreatePartitions", "CreateTopics", "DeleteAcls", "DeleteTopics", "ElectLeaders", "IncrementalAlterConfigs"}
     | {"UpdateFeatures"}
 )
-"""The apis that change metadata: brokers of a real cluster learn of it later."""
+"""The APIs that change metadata. Brokers of a real cluster apply such changes later."""
 NEVER: Final = frozenset({"SaslAuthenticate", "SaslHandshake"})
-"""Logins have tests of their own; a connection without a login has nothing to answer."""
+"""Logins have separate tests. Without a login, a connection gets no response to them."""
 
 _GROUP_APIS: Final = frozenset(
     {"ConsumerGroupHeartbeat", "Heartbeat", "JoinGroup", "LeaveGroup", "OffsetCommit", "OffsetDelete", "SyncGroup"}
@@ -45,7 +45,7 @@ _OFTEN: Final[Mapping[str, int]] = {
 
 
 def opening() -> list[Command]:
-    """Return the commands that every script starts with: the topics, and a look at their ids."""
+    """Return the commands that every script starts with: creating the topics, and reading their ids."""
     places = {"<p>-a": [0], "<p>-b": [0, 1, 2], "<p>-c": [1], "<p>-d": [2]}
     configs = {"<p>-c": ("cleanup.policy", "compact"), "<p>-d": ("message.timestamp.type", "LogAppendTime")}
     topics = [
@@ -78,7 +78,7 @@ def _ends(topic: str, partition: int) -> dict[str, Any]:
 
 
 def closing() -> list[Command]:
-    """Return the commands that show what is there at the end of a script."""
+    """Return the commands that show the final state of a script."""
     places = [("<p>-a", 0), *(("<p>-b", each) for each in range(3)), ("<p>-c", 0), ("<p>-d", 0)]
     found = [
         command("DescribeTopicPartitions", 0, ["node", 0], {"topics": [{"name": name}]})
@@ -113,7 +113,7 @@ def closing() -> list[Command]:
 
 
 def random_script(seed: str, versions: Mapping[str, tuple[int, int]], length: int) -> list[Command]:
-    """Return the script of a seed. ``versions`` are those that the real broker offers, by the name of the api."""
+    """Return the script of a seed. ``versions`` contains the version ranges of the real broker, by API name."""
     random = Random(seed)
     apis = sorted(set(versions) - NEVER)
     weights = [_OFTEN.get(api, 1) for api in apis]
@@ -139,7 +139,7 @@ def _interrupted(
 
 
 def _request(random: Random, api: str, versions: Mapping[str, tuple[int, int]]) -> Command:
-    """A random request: half of them at the highest versions, where there is most to get wrong."""
+    """Return a random request. Half of the requests use the latest version, which has the most features."""
     lowest, highest = versions[api]
     known = request_class(api).INFO.versions
     lowest, highest = max(lowest, known.lowest), min(highest, known.highest)
@@ -167,7 +167,7 @@ def _target(random: Random, api: str) -> list[Any]:
 
 
 def _nonsense(random: Random, apis: list[str], versions: Mapping[str, tuple[int, int]]) -> Command:
-    """Bytes that are no request, or a damaged one."""
+    """Return bytes that are not a request, or a damaged request."""
     api = random.choice(apis)
     lowest, highest = versions[api]
     version = random.choice((highest, random.randint(lowest, highest)))

@@ -1,4 +1,4 @@
-"""Counts what scripts reached: requests by api and version, answers by api and error, relaxations by use."""
+"""Counts the coverage of scripts: requests by API and version, responses by API and error, relaxations by use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Tally", "api_name", "errors_of"]
 
 
 def api_name(key: ApiKey) -> str:
-    """Return the name of an api as its messages have it."""
+    """Return the name of an API as used in message names."""
     plain = key.name.replace("_", "").lower()
     return next(each[:-7] for each in dir(messages) if each.lower() == f"{plain}request")
 
@@ -42,7 +42,7 @@ def _errors(value: Any) -> Iterator[int]:
 
 @define
 class Tally:
-    """What some scripts reached, by the answers of the real cluster."""
+    """The coverage of some scripts, by the responses of the real cluster."""
 
     scripts: int = 0
     commands: int = 0

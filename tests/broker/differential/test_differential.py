@@ -1,7 +1,7 @@
-"""Requests that were answered differently once; ``python -m tests.broker.differential`` runs random scripts.
+"""Requests whose responses once differed; ``python -m tests.broker.differential`` runs random scripts.
 
-A random script has transactions, whose markers a real cluster writes in its own time. On a busy machine that takes as
-long as it likes, so no script of that kind runs with all tests.
+Random scripts contain transactions, whose markers a real cluster writes in the background. On a busy machine this may
+take very long, so random scripts are not part of the test suite.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.broker.differential.scripts import opening
 from tests.support.kafka_cluster import ClusterAddresses
 
 FOUND: Final = Path(__file__).parent / "found.jsonl"
-"""The requests, one a line."""
+"""The requests, one per line."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Scripts that differ become short. Two stand-ins for clusters differ in one answer; no broker runs."""
+"""Shrinking of scripts with a difference. Two stubs replace the clusters and differ in one response; no broker runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.broker.differential.tested_cluster import Command, Result
 
 
 class StandIn:
-    """Answers DeleteRecords with the number of Produce requests so far, of which it may overlook the third."""
+    """A stub that responds to DeleteRecords with the number of Produce requests so far, optionally at most two."""
 
     def __init__(self, *, overlooks: bool) -> None:
         self._overlooks = overlooks

@@ -1,4 +1,4 @@
-"""A cluster as one side of the comparison: where commands go, how they are sent, and what is known of the answer."""
+"""A cluster as one side of the comparison: routing and sending of commands, and normalization of responses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Command", "Result", "Side"]
 Command: TypeAlias = dict[str, Any]
 """``api``, ``version``, ``body`` in JSON form and ``to``; or ``raw`` bytes as hexadecimal text. ``on`` names a user."""
 Result: TypeAlias = dict[str, Any]
-"""``answer`` in JSON form, ``closed``, ``alive`` (there is no answer to wait for), or ``silent``."""
+"""``answer`` in JSON form, ``closed``, ``alive`` (for requests without a response), or ``silent``."""
 
 CLIENT_ID: Final = "differential"
 _NUMBER: Final = 7
@@ -38,7 +38,7 @@ _FOUND_PATIENCE: Final = 200
 
 @define
 class Side:
-    """A running cluster. ``nodes`` are addresses by id and listener; ``users`` are those that can log in."""
+    """A running cluster. ``nodes`` contains addresses by id and listener; ``users`` maps user names to passwords."""
 
     name: str
     nodes: Mapping[int, Mapping[str, tuple[str, int]]]
@@ -48,7 +48,7 @@ class Side:
     _own: dict[int, Connection] = Factory(dict)
 
     def begin(self, prefix: str, now: int) -> None:
-        """Start a script: its names have a prefix, and nothing is known."""
+        """Start a script with a prefix for its names and without known symbols."""
         self.plain = Plain(prefix, min(self.nodes), now)
         self.hang_up()
 
@@ -66,7 +66,7 @@ class Side:
         self._own.clear()
 
     def run(self, command: Command) -> Result:
-        """Send a command, and return what became of it, with symbols."""
+        """Send a command, and return its result with symbols."""
         node = self._node(command.get("to", ["node", 0]))
         key = (node, command.get("on", "main"))
         try:
@@ -78,7 +78,7 @@ class Side:
             return {"closed": True} if isinstance(end, ClosedError) else {"silent": True}
 
     def ask(self, request: Request[Any], version: int, node: int | None = None) -> Any:
-        """Ask on a connection of the campaign's own, and return the decoded answer."""
+        """Send a request on one of the campaign's own connections, and return the decoded response."""
         node = min(self.nodes) if node is None else node
         if node not in self._own:
             self._own[node] = Connection(self.nodes[node]["PLAINTEXT"])
@@ -96,7 +96,7 @@ class Side:
         return None
 
     def coordinator(self, kind: str, key: str) -> int | None:
-        """Return the coordinator of a group or a transactional id, or None for a key that has none."""
+        """Return the coordinator of a group or a transactional id, or None if there is none."""
         request = FindCoordinatorRequest(key_type=_COORDINATORS[kind], coordinator_keys=(key,))
         for _ in range(_FOUND_PATIENCE):
             (found,) = self.ask(request, 4).coordinators
@@ -108,7 +108,7 @@ class Side:
         return None
 
     def share_partitions(self, group: str) -> set[tuple[str, int]]:
-        """Return the partitions whose state a share group has, with the names of their topics as in scripts."""
+        """Return the partitions for which a share group has state, with topic names in script form."""
         asked = DescribeShareGroupOffsetsRequestGroup(group_id=str(self.plain.resolved(group)), topics=None)
         request = DescribeShareGroupOffsetsRequest(groups=(asked,))
         answer = self.ask(request, 0, self._node(["group", group]))
@@ -167,7 +167,7 @@ class Side:
         return answer | {"answer": self.plain.shown(api, content, self.plain.resolved(asked))}
 
     def _alive(self, connection: Connection) -> Result:
-        """Whether the connection still answers, after a request without a response."""
+        """Check that the connection still responds after a request without a response."""
         connection.send(encode_request(ApiVersionsRequest(), 0, correlation_id=_NUMBER, client_id=CLIENT_ID))
         connection.receive()
         return {"alive": True}

@@ -1,1 +1,1 @@
-"""Tests of quotas of clients."""
+"""Tests of client quotas."""

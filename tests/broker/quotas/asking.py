@@ -1,4 +1,4 @@
-"""Requests about quotas, and requests that use them."""
+"""Requests that manage quotas, and requests that are subject to quotas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["altered", "created", "described", "entry", "produced", "quota"]
 
 
 def entry(entity: dict[str, str | None], *changes: tuple[str, float | None]) -> EntryData:
-    """Return the change of the quotas of one entity. The value None removes a quota."""
+    """Return a change of one entity's quotas. The value None removes a quota."""
     return EntryData(
         entity=tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()),
         ops=tuple(OpData(key=key, value=value or 0.0, remove=value is None) for key, value in changes),
@@ -25,12 +25,12 @@ def altered(*entries: EntryData, validate_only: bool = False) -> AlterClientQuot
 
 
 def quota(client_id: str, name: str, value: float | None) -> AlterClientQuotasRequest:
-    """Return a request that sets a quota of a client id, or removes it."""
+    """Return a request that sets or removes a client id's quota."""
     return altered(entry({"client-id": client_id}, (name, value)))
 
 
 def described(*components: tuple[str, int, str | None], strict: bool = False) -> DescribeClientQuotasRequest:
-    """Return a request for quotas, with components of type, kind of match, and name."""
+    """Return a request that describes quotas, with components of type, match type, and name."""
     return DescribeClientQuotasRequest(
         components=tuple(ComponentData(entity_type=kind, match_type=how, match=name) for kind, how, name in components),
         strict=strict,
@@ -38,12 +38,12 @@ def described(*components: tuple[str, int, str | None], strict: bool = False) ->
 
 
 def produced(topic: str, records: bytes, acks: int = -1) -> ProduceRequest:
-    """Return a request that writes to the first partition of a topic."""
+    """Return a request that produces to the first partition of a topic."""
     part = TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=records),))
     return ProduceRequest(acks=acks, timeout_ms=5000, topic_data=(part,))
 
 
 def created(topic: str, partitions: int) -> CreateTopicsRequest:
-    """Return a request for a new topic."""
+    """Return a request that creates a topic."""
     new = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
     return CreateTopicsRequest(topics=(new,), timeout_ms=10_000)

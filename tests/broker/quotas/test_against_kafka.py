@@ -1,4 +1,4 @@
-"""The same requests about quotas to a real cluster and to an embedded one, and how long clients must wait."""
+"""The same quota requests on a real cluster and on an embedded one, and the throttle times of clients."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ SCRIPT: Final[list[Request[Any]]] = [
 
 
 def settled(value: Any) -> Any:
-    """Give lists without an order the same order."""
+    """Return a value with all lists sorted, and without throttle times."""
     if isinstance(value, dict):
         return {key: settled(each) for key, each in value.items() if key != "throttleTimeMs"}
     return sorted(map(settled, value), key=str) if isinstance(value, list) else value
@@ -91,9 +91,9 @@ def asked(client: Client, request: Request[Any]) -> Any:
 
 
 def asked_until(client: Client, request: Request[Any], expected: Any) -> Any:
-    """Return the answer of a broker when it is as expected, or after some seconds.
+    """Return the expected response of a broker, or the last one before the timeout.
 
-    Brokers learn of changes a little later than the controller.
+    Brokers apply changes a little later than the controller.
     """
     deadline = time.monotonic() + 20
     answer = asked(client, request)
@@ -119,9 +119,9 @@ def test_quotas_are_set_and_found_as_in_kafka(kafka_cluster: ClusterAddresses) -
 
 @contextmanager
 def limited(servers: str, topic: str, name: str, value: float) -> Iterator[str]:
-    """Give a new client id a quota, and return it when all brokers know.
+    """Set a quota for a new client id, and yield the id when all brokers have applied the quota.
 
-    A second client id gets a quota at the same time. It uses that up, and then the brokers know both.
+    A second client id gets a quota at the same time. Once it is throttled, the brokers have applied both quotas.
     """
     client_id, probe = f"{T}-{uuid4().hex[:8]}", f"{T}-{uuid4().hex[:8]}"
     with Client(servers, client_id=f"{T}-admin") as admin:
@@ -143,7 +143,7 @@ def fetched(topic: str) -> FetchRequest:
 
 
 def waits(servers: str) -> dict[str, Any]:
-    """Return how long a client waits that uses more than its quota, by what it does."""
+    """Return the throttle times of a client that exceeds its quotas, by operation."""
     topic = f"{T}-topic"
     with Client(servers, client_id=f"{T}-admin") as admin:
         admin.call(created(topic, 1), version=7)
@@ -176,9 +176,10 @@ def fetch(servers: str, topic: str) -> tuple[int, int, Any]:
 
 
 def mutate(servers: str, topic: str) -> list[tuple[Any, bool]]:
-    """Create 30 partitions where 11 are free at once and one more in each second.
+    """Create 30 partitions with a quota of 11 at once and one more per second.
 
-    Return the later answers, and whether the client must wait until the 19 and what was done since are paid for.
+    Return the later responses, each with whether its throttle time covers the 19 excess mutations and the later
+    ones.
     """
     new, other = f"{topic}-new", f"{topic}-other"
     steps: list[tuple[Request[Any], int, int]] = [
@@ -195,7 +196,7 @@ def mutate(servers: str, topic: str) -> list[tuple[Any, bool]]:
         with Client(servers, client_id=client_id) as client:
             assert client.call(created(new, 30), version=7).throttle_time_ms == 0
         for request, version, most in steps:
-            # The connection of a client that was told to wait is mute, so each request has one of its own.
+            # The broker mutes the connection of a throttled client, so each request uses a new connection.
             with Client(servers, client_id=client_id) as client:
                 answer = client.call(request, version=version, retry=False)
             passed = (time.monotonic() - began) * 1000
@@ -204,7 +205,7 @@ def mutate(servers: str, topic: str) -> list[tuple[Any, bool]]:
 
 
 def without_ids(answer: dict[str, Any]) -> Any:
-    """Leave out what differs between two clusters: ids of topics, and settings that follow those of the brokers."""
+    """Remove values that differ between clusters: topic ids, and configs derived from broker configs."""
     for each in answer.get("responses", ()):
         assert each.pop("topicId") != NO_ID
     for each in answer.get("topics", ()):

@@ -1,4 +1,4 @@
-"""Random use of quotas: Kafka's own managers and ours make clients wait equally long."""
+"""Random quota usage: Kafka's quota managers and this library's return equal throttle times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Command = dict[str, Any]
 
 
 class Ours:
-    """The same commands to our meters."""
+    """Applies the same commands to our meters."""
 
     def run(self, command: Command) -> Command:
         if command["do"] == "open":
@@ -57,7 +57,7 @@ def limit_record(command: Command) -> ClientQuotaRecord:
 
 
 def script(seed: int) -> Iterator[Command]:
-    """Yield commands about one quota after the other, with changes of it in between."""
+    """Yield commands for one quota at a time, mixed with changes of the quota."""
     dice, now = Random(seed), START
     yield {"do": "open", "now": now, "samples": dice.choice((2, 3, 11)), "seconds": dice.choice((1, 2))}
     for quota in METERS:
@@ -79,7 +79,7 @@ def limited(dice: Random, quota: str) -> Command:
 def used(dice: Random, quota: str) -> Command:
     names, sizes = ["charge", "charge", "charge", "refund", "most"], (1, 7, 100, 10**6)
     if quota == "controller_mutation_rate":
-        # More partitions than a client can ask for would need waits that no answer can carry.
+        # More partitions than this would need throttle times beyond the range of the response field.
         names, sizes = ["charge", "admit"], (1, 7, 100, 1000)
     return {
         "do": dice.choice(names),

@@ -1,4 +1,4 @@
-"""Clients that use more than their quotas: what they are answered, and when they are heard again."""
+"""Clients that exceed their quotas: the responses they get, and when the broker reads their next requests."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_an_address_that_connects_too_often_is_not_heard_and_later_closed() -> N
 
 
 def was_closed(connection: socket.socket) -> bool:
-    """Whether a connection ends without an answer. What was not read of the request makes the end a reset."""
+    """Return whether a connection ends without a response. Unread request bytes turn the end into a reset."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:

@@ -1,6 +1,6 @@
-"""Plays scripts of commands to Kafka's share partition and to ours, for a range of seeds.
+"""Runs scripts of commands on Kafka's share partition and this library's, for a range of seeds.
 
-python -m tests.broker.share.campaign 0 10000
+    python -m tests.broker.share.campaign 0 10000
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.broker.share.scripts import Script
 
 
 def main(first: int, last: int) -> None:
-    """Play the scripts of some seeds, and show what was met."""
+    """Run the scripts of some seeds, and print the coverage."""
     oracle, tally = ShareOracle(), Counter[tuple[str, str]]()
     for seed in range(first, last):
         tally += play(Script(seed), oracle)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of share partitions."""
+"""Fixtures of the share partition tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.broker.share.oracle import ShareOracle
 
 @pytest.fixture(scope="session")
 def kafka_share_partition() -> Iterator[ShareOracle]:
-    """Kafka's own share partition, which serves all tests of a process."""
+    """Yield Kafka's own share partition, shared by all tests of a process."""
     oracle = ShareOracle()
     yield oracle
     oracle.close()

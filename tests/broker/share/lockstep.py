@@ -1,12 +1,13 @@
-"""The same commands to Kafka's share partition and to ours: equal answers, equal writes, and equal state after each.
+"""The same commands on two share partitions, Kafka's and this library's, with comparison after each command.
 
-Kafka keeps single offsets where we keep runs of them, and ends a lock for each. So states are compared as runs, and the
-writes of one moment as what they say of each offset in the end.
+Responses, writes and states must be equal. Kafka keeps single offsets where this library keeps runs of offsets, and
+ends a lock for each offset. So states are compared as runs, and the writes of one command are compared by their final
+state of each offset.
 
-Kafka fails with a NullPointerException in two cases, in which we go on: an acknowledgement that begins before the start
-offset while no batch has that offset (we say INVALID_RECORD_STATE), and records that are done with while the start
-offset lies behind a batch with several states (Kafka then does not move it). A script goes on with a new share
-partition after the second one.
+Kafka fails with a NullPointerException in two cases that this library handles. The first is an acknowledgement that
+begins before the start offset when no batch has that offset (this library returns INVALID_RECORD_STATE). The second is
+completed records while the start offset lies behind a batch with several states (Kafka then does not move the start
+offset). After the second case a script continues with a new share partition.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class _Batch(NamedTuple):
 def play(script: Script, oracle: ShareOracle) -> Counter[tuple[str, str]]:
     """Run a script on both; return how often each command led to each error.
 
-    Raises ``AssertionError`` with the seed where ours differs from Kafka's.
+    Raises ``AssertionError`` with the seed if the results differ.
     """
     ours, tally = _Ours(), Counter[tuple[str, str]]()
     for command in script.commands():
@@ -73,7 +74,7 @@ class _Ours:
         self._now = 0
 
     def run(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Run one command, and return an answer like that of Kafka's."""
+        """Run one command, and return a response in the form of Kafka's."""
         self._writes, self._now = [], command["now"]
         while (due := self._timers.pop_due(command["now"])) is not None:
             due()
@@ -86,7 +87,7 @@ class _Ours:
         return _canonical(command, answer | self._state())
 
     def open(self, command: dict[str, Any]) -> None:
-        """Make a share partition."""
+        """Create a share partition."""
         self._fails = False
         self.configure(command)
         if self._share is not None:
@@ -101,7 +102,7 @@ class _Ours:
         )
 
     def configure(self, command: dict[str, Any]) -> None:
-        """Change the settings of the group."""
+        """Change the configs of the group."""
         self._config = evolve(
             self._config,
             share_record_lock_duration_ms=command["lock_ms"],
@@ -116,11 +117,11 @@ class _Ours:
             raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def persister(self, command: dict[str, Any]) -> None:
-        """Let writes fail, or not any more."""
+        """Make writes fail or succeed from now on."""
         self._fails = command["fails"]
 
     def acquire(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Give records to a member."""
+        """Acquire records for a member."""
         acquired = acquire(
             self._opened,
             command["member"],
@@ -134,13 +135,13 @@ class _Ours:
         return {"acquired": [list(each) for each in acquired]}
 
     def acknowledge(self, command: dict[str, Any]) -> None:
-        """Take over what a member says."""
+        """Apply a member's acknowledgements."""
         self._opened.acknowledge(
             command["member"], [AcknowledgementBatch(*each) for each in command["said"]], self._now
         )
 
     def release(self, command: dict[str, Any]) -> None:
-        """Take all records from a member."""
+        """Release all records of a member."""
         self._opened.release(command["member"])
 
     def log_starts(self, command: dict[str, Any]) -> None:
@@ -148,7 +149,7 @@ class _Ours:
         self._opened.on_log_start_offset(command["offset"])
 
     def wait(self, command: dict[str, Any]) -> None:
-        """Do nothing but let time pass."""
+        """Do nothing. Time passes before every command."""
 
     @property
     def _opened(self) -> SharePartition:
@@ -189,7 +190,7 @@ _COMMANDS: Final = {
 
 
 def _canonical(command: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer in the form in which both are compared."""
+    """Return a response in comparable form."""
     if answer["error"] == "CRASHED":
         answer = answer | {"error": ErrorCode.INVALID_RECORD_STATE.name}
     writes = answer["writes"]
@@ -203,7 +204,7 @@ def _canonical(command: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any
 
 
 def _runs(states: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """Return states of stretches of offsets as runs of the longest length. The last word about an offset counts."""
+    """Return states of offset ranges as maximal runs. The last state of an offset counts."""
     of_offset = {offset: rest for first, last, *rest in states for offset in range(first, last + 1)}
     runs: list[list[Any]] = []
     for offset, rest in sorted(of_offset.items()):

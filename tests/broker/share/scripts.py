@@ -1,7 +1,7 @@
-"""Random commands to a share partition: what members, the log, the group's settings and the coordinator do to it.
+"""Random commands for a share partition: actions of members, the log, the group's configs and the coordinator.
 
-A script learns from the answers what is in flight, so that most of its commands are about that. It does not know what
-the answers should be.
+A script learns from the responses which records are in flight, so that most of its commands refer to them. It does not
+check the responses.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _WEIGHTS: Final = {
     "open": 0.3,
 }
 _STATES: Final = (0, 0, 2, 4)
-"""What the coordinator has of a record: available, acknowledged or archived."""
+"""The coordinator's state of a record: available, acknowledged or archived."""
 
 
 class Script:
-    """The commands of a seed. ``commands`` yields them; ``learn`` takes the answer to each."""
+    """The commands of a seed. ``commands`` yields them; ``learn`` processes each response."""
 
     def __init__(self, seed: int, length: int = 60) -> None:
         self.seed = seed
@@ -45,7 +45,10 @@ class Script:
         return f"Script({self.seed})"
 
     def learn(self, answer: dict[str, Any]) -> None:
-        """Take the answer to the last command. A fetch sometimes was under way before it."""
+        """Process the response to the last command.
+
+        Sometimes the fetch offset stays unchanged, as for a fetch that was already in flight.
+        """
         if "next" in answer and self._dice.random() < 0.85:
             self._fetch_offset = answer["next"]
         self._last = answer
@@ -62,10 +65,10 @@ class Script:
     def _stamped(self, kind: str, details: dict[str, Any]) -> dict[str, Any]:
         return {"do": kind, "now": self._now, **details}
 
-    # What happens
+    # Commands
 
     def _open(self) -> dict[str, Any]:
-        """A new leader begins with what the coordinator has: often with gaps, seldom with states that are wrong."""
+        """Start a new leader with state of the coordinator: often with gaps, rarely with invalid states."""
         dice, states = self._dice, []
         self._log, self._end_of_log, self._last = [], dice.choice((0, 5, 1000)), {}
         self._grow(3)
@@ -95,7 +98,7 @@ class Script:
         return {"fails": self._dice.random() < 0.4}
 
     def _acquire(self) -> dict[str, Any]:
-        """Read from where the share partition asks for: some batches of the log, in which some may be missing."""
+        """Fetch some batches from the fetch offset on. Batches may be missing in the log."""
         dice = self._dice
         if dice.random() < 0.5:
             self._grow(dice.randint(1, 4))
@@ -110,7 +113,7 @@ class Script:
         }
 
     def _grow(self, count: int) -> None:
-        """Append batches; between them offsets may be missing, as after a compaction, and old ones vanish."""
+        """Append batches, some after gaps in the offsets as after compaction. Sometimes an old batch disappears."""
         dice = self._dice
         for _ in range(count):
             first = self._end_of_log + dice.choice((0, 0, 0, 0, 1, 4))
@@ -121,7 +124,7 @@ class Script:
             del self._log[dice.randrange(len(self._log))]
 
     def _acknowledge(self) -> dict[str, Any]:
-        """Say something about records that the member has, and now and then about others."""
+        """Acknowledge records that the member has, and occasionally other records."""
         dice, member = self._dice, self._dice.choice(_MEMBERS)
         held = list(self._held(member))
         said, limit = [], self._last.get("end", 0) + 3
@@ -143,7 +146,7 @@ class Script:
         return [first, last, [dice.choice(kinds) for _ in range(count)]]
 
     def _held(self, member: str) -> Iterator[tuple[int, int]]:
-        """Yield the stretches of records that a member has."""
+        """Yield the ranges of records that a member has acquired."""
         for _, _, _, runs in self._last.get("batches", ()):
             for first, last, state, _, owner in runs:
                 if state == _ACQUIRED and owner == member:
@@ -153,7 +156,7 @@ class Script:
         return {"member": self._dice.choice(_MEMBERS)}
 
     def _log_starts(self) -> dict[str, Any]:
-        """The log loses its oldest records."""
+        """Advance the log start offset."""
         low, high = self._last.get("start", 0), self._last.get("end", 0)
         if self._dice.random() < 0.2:
             high += 3

@@ -1,6 +1,6 @@
-"""A share group on a cluster, and steps that ask a cluster something about it.
+"""A share group on a cluster, and steps that send requests to the cluster.
 
-Two clusters that get the same steps are compared by what the answers show.
+Two clusters that run the same steps are compared by their responses.
 """
 
 from __future__ import annotations
@@ -67,25 +67,26 @@ __all__ = [
 
 MEMBERS: Final = ("one", "two")
 WAIT_MS: Final = 5_000
-"""How long a fetch waits for what it gets for certain. Kafka wakes none when a lock ends: some wait for all of it."""
+"""Maximum wait of a fetch that will certainly get records. Kafka does not wake fetches when a lock ends, so some
+fetches wait this long."""
 _LOAD_MS: Final = 25_000
-"""How long the first fetch waits for a broker to load the share partition, on a machine that does much else."""
+"""Maximum wait of the first fetch, while the broker loads the share partition, on a busy machine."""
 SETTINGS: Final = {
     "share.auto.offset.reset": "earliest", "share.session.timeout.ms": "3600000",
     "share.record.lock.duration.ms": "3600000",
 }  # fmt: skip
-"""The group's own. Nothing in it ends because a machine is slow."""
+"""Configs of the group. The timeouts are long enough for slow machines."""
 RELAXED: Final = frozenset(
     {"topicId", "leaderId", "leaderEpoch", "nodeEndpoints", "throttleTimeMs", "records", "stateEpoch"}
     | {"name", "topicName", "groupId"}
 )
 
 Step = Callable[["Side"], Any]
-"""Asks one side something, and returns the answer."""
+"""Sends a request to one side, and returns the response."""
 
 
 def relaxed(value: Any) -> Any:
-    """Leave out of an answer in JSON form what differs between two clusters, and sort partitions."""
+    """Remove values that differ between clusters from a response in JSON form, and sort partitions."""
     if isinstance(value, dict):
         named = {key: relaxed(each) for key, each in value.items() if key not in RELAXED}
         if "partitions" in named:
@@ -109,27 +110,27 @@ class Side:
     epochs: dict[str, int] = Factory(lambda: dict.fromkeys(MEMBERS, 0))
 
     def fetch(self, member: str, said: Sequence[Said], **fields: Any) -> Any:
-        """Let a member fetch, with its next epoch."""
+        """Send a fetch of a member, with its next epoch."""
         epoch = self.epochs[member]
         self.epochs[member] += 1
         request = share_fetch(self.group, member, epoch, self.topic_id, said=said, **fields)
         return self.members[member].ask(request, 2)
 
     def say(self, member: str, said: Sequence[Said], **fields: Any) -> Any:
-        """Let a member acknowledge, with its next epoch."""
+        """Send an acknowledgement of a member, with its next epoch."""
         epoch = self.epochs[member]
         self.epochs[member] += 1
         request = share_acknowledge(self.group, member, epoch, self.topic_id, said, **fields)
         return self.members[member].ask(request, 2)
 
     def produce(self, count: int) -> Any:
-        """Append a batch of so many records."""
+        """Append a batch with this number of records."""
         part = PartitionProduceData(index=0, records=batch(*[b"x"] * count))
         topic = TopicProduceData(name=self.topic, partition_data=(part,))
         return self.leader.ask(ProduceRequest(acks=-1, timeout_ms=5000, topic_data=(topic,)), 12)
 
     def state(self) -> Any:
-        """What the share coordinator keeps."""
+        """Return the share coordinator's state of the partition."""
         part = read.PartitionData(partition=0, leader_epoch=0)
         topic = read.ReadStateData(topic_id=self.topic_id, partitions=(part,))
         return self.share_coordinator.ask(ReadShareGroupStateRequest(group_id=self.group, topics=(topic,)), 0)
@@ -137,7 +138,7 @@ class Side:
 
 @contextmanager
 def side(servers: str) -> Iterator[Side]:
-    """Make a topic and a share group whose members have joined."""
+    """Create a topic and a share group whose members have joined."""
     name = f"share-{uuid4().hex[:8]}"
     with ExitStack() as stack, Admin(servers) as admin:
         admin.create_topics([NewTopic(name, 1, 1)]).all()
@@ -171,14 +172,14 @@ def side(servers: str) -> Iterator[Side]:
             connect,
         )
         join(made)
-        # A real broker loads the share partition beside the first fetch.
+        # A real broker loads the share partition concurrently with the first fetch.
         until(lambda: not made.produce(1).responses[0].partition_responses[0].error_code)
         made.fetch("one", [], max_wait_ms=_LOAD_MS)
         yield made
 
 
 def coordinator(connection: Conversation, kind: int, key: str) -> int:
-    """Wait until a broker coordinates a key, and return it."""
+    """Wait until a key has a coordinator, and return its broker id."""
     found: list[Any] = []
 
     def known() -> bool:
@@ -190,12 +191,12 @@ def coordinator(connection: Conversation, kind: int, key: str) -> int:
 
 
 def joins(made: Side, member: str) -> bool:
-    """Send the first heartbeat of a member. Return whether it is a member now."""
+    """Send the first heartbeat of a member. Return whether it succeeded."""
     return not made.group_coordinator.ask(heartbeat(made.group, member, 0, made.topic), 1).error_code
 
 
 def join(made: Side) -> None:
-    """Let the members join, and wait until the share partition has state."""
+    """Join all members, and wait until the share partition has state."""
     for member in MEMBERS:
         until(partial(joins, made, member))
 
@@ -210,7 +211,7 @@ def join(made: Side) -> None:
 
 
 def fetched(member: str, epoch: int, said: Sequence[Said] = (), version: int = 2, **fields: Any) -> Step:
-    """A fetch with any epoch. ``group`` and ``member`` may be wrong."""
+    """Return a step that fetches with any epoch. ``group`` and ``member`` may be invalid."""
     where = {name: fields.pop(name) for name in ("group", "topic_id", "partitions") if name in fields}
 
     def ask(made: Side) -> Any:
@@ -229,7 +230,7 @@ def fetched(member: str, epoch: int, said: Sequence[Said] = (), version: int = 2
 
 
 def said(member: str, epoch: int, *batches: Said, **fields: Any) -> Step:
-    """An acknowledgement with any epoch."""
+    """Return a step that acknowledges with any epoch."""
     group = fields.pop("group", ...)
     topic_id = fields.pop("topic_id", None)
 
@@ -242,7 +243,7 @@ def said(member: str, epoch: int, *batches: Said, **fields: Any) -> Step:
 
 
 def stated(module: Any, verb: str, *, topic_id: UUID | None = None, group: str | None = None, **part: Any) -> Step:
-    """A request to the share coordinator about one share partition."""
+    """Return a step that sends the share coordinator a request about one share partition."""
     topic = {"ReadStateSummary": "ReadStateSummaryData"}.get(verb, f"{verb}StateData")
     request = {"ReadStateSummary": "ReadShareGroupStateSummaryRequest"}.get(verb, f"{verb}ShareGroupStateRequest")
     partition = module.PartitionData(**{"partition": 0, **part})
@@ -253,7 +254,7 @@ def stated(module: Any, verb: str, *, topic_id: UUID | None = None, group: str |
         group_id = made.group if group is None else group
         asking = made.share_coordinator
         if group_id:
-            # Each share partition, also one that cannot be, has a coordinator of its own.
+            # Each share partition, including invalid ones, has its own coordinator.
             asking = made.connect(
                 coordinator(made.leader, 2, SharePartitionKey(group_id, asked_id, partition.partition).text)
             )
@@ -263,12 +264,12 @@ def stated(module: Any, verb: str, *, topic_id: UUID | None = None, group: str |
 
 
 def ask_newest(connection: Conversation, request: Request[Any]) -> Any:
-    """Ask at the newest version."""
+    """Send a request in the latest version."""
     return connection.ask(request, request.INFO.versions.highest)
 
 
 def grouped(make: Callable[[Side], Request[Any]], group: str | None = None) -> Step:
-    """A request to the coordinator of the group, or of another group."""
+    """Return a step that sends a request to the coordinator of the group, or of another group."""
 
     def ask(made: Side) -> Any:
         asking = made.connect(coordinator(made.leader, 0, group)) if group else made.group_coordinator
@@ -278,7 +279,7 @@ def grouped(make: Callable[[Side], Request[Any]], group: str | None = None) -> S
 
 
 def altered(start: int, partition: int = 0, topic: str | None = None, group: str | None = None) -> Step:
-    """AlterShareGroupOffsets of a partition."""
+    """Return a step that sends AlterShareGroupOffsets for a partition."""
 
     def make(made: Side) -> AlterShareGroupOffsetsRequest:
         part = AlterShareGroupOffsetsRequestPartition(partition_index=partition, start_offset=start)
@@ -289,7 +290,7 @@ def altered(start: int, partition: int = 0, topic: str | None = None, group: str
 
 
 def deleted(topic: str | None = None, group: str | None = None) -> Step:
-    """DeleteShareGroupOffsets of a topic."""
+    """Return a step that sends DeleteShareGroupOffsets for a topic."""
 
     def make(made: Side) -> DeleteShareGroupOffsetsRequest:
         asked = DeleteShareGroupOffsetsRequestTopic(topic_name=topic or made.topic)
@@ -299,7 +300,7 @@ def deleted(topic: str | None = None, group: str | None = None) -> Step:
 
 
 def described(partitions: tuple[int, ...] | None = (0,), topic: str | None = None) -> Step:
-    """DescribeShareGroupOffsets of some partitions of a topic, or of all."""
+    """Return a step that sends DescribeShareGroupOffsets for some partitions of a topic, or for all."""
 
     def make(made: Side) -> DescribeShareGroupOffsetsRequest:
         asked = DescribeShareGroupOffsetsRequestTopic(topic_name=topic or made.topic, partitions=partitions or ())
@@ -311,19 +312,19 @@ def described(partitions: tuple[int, ...] | None = (0,), topic: str | None = Non
 
 
 def left(member: str) -> Step:
-    """The last heartbeat of a member."""
+    """Return a step that sends the last heartbeat of a member."""
     return grouped(lambda made: heartbeat(made.group, member, -1))
 
 
 def shown(answer: Any, version: int | None = None) -> Any:
-    """Return an answer in JSON form, without what differs between two clusters."""
+    """Return a response in JSON form, without values that differ between clusters."""
     if version is None:
         version = 12 if isinstance(answer, ProduceResponse) else answer.INFO.versions.highest
     return relaxed(answer.to_json(version))
 
 
 def end(made: Side) -> Iterator[Any]:
-    """What is known of the group after a script."""
+    """Yield the state and the offsets of the group after a script."""
     yield shown(made.state(), 0)
     topic = DescribeShareGroupOffsetsRequestTopic(topic_name=made.topic, partitions=(0,))
     groups = (DescribeShareGroupOffsetsRequestGroup(group_id=made.group, topics=(topic,)),)

@@ -1,8 +1,8 @@
-"""The same share groups on a real cluster and on an embedded one: the answers and the state are equal.
+"""The same share group requests on a real cluster and on an embedded one, with equal responses and state.
 
-Members send ShareFetch and ShareAcknowledge themselves. The script is made while it runs on the embedded cluster, so
-that it speaks of records that members have, and of some that they do not have. Then a real cluster gets the same
-requests.
+Members send ShareFetch and ShareAcknowledge themselves. The script is built while it runs on the embedded cluster, so
+that its steps refer to records that members have acquired, and to some other records. Then the real cluster gets
+the same requests.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ NAMES: Final = {
     "log.retention.ms", "group.share.max.session.timeout.ms", "group.share.max.record.lock.duration.ms"
 }  # fmt: skip
 KEPT: Final = {name: value for name, value in shared_settings().items() if name in NAMES}
-"""The records of tests are years old, and stay. So do locks and members on a slow machine."""
+"""Configs that retain the old records of the tests, and that allow long locks and sessions for slow machines."""
 DELIVERIES: Final = 5
-"""How often records are delivered at most: ``share.delivery.count.limit``."""
+"""The maximum number of deliveries of a record: ``share.delivery.count.limit``."""
 
 ACCEPTED: Final = (0, 0, (ACCEPT,))
 NOWHERE: Final = UUID(int=7)
@@ -152,10 +152,10 @@ FIXED: Final[list[Step]] = [
 
 
 class Script:
-    """Makes steps for members, from what the answers on one side say.
+    """Builds steps for members, based on the responses of one side.
 
-    A fetch that gets something waits for it on the other side: Kafka answers a request before it releases the lock of
-    the partition, and a fetch that finds the lock taken gets nothing, unless it waits.
+    A fetch that returns records waits for them on the other side. Kafka responds before it releases the lock of the
+    partition, and a fetch that finds the partition locked returns no records unless it waits.
     """
 
     def __init__(self, seed: int) -> None:
@@ -175,7 +175,8 @@ class Script:
             return lambda side: side.produce(count)
         if kind in ("fetch", "fetch and say"):
             self.freed = False
-            # Kafka releases beside the fetch. If there is nothing else, the fetch waits for what it releases itself.
+            # Kafka releases records concurrently with the fetch. If no other record is available, the fetch waits for
+            # them.
             said = self._said(member, release=self.drained) if kind != "fetch" else []
             fields = {
                 "max_records": self.random.choice((1, 2, 5, 20)),
@@ -192,7 +193,7 @@ class Script:
         return lambda side: side.say(member, [wrong])
 
     def _wrong(self, member: str) -> Said:
-        """An acknowledgement that is refused: of records that the member does not have, or of an unknown type."""
+        """Return an invalid acknowledgement, for records of another member or of nobody, or with invalid values."""
         held = [piece for other in MEMBERS if other != member for piece in self.held[other]]
         if held and self.random.random() < 0.5:
             first, last, _ = self.random.choice(held)
@@ -218,9 +219,9 @@ class Script:
         return run
 
     def _said(self, member: str, *, release: bool = True) -> list[Said]:
-        """Acknowledgements of some of what the member got: of whole pieces, of parts, and for each record.
+        """Return acknowledgements of some acquired records: of whole ranges, of parts, and for each record.
 
-        ``freed`` is True afterwards if they make records available again.
+        Sets ``freed`` to True if they make records available again.
         """
         said: list[Said] = []
         left: list[tuple[int, int, int]] = []

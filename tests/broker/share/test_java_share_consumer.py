@@ -1,4 +1,4 @@
-"""Kafka's own share consumer on embedded brokers."""
+"""Kafka's own share consumer with embedded brokers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ EXPLICIT = {"share_acknowledgement_mode": "explicit"}
 
 @pytest.fixture(scope="module")
 def members(java_clients: None) -> Iterator[ShareProcess]:
-    """A process for the members of all tests."""
+    """Yield a process for the members of all tests."""
     with share_process() as process:
         yield process
 
 
 def configure(broker: EmbeddedBroker, group: str, **configs: str) -> None:
-    """Let a group read from the start, with more settings."""
+    """Configure a group to read from the start, with additional configs."""
     wanted = {"share_auto_offset_reset": "earliest", **configs}
     changes = [ConfigChange(name=key.replace("_", "."), value=each) for key, each in wanted.items()]
     with Admin(broker.bootstrap_servers) as admin:
@@ -82,9 +82,9 @@ def test_members_share_records_and_say_what_becomes_of_each(members: ShareProces
 
 
 def test_records_of_a_member_that_hangs_or_crashes_go_to_another(members: ShareProcess, tmp_path: Path) -> None:
-    """The group goes on when a directory is opened again, too.
+    """The group also continues after its directory is opened again.
 
-    A machine that does much else may lose a lock, and the record is delivered once more.
+    A busy machine may lose a lock, which adds a delivery of the record.
     """
     with EmbeddedBroker(configs=SETTINGS, directory=tmp_path) as broker, share_process() as crashing:
         topic = new_topic(broker)

@@ -1,6 +1,6 @@
-"""Random commands to Kafka's own share partition and to ours: equal answers, writes and state after each.
+"""Random commands on two share partitions, Kafka's and this library's: equal responses, writes and states.
 
-``python -m tests.broker.share.campaign FIRST LAST`` runs as many seeds as wanted.
+``python -m tests.broker.share.campaign FIRST LAST`` runs more seeds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Share groups on virtual brokers, whose time the test moves: who gets which records, and when."""
+"""Share groups on virtual brokers with a simulated clock: the distribution of records, and its timing."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ Records = list[tuple[int, int, int]]
 
 @define(eq=False)
 class Group:
-    """A share group of one topic with one partition, and its members with their session epochs."""
+    """A share group on one topic with one partition, and its members with their session epochs."""
 
     cluster: VirtualCluster
     epochs: dict[str, int]
 
     @classmethod
     def start(cls, *members: str, settings: dict[str, Any] | None = None, **configs: str) -> Group:
-        """Start a broker, and let members join a group that reads from the start."""
+        """Start a broker, and join members to a group that reads from the start."""
         cluster = VirtualCluster.start(**(settings or {}))
         cluster.create("t")
         group = cls(cluster, dict.fromkeys(members, 0))
@@ -64,11 +64,11 @@ class Group:
 
     @property
     def topic_id(self) -> Any:
-        """The id of the topic."""
+        """The topic id."""
         return self.cluster.topic_id("t")
 
     def configure(self, **configs: str) -> None:
-        """Give the group settings."""
+        """Set configs of the group."""
         changes = tuple(AlterableConfig(name=key.replace("_", "."), value=each) for key, each in configs.items())
         resource = AlterConfigsResource(resource_type=GROUP, resource_name="g", configs=changes)
         response = self.cluster.call(IncrementalAlterConfigsRequest(resources=(resource,)), 1)
@@ -85,7 +85,7 @@ class Group:
         return self.cluster.ask(share_fetch("g", member, epoch, self.topic_id, said=said or (), **fields), 2)
 
     def fetch(self, member: str, said: list[Said] | None = None, **fields: Any) -> Records:
-        """Fetch, and return what the member got: first and last offsets, and how often they were delivered."""
+        """Fetch, and return the acquired ranges: first offset, last offset and delivery count."""
         asked = self.ask(member, said, **fields)
         response = self.cluster.decoded(asked, ShareFetchResponse)
         assert response.error_code == 0, response
@@ -386,7 +386,7 @@ def test_a_deleted_group_has_no_state() -> None:
 
 
 def test_old_records_of_the_state_are_deleted() -> None:
-    """After some updates comes a snapshot, and what is before all snapshots goes."""
+    """A snapshot follows every few updates, and records before all snapshots are deleted."""
     settings = {"share.coordinator.snapshot.update.records.per.snapshot": "3"}
     group = Group.start("one", settings={"configs": settings})
     group.fetch("one")

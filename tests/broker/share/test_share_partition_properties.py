@@ -1,4 +1,4 @@
-"""Random histories of a share partition: no record has two owners, none is lost, and offsets never go back."""
+"""Random histories of a share partition: no record has two owners, no record is lost, and offsets never decrease."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
 @define
 class Record:
-    """What the model knows of a record."""
+    """The model's state of a record."""
 
     state: str = "free"
     owner: str = ""
@@ -52,7 +52,7 @@ class Record:
 
 @define(eq=False)
 class History:
-    """A share partition, the log behind it, what the share coordinator has, and a model of the records."""
+    """A share partition, its log, the share coordinator's state, and a model of the records."""
 
     random: random.Random
     log: list[Batch] = Factory(list)
@@ -64,7 +64,7 @@ class History:
     fails: bool = False
 
     def open(self) -> SharePartition:
-        """Open the share partition with the state that is stored."""
+        """Open the share partition with the stored state."""
         states = [
             PersisterStateBatch(
                 each.first_offset, each.last_offset, RecordState(each.delivery_state), each.delivery_count
@@ -74,7 +74,7 @@ class History:
         return SharePartition(self.start, states, timers=self.timers, config=lambda: CONFIG, persist=self.persist)
 
     def persist(self, start: int, complete: int, states: list[PersisterStateBatch]) -> None:
-        """Keep what changed, as the share coordinator does."""
+        """Store a change, like the share coordinator."""
         if self.fails:
             raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         assert start >= self.start
@@ -86,14 +86,14 @@ class History:
         self.start, self.stored = start, combine_batches([*self.stored, *more], start)
 
     def append(self) -> None:
-        """Append a batch; sometimes there are no offsets before it, as after a compaction."""
+        """Append a batch."""
         base = self.log[-1].last_offset + 1 if self.log else 0
         size = self.random.randint(1, 9)
         self.log.append(Batch(base, base + size - 1))
         self.records.update((offset, Record()) for offset in range(base, base + size))
 
     def fetch(self, share: SharePartition, member: str) -> list[AcquiredRecords]:
-        """Let a member acquire records, and check that it may have them."""
+        """Acquire records for a member, and check that they were available."""
         offset = share.next_fetch_offset()
         found = acquire(
             share,
@@ -115,7 +115,7 @@ class History:
         return found
 
     def say(self, share: SharePartition, member: str) -> None:
-        """Let a member acknowledge some of what it has, and sometimes what it does not have."""
+        """Acknowledge some records of a member, sometimes including one beyond its acquired records."""
         held = [number for number, record in self.records.items() if record.owner == member]
         if not held:
             return
@@ -140,20 +140,20 @@ class History:
         self.fails = False
 
     def settle(self, record: Record, state: str) -> None:
-        """Note what became of a record. It is not delivered more often than the limit."""
+        """Record the outcome for a record, and limit its deliveries."""
         assert record.state == "held"
         record.owner = ""
         record.state = "done" if state == "free" and record.deliveries >= LIMIT else state
 
     def give_back(self, share: SharePartition, member: str) -> None:
-        """Let a member go."""
+        """Release the records of a member."""
         share.release(member)
         for record in self.records.values():
             if record.owner == member:
                 self.settle(record, "free")
 
     def wait(self) -> None:
-        """Let the time of all locks be over."""
+        """Advance the time until all locks time out."""
         self.now += LOCK_MS
         while (due := self.timers.pop_due(self.now)) is not None:
             due()
@@ -162,7 +162,7 @@ class History:
                 self.settle(record, "free")
 
     def check(self, share: SharePartition, start: int, end: int) -> None:
-        """Check what always holds."""
+        """Check the invariants."""
         assert share.start_offset >= start
         assert share.end_offset >= end
         done = [number for number, record in self.records.items() if record.state == "done"]
@@ -200,7 +200,7 @@ def test_records_have_one_owner_and_are_not_lost(seed: int) -> None:
 
 
 def drain(history: History, share: SharePartition) -> None:
-    """Let one member finish everything: afterwards each record was done with."""
+    """Acquire and acknowledge all records with one member, and check that all are done."""
     history.wait()
     while history.fetch(share, "one"):
         held = [number for number, record in history.records.items() if record.owner == "one"]
@@ -214,7 +214,7 @@ def drain(history: History, share: SharePartition) -> None:
 
 
 def opened(*batches: Batch) -> SharePartition:
-    """A share partition whose member has batches."""
+    """Return a share partition whose member has acquired the batches."""
     share = SharePartition(0, [], timers=TimerQueue(), config=lambda: CONFIG, persist=lambda *state: None)
     acquire(
         share, "one", batches, fetch_offset=0, max_records=2**31, batch_size=1, mode=AcquireMode.BATCH_OPTIMIZED, now=0
@@ -223,7 +223,7 @@ def opened(*batches: Batch) -> SharePartition:
 
 
 def acknowledged(share: SharePartition, said: Iterable[AcknowledgementBatch]) -> int:
-    """How much work it is to acknowledge, to acquire what is free again, and to end all locks."""
+    """Return the work of acknowledging, acquiring the available records again, and releasing them."""
 
     def work() -> None:
         share.acknowledge("one", said, 0)
@@ -237,7 +237,7 @@ def acknowledged(share: SharePartition, said: Iterable[AcknowledgementBatch]) ->
 @pytest.mark.parametrize("one_batch", [True, False])
 @pytest.mark.parametrize("one_piece", [True, False])
 def test_work_follows_the_number_of_acknowledgements(one_batch: bool, one_piece: bool) -> None:
-    """Each record gets another type than the one before it, so that no two of them can be treated as one."""
+    """Neighboring records get different types, so the implementation cannot combine them."""
 
     def work(count: int) -> int:
         share = opened(Batch(0, count - 1)) if one_batch else opened(*(Batch(each, each) for each in range(count)))
@@ -251,6 +251,6 @@ def test_work_follows_the_number_of_acknowledgements(one_batch: bool, one_piece:
 
 
 def test_a_batch_with_many_offsets_costs_no_more_than_a_small_one() -> None:
-    """A batch may claim offsets up to 2**31, whatever records it has."""
+    """A batch may span offsets up to 2**31, regardless of its records."""
     said = [AcknowledgementBatch(5, 6, [2])]
     assert acknowledged(opened(Batch(0, 2**31 - 2)), said) < 1.5 * acknowledged(opened(Batch(0, 9)), said)

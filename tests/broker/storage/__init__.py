@@ -1,1 +1,1 @@
-"""The logs of partitions."""
+"""Tests of partition logs."""

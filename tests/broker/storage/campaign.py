@@ -1,6 +1,6 @@
-"""Plays scripts of commands, each on logs of its own; as a program, those of a range of seeds.
+"""Runs scripts of commands, each on new logs. As a program, it runs the scripts of a range of seeds.
 
-python -m tests.broker.storage.campaign 0 1000
+    python -m tests.broker.storage.campaign 0 1000
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["play"]
 def play(script: Script, oracle: StorageOracle, home: Path) -> Counter[tuple[str, int]]:
     """Run a script in a new directory; return how often each command led to each error code.
 
-    Raises ``AssertionError`` with the seed where a log of ours differs from Kafka's.
+    Raises ``AssertionError`` with the seed if one of our logs differs from Kafka's.
     """
     home.mkdir()
     both = Lockstep(oracle, home, memory=not script.reopens)
@@ -37,7 +37,7 @@ def play(script: Script, oracle: StorageOracle, home: Path) -> Counter[tuple[str
 
 
 def main(first: int, last: int) -> None:
-    """Play the scripts of some seeds of each kind, and show what was met."""
+    """Run the scripts of some seeds of each kind, and print the coverage."""
     oracle, tally = StorageOracle(), Counter[tuple[str, int]]()
     with tempfile.TemporaryDirectory() as home:
         for seed in range(first, last):

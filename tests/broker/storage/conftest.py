@@ -1,4 +1,4 @@
-"""Fixtures of the tests of partitions."""
+"""Fixtures of the partition log tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.broker.storage.oracle import StorageOracle
 
 @pytest.fixture(scope="session")
 def kafka_log() -> Iterator[StorageOracle]:
-    """Kafka's own log, which serves all tests of a process."""
+    """Yield Kafka's own log, shared by all tests of a process."""
     oracle = StorageOracle()
     yield oracle
     oracle.close()

@@ -1,15 +1,16 @@
-"""The same commands to Kafka's log and to ours: what each answers, and where the answers differ.
+"""The same commands on Kafka's log and on this library's log, with comparison of the responses.
 
-``Ours`` understands the commands of ``StorageOracle.java`` and answers in the same form. ``Lockstep`` compares. Five
-things may differ, each for a reason:
+``Ours`` accepts the commands of ``StorageOracle.java`` and returns responses in the same form. ``Lockstep`` compares
+them. Five differences are allowed:
 
 * Kafka cuts a read at a byte, so its last batch may be partial. Ours returns complete batches.
-* The aborted transactions of a read are those that begin before the next entry of the offset index. Where an entry is
-  exactly at the end of the read, Kafka's binary search finds it or the one after it. So only those that begin before
-  the end of the batches are compared.
-* The texts of errors are compared only where a client sees them: those of refused records.
-* When an open transaction begins below the start of the log, Kafka's last stable offset may be a little off the start.
-* Kafka reports what it read of a batch without a complete one with offsets that no client gets.
+* The aborted transactions of a read are those that begin before the next entry of the offset index. If an entry is
+  exactly at the end of the read, Kafka's binary search finds either that entry or the next one. So the comparison
+  includes only aborted transactions that begin before the end of the batches.
+* Error texts are compared only if clients see them: for refused records.
+* If an open transaction begins below the start of the log, Kafka's last stable offset may differ slightly from the
+  start.
+* For reads without a complete batch, Kafka reports offsets that no client receives.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _PARTITION: Final = "orders-0"
 
 
 class Ours:
-    """A log of this library, in memory or, with a ``directory``, in files."""
+    """One of our logs, in memory or, with a ``directory``, in files."""
 
     def __init__(self, directory: Path | None) -> None:
         self.log: PartitionLog
@@ -61,7 +62,7 @@ class Ours:
         self._now = 0
 
     def run(self, **command: Any) -> dict[str, Any]:
-        """Run one command and return its answer."""
+        """Run one command and return its response."""
         self._now = command.get("now", self._now)
         run: Callable[[Mapping[str, Any]], dict[str, Any]] = getattr(self, f"_{command['do']}")
         try:
@@ -79,7 +80,7 @@ class Ours:
             "orders",
             TOPIC_ID,
             0,
-            # The public config has a lower bound of 1 MiB; Kafka's tests use the internal one, too.
+            # The public config has a lower bound of 1 MiB. Kafka's tests use the internal one as well.
             TopicConfig.of({name.removeprefix("internal."): value for name, value in command["config"].items()}),
             self._store(command),
             now=self._now,
@@ -214,9 +215,9 @@ class Ours:
 
 
 class Lockstep:
-    """Kafka's log and ours in two directories, and ours in memory too unless a command reopens it.
+    """Kafka's log and this library's in two directories, and a third log in memory unless a command reopens it.
 
-    ``run`` returns Kafka's answer. It raises ``AssertionError`` where ours differs.
+    ``run`` returns Kafka's response, and raises ``AssertionError`` if another response differs.
     """
 
     def __init__(self, oracle: StorageOracle, home: Path, *, memory: bool = True) -> None:
@@ -229,7 +230,7 @@ class Lockstep:
         self.commands: list[dict[str, Any]] = []
 
     def run(self, **command: Any) -> dict[str, Any]:
-        """Run a command on all logs and compare what they answer."""
+        """Run a command on all logs and compare the responses."""
         self.commands.append(command)
         place = {"dir": str(self.kafka_directory / _PARTITION), "topic_id": uuid_text(TOPIC_ID)}
         expected = self._oracle.run(**command, **(place if command["do"] == "open" else {}))
@@ -238,7 +239,7 @@ class Lockstep:
         return expected
 
     def compare_files(self) -> None:
-        """Compare the files of the closed logs, byte for byte. Only the order of producers in a snapshot is free."""
+        """Compare the files of the closed logs byte for byte. Only the order of producers in a snapshot may differ."""
         kafka, ours = (_files(each / _PARTITION) for each in (self.kafka_directory, self.our_directory))
         assert sorted(ours) == sorted(kafka), (set(ours) - set(kafka), set(kafka) - set(ours))
         for name, content in kafka.items():
@@ -256,8 +257,8 @@ def _comparable(name: str, content: bytes) -> object:
 def _files(directory: Path) -> dict[str, bytes]:
     """Return the content of the files.
 
-    Kafka leaves some behind: those that wait for their deletion when it closes a log, and indexes of aborted
-    transactions from which a truncation took all entries.
+    Files that Kafka leaves behind are omitted: files pending deletion when it closes a log, and empty indexes of
+    aborted transactions after a truncation.
     """
     found = {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix != ".deleted"}
     return {name: content for name, content in found.items() if content or not name.endswith(".txnindex")}

@@ -22,7 +22,7 @@ def batch(
     codec: int = 0,
     **header: Any,
 ) -> bytes:
-    """Return a batch as a producer sends it: the base offset is 0, each record is a millisecond later."""
+    """Return a batch as sent by a producer: base offset 0, and timestamps one millisecond apart."""
     builder = BatchBuilder(BatchHeader(**header), codec=CompressionType(codec))
     for at, value in enumerate(values):
         builder.append(keys[at] if keys else b"key", value, timestamp=timestamp + at)
@@ -35,7 +35,7 @@ def new_log(store: PartitionStore | None = None, *, now: int = NOW, **configs: A
 
 
 def values(log: PartitionLog, start: int = 0, max_bytes: int = 2**20, **how: Any) -> list[tuple[int, bytes]]:
-    """Return the offset and the value of all records from ``start`` on, in as many reads as it takes."""
+    """Return the offsets and values of all records from ``start`` on, using as many reads as necessary."""
     found: list[tuple[int, bytes]] = []
     offset = start
     while (read := log.read(offset, max_bytes, **how)).size:

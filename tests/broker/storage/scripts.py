@@ -1,4 +1,4 @@
-"""Random commands for logs, steered so that most appends are accepted.
+"""Random commands for logs, guided so that most appends succeed.
 
 A script is a function of its seed. ``lockstep`` runs the commands.
 """
@@ -25,7 +25,7 @@ _CODECS: Final = (0, 0, 0, CompressionType.GZIP, CompressionType.SNAPPY, Compres
 
 @define
 class _Producer:
-    """What a simulated producer believes."""
+    """The state of a simulated producer."""
 
     producer_id: int
     epoch: int = 0
@@ -37,13 +37,13 @@ class _Producer:
 
 @define(eq=False)
 class Script:
-    """The commands of one seed. Let the script know Kafka's answers with ``learn``.
+    """The commands of one seed. Pass Kafka's responses to ``learn``.
 
-    With ``compacts`` nothing is compressed: the bytes of a codec that is applied again are not Kafka's.
+    With ``compacts``, records are uncompressed, because recompressed bytes differ from Kafka's.
 
-    A script does not truncate a log that it opens again: Kafka then forgets the latest timestamp of a segment, if the
-    truncation takes the entry of the time index that it was read from. Nor does it truncate a log that is compacted:
-    Kafka's last stable offset then moves to the next batch that is left.
+    A script never both truncates and reopens a log: Kafka then forgets the latest timestamp of a segment if the
+    truncation removes its entry of the time index. A script also never truncates a compacted log: Kafka's last stable
+    offset then moves to the next remaining batch.
     """
 
     seed: int
@@ -65,7 +65,7 @@ class Script:
         self._random = random.Random(self.seed)
 
     def learn(self, answer: dict[str, Any]) -> None:
-        """Take note of the state after a command."""
+        """Update the script's state after a command."""
         self._end = answer.get("state", {}).get("end", self._end)
         self._start = answer.get("state", {}).get("start", 0)
         self._clean = answer.get("clean_offset", self._clean)
@@ -118,7 +118,7 @@ class Script:
     def _compact_config(self) -> dict[str, str]:
         pick = self._random
         return {
-            # With a small index Kafka's cleaner fails, because it writes more entries than there were.
+            # With a small index, Kafka's cleaner fails because it writes more index entries than before.
             "segment.index.bytes": str(1 << 16),
             "cleanup.policy": pick.choice(("compact", "compact", "compact,delete")),
             "delete.retention.ms": str(pick.choice((0, 50_000, 500_000))),
@@ -272,7 +272,7 @@ def _damaged(data: bytes) -> bytes:
 
 
 def _patched(data: bytes, **changes: int) -> bytes:
-    """Return a batch with other values in its header, and the checksum that belongs to them."""
+    """Return a batch with changed header values and a valid checksum."""
     names = ["base_offset", "size", "leader_epoch", "magic", "crc", "attributes", "last_offset_delta"]
     names += ["base_timestamp", "max_timestamp", "producer_id", "producer_epoch", "base_sequence", "records"]
     values = dict(zip(names, HEADER.unpack_from(data), strict=True)) | changes

@@ -1,6 +1,6 @@
-"""Random commands to Kafka's own log and to ours: equal answers, equal state, and equal files to the byte.
+"""Random commands on two logs, Kafka's and this library's: equal responses, equal state, and byte-identical files.
 
-``python -m tests.broker.storage.campaign FIRST LAST`` runs as many seeds as wanted.
+``python -m tests.broker.storage.campaign FIRST LAST`` runs more seeds.
 """
 
 from __future__ import annotations

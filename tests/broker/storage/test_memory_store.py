@@ -1,4 +1,4 @@
-"""Segments in memory: blocks that hold what was appended, and that go back to the system."""
+"""Segments in memory: blocks that contain the appended bytes, and whose memory returns to the system."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_segment_holds_what_was_appended(sizes: list[int], cut: int, start: in
 
 
 def resident() -> int:
-    """The bytes of memory that the process holds."""
+    """Return the resident memory of the process in bytes."""
     status = Path("/proc/self/statm")
     if not status.exists():
         not_run("the memory of a process is read from /proc")
@@ -48,7 +48,7 @@ def resident() -> int:
 
 @pytest.mark.parametrize("size", [200, 20_000])
 def test_retention_gives_memory_back(size: int) -> None:
-    """Batches mixed with small objects that stay, as producers and other partitions leave them."""
+    """Batches alternate with small objects that stay, as producers and other partitions leave them."""
     log = new_log(segment_bytes=2**22, retention_bytes=2**20)
     stays: list[bytes] = []
     before = resident()

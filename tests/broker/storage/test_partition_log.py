@@ -1,4 +1,4 @@
-"""The log of a partition in memory: what goes in comes out, and nothing else."""
+"""The log of a partition in memory: reads return exactly the appended records."""
 
 from __future__ import annotations
 

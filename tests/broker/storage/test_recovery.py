@@ -1,4 +1,4 @@
-"""Logs after a crash: every complete batch is there again, and nothing else."""
+"""Logs after a crash: recovery restores exactly the complete batches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stored(path: Path, *, recovery_point: int = 0, clean: bool = False) -> FileP
 
 
 def written(path: Path) -> PartitionLog:
-    """Return a log of several segments with producers and transactions. Nobody closes it."""
+    """Return an open log with several segments, producers and transactions."""
     path.mkdir()
     (path / "partition.metadata").write_bytes(format_partition_metadata(TOPIC_ID))
     log = new_log(stored(path, clean=True), **CONFIG)
@@ -71,7 +71,7 @@ def last_segment(path: Path) -> Path:
 
 
 def replayed(path: Path) -> PartitionLog:
-    """Return a log in memory that got the complete batches of the files."""
+    """Return a log in memory with the complete batches of the files."""
     log = new_log(**CONFIG)
     for each in sorted(path.glob("*.log")):
         for found in read_log(each):
@@ -97,7 +97,7 @@ def assert_equal(found: PartitionLog, expected: PartitionLog) -> None:
 
 
 def _changed(data: bytes, at: int) -> bytes:
-    """Change the byte at ``at``, or the next one that a checksum covers."""
+    """Change the byte at ``at``, or the next byte that a checksum covers."""
     start = 0
     while start < len(data):
         end = start + int.from_bytes(data[start + 8 : start + 12], "big") + 12

@@ -1,4 +1,4 @@
-"""Batches whose records contradict their header, or that a client made badly: Kafka's log and ours do the same."""
+"""Batches that contradict their header, or that a client built badly: Kafka's log and this library's agree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def made(codec: CompressionType, *times: int, headers: tuple[tuple[str, bytes], 
 
 
 def patched(data: bytes, fields: dict[int, int], body: Callable[[bytes], bytes] = bytes) -> bytes:
-    """Change fields of the header by index, and the bytes after it. Length and checksum become right again."""
+    """Change header fields by index, and the bytes after the header. Length and checksum are recomputed."""
     values, rest = list(HEADER.unpack_from(data)), body(data[HEADER_SIZE:])
     for at, value in fields.items():
         values[at - 1] = value
@@ -68,7 +68,7 @@ def null_header_name() -> bytes:
 
 
 def _shorter(rest: bytes) -> bytes:
-    """The first record with its length as it is now. Lengths are zigzag varints of one byte or two."""
+    """Return the first record with an updated length. Lengths are zigzag varints of one or two bytes."""
     at = 1 if rest[0] < 0x80 else 2
     length = 2 * (len(rest) - at)
     return bytes([length & 0x7F | 0x80, length >> 7] if length > 0x7F else [length]) + rest[at:]

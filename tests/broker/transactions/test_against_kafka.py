@@ -1,6 +1,6 @@
-"""Random scripts of producers: our transaction coordinator answers what a real broker's does.
+"""Random scripts of producers: our transaction coordinator responds like a real broker.
 
-Producer ids are numbers that a cluster gives out, so they are compared by the order in which they appear.
+Clusters assign producer ids, so ids are compared by the order in which they appear.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ STEPS: Final = 60
 TIMEOUT_MS: Final = 60_000
 
 Answer: TypeAlias = tuple[Any, ...]
-"""The name of an error, and what an answer has besides: ids and epochs, or the state of a transaction."""
+"""The error name and the other values of a response: ids and epochs, or the state of a transaction."""
 
 
 @define
 class Names:
-    """Numbers the producer ids of one side by the order in which they appear, so that two sides can be compared."""
+    """Numbers the producer ids of one side in order of appearance, so that two sides are comparable."""
 
     numbers: dict[int, int] = Factory(dict)
     ids: list[int] = Factory(list)
@@ -55,7 +55,7 @@ class Names:
 
 
 class Model:
-    """Our coordinator, with markers that are written at once."""
+    """Our coordinator, with markers written immediately."""
 
     def __init__(self, transactional_id: str, topic: str) -> None:
         self.transactional_id = transactional_id
@@ -79,7 +79,7 @@ class Model:
             self.coordinator.markers_written(ending, ending.partitions, now=self.now)
 
     def init(self, expected: ProducerIdAndEpoch | None) -> Answer:
-        """InitProducerId."""
+        """Apply InitProducerId."""
         try:
             given = self.coordinator.init_producer_id(self.transactional_id, TIMEOUT_MS, expected, now=self.now)
         except RequestRefusedError as error:
@@ -87,7 +87,7 @@ class Model:
         return "NONE", self.names.number(given.id), given.epoch
 
     def add(self, producer: ProducerIdAndEpoch, partitions: Sequence[int], verify: bool, version: int) -> Answer:
-        """AddPartitionsToTxn."""
+        """Apply AddPartitionsToTxn."""
         places = [TopicPartition(self.topic, partition) for partition in partitions]
         level = 2 if version > 3 else 0
         try:
@@ -100,7 +100,7 @@ class Model:
         return tuple((partition, "NONE") for partition in sorted(partitions))
 
     def end(self, producer: ProducerIdAndEpoch, committed: bool, version: int) -> Answer:
-        """EndTxn."""
+        """Apply EndTxn."""
         level = 2 if version > 4 else 0
         try:
             given = self.coordinator.end(
@@ -111,7 +111,7 @@ class Model:
         return "NONE", self.names.number(given.id), given.epoch
 
     def describe(self) -> Answer:
-        """DescribeTransactions."""
+        """Apply DescribeTransactions."""
         try:
             found = self.coordinator.describe(self.transactional_id)
         except RequestRefusedError as error:
@@ -121,7 +121,7 @@ class Model:
 
 
 class Broker:
-    """A real broker, asked over a connection to the coordinator of one transactional id."""
+    """A real broker, accessed with a client and the coordinator of one transactional id."""
 
     def __init__(self, client: Client, transactional_id: str, topic: str) -> None:
         self.client = client
@@ -145,7 +145,7 @@ class Broker:
         until(lambda: not any("Prepare" in str(part) for part in self.describe()))
 
     def init(self, expected: ProducerIdAndEpoch | None) -> Answer:
-        """InitProducerId."""
+        """Send InitProducerId."""
         given = expected or ProducerIdAndEpoch()
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
@@ -162,7 +162,7 @@ class Broker:
         return "NONE", self.names.number(answer.producer_id), answer.producer_epoch
 
     def add(self, producer: ProducerIdAndEpoch, partitions: Sequence[int], verify: bool, version: int) -> Answer:
-        """AddPartitionsToTxn."""
+        """Send AddPartitionsToTxn."""
         topics = (AddPartitionsToTxnTopic(name=self.topic, partitions=tuple(partitions)),)
         if version < 4:
             request = AddPartitionsToTxnRequest(
@@ -186,7 +186,7 @@ class Broker:
         return tuple(sorted((each.partition_index, ErrorCode(each.partition_error_code).name) for each in found))
 
     def end(self, producer: ProducerIdAndEpoch, committed: bool, version: int) -> Answer:
-        """EndTxn."""
+        """Send EndTxn."""
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=producer.id,
@@ -199,7 +199,7 @@ class Broker:
         return "NONE", self.names.number(answer.producer_id), answer.producer_epoch
 
     def describe(self) -> Answer:
-        """DescribeTransactions."""
+        """Send DescribeTransactions."""
         (found,) = self._call(
             DescribeTransactionsRequest(transactional_ids=(self.transactional_id,)), 0
         ).transaction_states
@@ -216,9 +216,9 @@ class Broker:
 
 
 def steps(dice: random.Random) -> Iterator[tuple[str, tuple[int, int] | None, tuple[Any, ...]]]:
-    """Give random steps: the api, how the producer differs from the one known last, and the rest.
+    """Yield random steps: the operation, how the producer differs from the latest one, and the other arguments.
 
-    Of the difference, the first number goes back over the producer ids, and the second one is added to the epoch.
+    The first number of a difference counts producer ids backwards; the second one is added to the epoch.
     """
     differences = [(0, 0)] * 8 + [(0, -1), (0, -1), (0, 1), (1, 0), (1, -1)]
     for _ in range(STEPS):
@@ -237,7 +237,7 @@ def steps(dice: random.Random) -> Iterator[tuple[str, tuple[int, int] | None, tu
 
 
 def older(answer: Answer, version: int) -> Answer:
-    """Put the error of a fenced producer as versions 0 and 1 have it, before KIP-588."""
+    """Return an answer with the error of a fenced producer of versions 0 and 1, before KIP-588."""
     if version > 1:
         return answer
     return tuple(
@@ -249,7 +249,7 @@ def older(answer: Answer, version: int) -> Answer:
 
 
 def named(names: Names, last: tuple[int, int], difference: tuple[int, int] | None) -> ProducerIdAndEpoch | None:
-    """Return the producer that differs from the last one, with the ids of one side. None without a difference."""
+    """Return the producer that differs from the last one, with the ids of one side; None without a difference."""
     if difference is None:
         return None
     place = max(0, last[0] - difference[0])
@@ -258,7 +258,7 @@ def named(names: Names, last: tuple[int, int], difference: tuple[int, int] | Non
 
 @pytest.fixture
 def topic(kafka_cluster: ClusterAddresses) -> str:
-    """A topic whose partitions join transactions."""
+    """Return a new topic whose partitions join transactions."""
     return new_topic(kafka_cluster, PARTITIONS)
 
 

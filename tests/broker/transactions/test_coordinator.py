@@ -1,6 +1,7 @@
-"""The transaction coordinator over time: time-outs, expiry, moves, failed appends, and epochs that are used up.
+"""The transaction coordinator over time: timeouts, expiration, moves, failed appends, and exhausted epochs.
 
-What it answers is compared with a real broker in ``test_against_kafka``. Here is what a broker does not do on request.
+``test_against_kafka`` compares its responses with a real broker. These tests cover events that a broker does not
+produce on request.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ LAST_EPOCH: Final = 32_766
 
 @define
 class World:
-    """A coordinator with one partition of the state topic, whose log can refuse."""
+    """A coordinator with one partition of the state topic, whose log can refuse appends."""
 
     config: TransactionConfig = Factory(lambda: TransactionConfig(transaction_state_log_num_partitions=1))
     log: list[TopicRecord] = Factory(list)
@@ -43,7 +44,7 @@ class World:
     now: int = 1_000_000
 
     def coordinator(self, records: list[TopicRecord] | None = None, epoch: int = 1) -> TransactionCoordinator:
-        """A coordinator that has loaded some records: by default those of the log."""
+        """Return a coordinator that has loaded records, by default those in the log."""
         made = TransactionCoordinator(self.append, self.new_id, config=self.config)
         made.elect(0, epoch, now=self.now)
         made.load(0, [self.stored(record) for record in (self.log if records is None else records)])
@@ -51,7 +52,7 @@ class World:
         return made
 
     def stored(self, record: TopicRecord) -> TopicRecord:
-        """A record after it was written and read again."""
+        """Encode and decode a record."""
         found = decode_record(record.topic, *encode_record(record))
         assert isinstance(found, TopicRecord)
         return found
@@ -72,14 +73,14 @@ def world() -> World:
 
 
 def begun(world: World, coordinator: TransactionCoordinator, client_version: int = 2) -> ProducerIdAndEpoch:
-    """A producer with an open transaction in one partition."""
+    """Return a producer with an open transaction on one partition."""
     producer = coordinator.init_producer_id(NAME, TIMEOUT_MS, None, now=world.now)
     coordinator.add_partitions(NAME, producer, [PLACE], client_version=client_version, now=world.now)
     return producer
 
 
 def mark(world: World, coordinator: TransactionCoordinator) -> None:
-    """Write the markers of everything that ends."""
+    """Write the markers of all ending transactions."""
     while coordinator.endings:
         ending = coordinator.endings.popleft()
         coordinator.markers_written(ending, ending.partitions, now=world.now)
@@ -198,7 +199,7 @@ def test_requests_while_loading_and_after_resigning(world: World) -> None:
 
 
 def used_up(world: World, epoch: int = LAST_EPOCH) -> tuple[TransactionCoordinator, ProducerIdAndEpoch]:
-    """A producer with the last epoch, and an open transaction."""
+    """Return a coordinator and a producer with the last epoch and an open transaction."""
     producer = begun(world, world.coordinator())
     (state,) = world.coordinator().transactions()
     record = evolve(state, producer_epoch=epoch).record(1)
@@ -241,7 +242,7 @@ COMMANDS: Final = st.lists(
 
 
 class Player:
-    """Plays commands, and keeps what the producer knows."""
+    """Runs commands, and keeps the producer's state."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -249,7 +250,7 @@ class Player:
         self.producer = ProducerIdAndEpoch(1, 0)
 
     def play(self, command: str, difference: int, flag: bool) -> None:
-        """Play a command. ``difference`` is added to the epoch of the producer that asks."""
+        """Run a command. ``difference`` is added to the epoch of the producer."""
         now = self.world.now
         coordinator = self.coordinator
         asked = ProducerIdAndEpoch(self.producer.id, self.producer.epoch + difference)
@@ -274,7 +275,7 @@ class Player:
 
 @given(COMMANDS)
 def test_the_state_is_what_the_records_say(commands: list[Command]) -> None:
-    """Whatever happens, and whatever cannot be written: a new leader has the same state."""
+    """After any history, including failed writes, a new leader has the same state."""
     world = World()
     player = Player(world)
     for command in commands:
@@ -285,5 +286,5 @@ def test_the_state_is_what_the_records_say(commands: list[Command]) -> None:
 
 
 def recorded(coordinator: TransactionCoordinator) -> list[TransactionMetadata]:
-    """The states of a coordinator, without what a record does not have."""
+    """Return the states of a coordinator, without values that records do not contain."""
     return [evolve(each, last_producer_epoch=-1) for each in coordinator.transactions()]

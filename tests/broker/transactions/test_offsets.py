@@ -1,4 +1,4 @@
-"""Offsets that are committed in a transaction, of good and bad topics: the embedded broker answers as a real one."""
+"""Offsets committed in a transaction for valid and invalid topics: the embedded broker responds like a real one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 def answers(servers: str, topic: str) -> list[Any]:
-    """What a broker answers at each version, to a commit for a partition that there is and three that there are not."""
+    """Return the responses in each version to a commit for one existing and three missing partitions."""
     found = []
     with Client(servers) as client:
         asked = MetadataRequest(topics=(MetadataRequestTopic(name=topic),))

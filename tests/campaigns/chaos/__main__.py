@@ -1,4 +1,4 @@
-"""Chaos for some minutes, seed after seed. A seed that breaks promises is printed, with a short script that does."""
+"""Runs chaos for some minutes, one seed at a time. Prints each seed that breaks promises, with a minimal script."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.campaigns.chaos.sockets import run_killed, run_with_faults
 
 
 def main() -> int:
-    """Run until the time is over. Return 0 if all promises were kept."""
+    """Run until the time limit. Return 0 if all promises were kept."""
     options = _options()
-    logging.disable()  # foreign clients tell at length what goes wrong
+    logging.disable()  # third-party clients log every error
     end = monotonic() + options.minutes * 60
     failures = 0
     for seed in count(options.seed):

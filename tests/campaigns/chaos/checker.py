@@ -1,4 +1,4 @@
-"""The judgement of a run: what the logs of the broker say about the promises to its clients."""
+"""The verdict on a run: compares the logs of the broker with the promises to its clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["judge", "log_of", "undecided", "unread"]
 
 
 def log_of(broker: EmbeddedBroker, topics: Iterable[str], *, committed: bool) -> Log:
-    """Return all records of topics, or those that a reader of committed records sees."""
+    """Return all records of topics, or only the records visible to a read_committed consumer."""
     log: dict[tuple[str, int], list[tuple[int, bytes]]] = {}
     for topic in topics:
         log |= {(topic, partition): [] for partition in range(PARTITIONS)}
@@ -24,7 +24,7 @@ def log_of(broker: EmbeddedBroker, topics: Iterable[str], *, committed: bool) ->
 
 
 def unread(broker: EmbeddedBroker, groups: Iterable[str]) -> list[str]:
-    """Return in words which partitions the groups have not read to their ends."""
+    """Describe the partitions whose ends the groups have yet to reach."""
     found = []
     for group in groups:
         done = committed_offsets(broker, group)
@@ -35,7 +35,7 @@ def unread(broker: EmbeddedBroker, groups: Iterable[str]) -> list[str]:
 
 
 def undecided(broker: EmbeddedBroker) -> list[str]:
-    """Return in words which partitions have open transactions: what is behind them cannot be seen yet."""
+    """Describe the partitions with open transactions, which hide later records."""
 
     def find(cluster: Cluster) -> list[str]:
         logs = [log for log in cluster.log_manager if log.topic in TOPICS]
@@ -45,7 +45,7 @@ def undecided(broker: EmbeddedBroker) -> list[str]:
 
 
 def judge(broker: EmbeddedBroker, ledger: Ledger, groups: Iterable[str]) -> None:
-    """Compare all promises with the logs, after everybody has come to rest."""
+    """Compare all promises with the logs, after all clients have come to rest."""
     everything, visible = (log_of(broker, TOPICS, committed=committed) for committed in (False, True))
     ledger.judge(everything, visible)
     for name in groups:

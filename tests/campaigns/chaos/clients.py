@@ -1,7 +1,7 @@
-"""Real clients over sockets, each in a thread of its own: those of this library, librdkafka and aiokafka.
+"""Real clients over sockets, each in its own thread: of this library, librdkafka and aiokafka.
 
-As the actors of a simulation they live again and again until the end of the run. An error that the client reports may
-end a life; another one is a broken promise.
+Like the actors of a simulation, a client has many lives, one after the other until the run ends. An error that the
+client reports may end a life; any other error is a broken promise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Life = Callable[[Run, str], None]
 
 
 def live(run: Run, kind: str) -> None:
-    """Live as a client of a kind until the end."""
+    """Run clients of a kind, life after life, until the run ends."""
     work, ends = CLIENTS[kind]
     end = run.writers_end if ends == "writer" else run.readers_end
     number = 0
@@ -243,7 +243,7 @@ CLIENTS: Final[dict[str, tuple[Life, str]]] = {
     "rdkafka-modern": (_read_rdkafka_modern, "reader"),
     **{name: (partial(work, group=group), "reader") for name, (work, group) in COPIERS.items()},
 }
-"""The clients by name: what they do in a life, and when they end."""
+"""The clients by name: the function of a life, and the event that ends it."""
 
 TRANSACTIONAL_IDS: Final = ("ours", "rdkafka", *COPIERS)
-"""The names of the producers with transactions."""
+"""The names of the transactional producers."""

@@ -1,10 +1,10 @@
-"""Loops of real clients that read ``committed``, write and commit the offsets in one transaction: exactly once.
+"""Exactly-once loops of real clients: they read ``committed``, produce, and commit the offsets in one transaction.
 
-Each is a life, as in ``clients``. The transactional id is the name of the client without the number of its life. After
-an error a life ends, and the next one begins at the committed offsets.
+Each loop is a life, as in ``clients``. The transactional id is the client's name without the number of the life. An
+error ends a life, and the next life begins at the committed offsets.
 
-The foreign clients return records that they collected before a rebalance, with the positions from after it. So the life
-of such a client ends with a rebalance.
+Third-party clients may return records from before a rebalance with positions from after it, so a rebalance ends the
+life of such a client.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["COPIERS"]
 
 _BATCH: Final = 100
 _TRANSACTION: Final = 10.0
-"""The timeout of a transaction, in seconds."""
+"""The transaction timeout in seconds."""
 
 
 def _copy(run: Run, name: str, group: str) -> None:
@@ -100,7 +100,7 @@ def _copy_rdkafka(run: Run, name: str, group: str) -> None:
 
 
 def _within(seconds: float, work: Callable[[], None]) -> None:
-    """Run a transaction, and leave it alone if it lasts much longer than its timeouts: the next life fences it off."""
+    """Run a transaction, but abandon it long after its timeouts; the next life fences it."""
     ended: Future[None] = Future()
 
     def run() -> None:
@@ -140,7 +140,7 @@ def _copy_aiokafka(run: Run, name: str, group: str) -> None:
 
 
 class _Watch(aiokafka.ConsumerRebalanceListener):  # type: ignore[misc]
-    """Notes that partitions were given up."""
+    """Records whether partitions were revoked."""
 
     revoked = False
 
@@ -196,7 +196,7 @@ async def _copy_found(producer: Any, copies: _Copies, found: dict[Any, list[Any]
 
 
 def _look_at(sent: asyncio.Future[Any]) -> None:
-    """Take the error of a record: the transaction reports it, too."""
+    """Retrieve the exception of a sent record, because the transaction reports it as well."""
     if not sent.cancelled():
         sent.exception()
 
@@ -206,7 +206,7 @@ async def _stop(client: Any) -> None:
 
 
 class _Copies:
-    """What one life writes: its promises. ``places`` are those of the records that are being copied."""
+    """The promises of one life. ``places`` contains partition and offset of the records being copied."""
 
     def __init__(self, run: Run, name: str, group: str) -> None:
         self.name = name
@@ -218,7 +218,7 @@ class _Copies:
         self._sender: Sender = run.ledger.sender(name, self.into, Promises.ONCE)
 
     def begin(self, places: Iterable[tuple[int, int]]) -> Transaction:
-        """Begin a transaction with the values that copy records, each from a partition and an offset."""
+        """Begin a transaction with values that copy records, each given by partition and offset."""
         self.places = list(places)
         reads = GROUPS[self.group].reads
         self._ledger.read[self.group] |= {(reads, *place) for place in self.places}
@@ -227,7 +227,7 @@ class _Copies:
         return transaction
 
     def committed(self, offsets: dict[tuple[str, int], int]) -> None:
-        """Note that the last transaction is committed, with these offsets."""
+        """Record that the last transaction is committed, with these offsets."""
         self._sender.transactions[-1].outcome = Outcome.COMMITTED
         self._ledger.committed(self.group, offsets)
 
@@ -239,4 +239,4 @@ COPIERS: Final = {
     "rdkafka-modern-copier": (_copy_rdkafka, "modern-copiers"),
     "aiokafka-copier": (_copy_aiokafka, "lone-copier"),
 }
-"""The loops by name: what they do in a life, and the groups whose members they are."""
+"""The loops by name: the function of a life, and the group of its consumer."""

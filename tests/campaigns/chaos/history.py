@@ -1,7 +1,7 @@
-"""What clients were promised, and which promises were broken. It knows no client and no broker.
+"""Promises to clients, and broken promises, independent of any client or broker.
 
-A value names who sent it, and the how-manieth of its sender it is: ``name:number``. Each sender sends to the partitions
-of one topic in the order of its numbers.
+A value contains its sender and its number for that sender: ``name:number``. Each sender sends to the partitions of one
+topic in the order of its numbers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Place = tuple[str, int]
 """A topic and a partition."""
 
 Log = Mapping[Place, Sequence[tuple[int, bytes]]]
-"""Offset and value of the records of each partition, in their order."""
+"""Offset and value of the records of each partition, in order."""
 
 
 class Outcome(Enum):
-    """What a client knows about the end of its transaction."""
+    """The outcome of a transaction, as its client observed it."""
 
     UNKNOWN = "unknown"
     COMMITTED = "committed"
@@ -30,7 +30,7 @@ class Outcome(Enum):
 
 
 class Promises(Enum):
-    """What a sender may rely on, beside that nothing is lost that was acknowledged."""
+    """The guarantees for a sender's records, in addition to not losing acknowledged records."""
 
     KEPT = "records are kept"
     ORDERED = "their order is kept"
@@ -39,7 +39,7 @@ class Promises(Enum):
 
 @define(eq=False)
 class Transaction:
-    """The values of a transaction, and what its producer knows about its end."""
+    """The values of a transaction, and its outcome as observed by the producer."""
 
     values: list[bytes] = Factory(list)
     outcome: Outcome = Outcome.UNKNOWN
@@ -47,7 +47,7 @@ class Transaction:
 
 @define(eq=False)
 class Sender:
-    """A producer. ``acked`` has partition and offset of each value that was acknowledged; -1 is an unknown offset."""
+    """A producer. ``acked`` contains partition and offset of each acknowledged value; -1 is an unknown offset."""
 
     name: str
     topic: str
@@ -62,20 +62,21 @@ class Sender:
         return b"%s:%d" % (self.name.encode(), self.count)
 
     def next_copy(self, partition: int, offset: int) -> bytes:
-        """Return the next value to send, which says that it is a copy of the record at a place."""
+        """Return the next value to send, marked as a copy of the record at a partition and an offset."""
         return b"%s=%d/%d" % (self.next_value(), partition, offset)
 
     def begin(self) -> Transaction:
-        """Note that a transaction begins."""
+        """Record the start of a transaction."""
         self.transactions.append(Transaction())
         return self.transactions[-1]
 
 
 @define(eq=False)
 class Ledger:
-    """All promises of a run. ``broken`` says in words which of them were broken.
+    """All promises of a run. ``broken`` contains descriptions of broken promises.
 
-    ``read`` has what each group was given, and ``commits`` the highest offset whose commit was acknowledged to it.
+    ``read`` contains the records that each group received, and ``commits`` the highest acknowledged commit of each
+    partition.
     """
 
     senders: list[Sender] = Factory(list)
@@ -84,17 +85,17 @@ class Ledger:
     broken: list[str] = Factory(list)
 
     def sender(self, name: str, topic: str, promises: Promises) -> Sender:
-        """Add a producer. Each life of a client is one of its own."""
+        """Add a producer. Each life of a client is a separate producer."""
         self.senders.append(Sender(name, topic, promises))
         return self.senders[-1]
 
     def committed(self, group: str, offsets: Mapping[Place, int]) -> None:
-        """Note that the commit of a group was acknowledged."""
+        """Record that a commit of a group was acknowledged."""
         for place, offset in offsets.items():
             self.commits[group][place] = max(offset, self.commits[group].get(place, 0))
 
     def judge(self, everything: Log, visible: Log) -> None:
-        """Compare the promises with all records, and with those that a reader of committed records sees."""
+        """Compare the promises with all records, and with the records visible to a read_committed consumer."""
         for sender in self.senders:
             log = visible if sender.transactions else everything
             self.broken += _judge_records(sender, {at: each for at, each in log.items() if at[0] == sender.topic})
@@ -102,7 +103,7 @@ class Ledger:
             self.broken += _judge_transactions(sender, seen)
 
     def judge_group(self, group: str, visible: Log, committed: Mapping[Place, int]) -> None:
-        """Compare what a group was given, and what it committed, with the records that it should have read."""
+        """Compare the records that a group received, and its commits, with the records that it should have read."""
         missing = {(*place, offset) for place, offset, _ in _values(visible)} - self.read[group]
         if missing:
             self.broken.append(f"{group} was never given {_some(missing)}")
@@ -111,7 +112,7 @@ class Ledger:
                 self.broken.append(f"{group} committed {offset} of {place}, and now has {committed.get(place)}")
 
     def judge_copy(self, source: Log, copy: Log) -> None:
-        """Check that a loop that copies records wrote each of them once."""
+        """Check that a copying loop wrote each record exactly once."""
         expected = Counter(b"%d/%d" % (place[1], offset) for place, offset, _ in _values(source))
         found = Counter(value.split(b"=", 1)[-1] for _, _, value in _values(copy))
         if found != expected:

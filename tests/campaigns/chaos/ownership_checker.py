@@ -1,7 +1,8 @@
-"""Who owns which partition, as the answers of the coordinators say: never two members at the same time.
+"""Checks the responses of coordinators for exclusive ownership: no partition has two owners at the same time.
 
-In a classic group ownership is by generation: the assignments of one generation do not overlap. In a group of KIP-848
-a member owns what it was given until it says that it gave it up, or until the coordinator has removed it.
+In a classic group, ownership is per generation: the assignments of one generation do not overlap. In a consumer
+group (KIP-848), a member owns its assigned partitions until it reports their revocation, or until the coordinator
+removes it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["Owners"]
 
 
 class Owners:
-    """Watches the answers of a cluster. ``broken`` says in words what must not be; ``answers`` is their number."""
+    """Observes the responses of a cluster. ``broken`` describes violations; ``answers`` counts responses."""
 
     def __init__(self, cluster: Cluster, broken: list[str]) -> None:
         self.broken = broken
@@ -86,7 +87,7 @@ class Owners:
             del owned[other]
 
     def _members(self, group_id: str) -> Any:
-        """Return the members of a group, as the coordinator has them now."""
+        """Return the current members of a group from the coordinator's state."""
         topic = self._cluster.image.topics[CONSUMER_OFFSETS]
         partition = partition_for_key(group_id, len(topic.partitions))
         leader = leader_of(self._cluster, CONSUMER_OFFSETS, partition)
@@ -95,7 +96,7 @@ class Owners:
         return getattr(state.groups.get(group_id), "members", ())
 
     def _see_commit(self, request: OffsetCommitRequest, response: Any) -> None:
-        """Members commit what they read on from the last commit, so that committed offsets never go back."""
+        """Check that committed offsets never decrease, because members read on from the last commit."""
         if response is None or not request.member_id:
             return
         codes = [each.error_code for topic in response.topics for each in topic.partitions]

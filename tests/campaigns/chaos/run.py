@@ -1,4 +1,4 @@
-"""What all real clients of a run share."""
+"""Shared state of all real clients of a run."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from tests.campaigns.chaos.history import Ledger
 __all__ = ["RDKAFKA", "WAIT", "Run", "Silence"]
 
 WAIT: Final = 10.0
-"""How many seconds an operation may take."""
+"""The maximum number of seconds of an operation."""
 RDKAFKA: Final[dict[str, Any]] = {
     "log_level": 0,
     "error_cb": lambda _: None,
     "socket.timeout.ms": 5000,
     "reconnect.backoff.max.ms": 300,
 }
-"""Settings of all clients on librdkafka."""
+"""Options of all librdkafka clients."""
 
 
 class Silence:
-    """How long a consumer was given nothing. Its life ends with that: it may wait for an answer that it lost."""
+    """Tracks how long a consumer has received nothing.
+
+    A long silence ends its life, because it may wait for a lost response.
+    """
 
     def __init__(self) -> None:
         self._since = monotonic()
 
     def lasts(self, messages: Sized) -> bool:
-        """Note what was given. Return whether that was nothing for too long."""
+        """Record received messages. Return whether the silence has lasted too long."""
         if messages:
             self._since = monotonic()
         return monotonic() - self._since > 2 * WAIT
@@ -39,7 +42,7 @@ class Silence:
 
 @define(eq=False)
 class Run:
-    """The brokers, what clients were promised, and when writers and readers end. ``lives`` counts the lives of all."""
+    """The brokers, the promises to clients, and the events that end writers and readers. ``lives`` lists all lives."""
 
     servers: str
     ledger: Ledger = Factory(Ledger)

@@ -1,4 +1,4 @@
-"""What may go wrong in a run, and what the clients work on."""
+"""The possible faults of a run, and the topics and groups of its clients."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ PARTITIONS: Final = 3
 
 @frozen
 class Group:
-    """The protocol of a group, the topic that it reads, and the topic that it copies this into, exactly once.
+    """A group's protocol, the topic that it reads, and the topic into which it copies these records exactly once.
 
-    In a classic group the members use ``assignor``.
+    Members of a classic group use ``assignor``.
     """
 
     protocol: Literal["classic", "consumer"]
@@ -48,7 +48,7 @@ GROUPS: Final = {
     "modern-copiers": Group("consumer", "committed", "modern-copy"),
     "lone-copier": Group("classic", "committed", "lone-copy"),
 }
-"""The groups. The last one has one member at a time: its client does not tell the broker who commits (KIP-447)."""
+"""The groups. The last one has a single member, whose client does not send its group metadata (KIP-447)."""
 TOPICS: Final = ("plain", "committed", *(each.writes for each in GROUPS.values() if each.writes is not None))
 
 CONFIGS: Final = {
@@ -82,7 +82,7 @@ EFFECTS: Final[tuple[Effect, ...]] = (
     SwapResponses(),
     NeverRespond(),
 )
-"""What may happen to requests. Each is something that a client must be able to live with."""
+"""Possible effects on requests. Clients must tolerate each of them."""
 
 APIS: Final = (
     ApiKey.PRODUCE,
@@ -101,4 +101,4 @@ APIS: Final = (
     ApiKey.TXN_OFFSET_COMMIT,
     ApiKey.END_TXN,
 )
-"""The apis whose requests are hit."""
+"""The APIs whose requests are affected."""

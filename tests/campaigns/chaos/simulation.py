@@ -1,4 +1,4 @@
-"""A run of simulated clients: no time passes, and a seed repeats it."""
+"""A run of simulated clients in simulated time, reproducible by seed."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["Report", "chaos_of", "script_of", "shortened", "simulate"]
 T = TypeVar("T")
 
 _GROUPS: Final = ("classic", "modern", "copiers", "modern-copiers")
-"""The groups of the simulation, which have two members each."""
+"""The groups of the simulation, with two members each."""
 _TRANSACTIONAL_IDS: Final = ("writer", "copiers-0", "copiers-1", "modern-copiers-0", "modern-copiers-1")
 
 _SETTLING: Final = 120.0
-"""How many seconds the clients have to come to rest after the last fault."""
+"""The maximum number of seconds until the clients come to rest after the last fault."""
 
 
 @define
 class Report:
-    """What came of a run: the broken promises, and how much happened. ``requests`` counts those that were answered."""
+    """The result of a run: broken promises, and statistics. ``requests`` counts answered requests."""
 
     broken: list[str]
     records: int
@@ -48,7 +48,7 @@ class Report:
 
 
 def shortened(seed: int, seconds: float) -> tuple[At, ...]:
-    """Return what is left of the script of a seed that breaks promises, without the lines that this does not need."""
+    """Return a minimal part of a seed's script that still breaks promises."""
     script = script_of(seed, seconds)
     size = len(script) // 2
     while size:
@@ -62,7 +62,7 @@ def shortened(seed: int, seconds: float) -> tuple[At, ...]:
 
 @define
 class _Shown:
-    """A cluster, for functions that ask an ``EmbeddedBroker``."""
+    """A cluster with the interface of an ``EmbeddedBroker``."""
 
     cluster: Cluster
 
@@ -75,12 +75,12 @@ class _Shown:
 
 
 def script_of(seed: int, seconds: float) -> tuple[At, ...]:
-    """Return what goes wrong in a run of some seconds."""
+    """Return the fault script of a run."""
     return chaos_of(seconds, _TRANSACTIONAL_IDS).script(seed)
 
 
 def chaos_of(seconds: float, transactional_ids: Sequence[str]) -> Chaos:
-    """Return what may go wrong in a run of some seconds, with producers of these transactional ids."""
+    """Return the possible faults of a run with producers of these transactional ids."""
     return Chaos(
         brokers=range(BROKERS),
         topics=dict.fromkeys(TOPICS, PARTITIONS),
@@ -98,7 +98,7 @@ def chaos_of(seconds: float, transactional_ids: Sequence[str]) -> Chaos:
 
 
 def simulate(seed: int, seconds: float = 30.0, script: tuple[At, ...] | None = None, **settings: Any) -> Report:
-    """Run clients for some seconds of simulated time under a script, by default that of the seed, and judge."""
+    """Run clients under a script, by default the script of the seed, in simulated time, and return the verdict."""
     return _Simulation(seed, settings).run(seconds, script_of(seed, seconds) if script is None else script)
 
 
@@ -154,7 +154,7 @@ class _Simulation:
             yield from wait_for(task, None)
 
     def _settle(self) -> Flow[None]:
-        """Wait until everything is read and committed, and all groups are stable."""
+        """Wait until all records are read and committed, and all groups are stable."""
         limit = self.network.now() + _SETTLING
         behind: list[str] = ["not looked yet"]
         while behind and self.network.now() < limit:
@@ -163,7 +163,7 @@ class _Simulation:
         self.ledger.broken += [f"after {_SETTLING:.0f} s: {each}" for each in behind]
 
     def _behind(self) -> Flow[list[str]]:
-        """Return what is not as it will be when everybody has come to rest."""
+        """Describe everything that still has to happen before all clients are at rest."""
         found = [f"{actor.name} still works" for actor in self.actors if actor.ending and not actor.over]
         found += unread(self.shown, _GROUPS) + undecided(self.shown)
         client = self.network.core(timeout=10.0)
@@ -186,14 +186,14 @@ class _Simulation:
         modern = yield from client.call(ConsumerGroupDescribeRequest(group_ids=(group,)), deadline=deadline)
         return modern.groups[0].group_state
 
-    # The judgement
+    # The verdict
 
     def _judge(self) -> None:
         judge(self.shown, self.ledger, _GROUPS)
         self._judge_leaks()
 
     def _judge_leaks(self) -> None:
-        """Nothing of the clients is left."""
+        """Check that no resources of the clients are left."""
         self.network.run(sleep_until(self.network.now() + 30))
         left = {
             "connections": len(self.network.connections) + len(self.network.wires),

@@ -1,4 +1,4 @@
-"""A run of real clients: under a script of faults, or while the process of the broker is killed again and again."""
+"""A run of real clients, under a fault script or while the broker process is killed repeatedly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PATIENCE: Final = 120.0
 
 
 def run_with_faults(seed: int, seconds: float) -> Report:
-    """Run all clients under the script of a seed, without damaged bytes and jumps of the clock, and judge."""
+    """Run all clients under the script of a seed, without damaged bytes and clock jumps, and return the verdict."""
     effects = DropResponse(), Disconnect(), DropResponse(reset=True)
     chaos = evolve(chaos_of(seconds, TRANSACTIONAL_IDS), effects=effects, jump_ms=0, full_disk=False)
     first = _free_ports(seed, BROKERS)
@@ -51,7 +51,7 @@ def run_with_faults(seed: int, seconds: float) -> Report:
 
 
 def run_killed(seed: int, seconds: float, directory: Path) -> Report:
-    """Run all clients while the process of a broker with a directory is killed and started again; then judge."""
+    """Run all clients while the process of a broker with a directory is killed and restarted; return the verdict."""
     port, dice, begun = _free_ports(seed, 1), Random(seed), time.monotonic()
     with EmbeddedBroker(directory=directory, configs=CONFIGS) as broker:
         for topic in TOPICS:
@@ -69,7 +69,7 @@ def run_killed(seed: int, seconds: float, directory: Path) -> Report:
 
 @contextmanager
 def _process(port: int, directory: Path) -> Iterator[None]:
-    """Run the command, and kill it."""
+    """Run the broker command, and kill it at the end."""
     settings = [part for name, value in CONFIGS.items() for part in ("--config", f"{name}={value}")]
     command = [sys.executable, "-m", "kafka_msgs", "broker", "--port", str(port), "--dir", str(directory)]
     with subprocess.Popen([*command, *settings], stdout=subprocess.PIPE) as process:
@@ -102,13 +102,13 @@ def _end(run: Run, threads: list[Thread]) -> None:
 
 
 def _place_of(thread: Thread) -> str:
-    """Return where a thread is, so that it is known for what it waits."""
+    """Return the stack of a thread, which shows where it waits."""
     frame = sys._current_frames().get(thread.ident or 0)
     return " > ".join(f"{each.name}:{each.lineno}" for each in traceback.extract_stack(frame)[-5:])
 
 
 def _come_to_rest(broker: EmbeddedBroker, run: Run, threads: list[Thread]) -> None:
-    """Let writers end and readers read all, and then end as well."""
+    """End the writers, wait until the readers have read everything, and end the readers."""
     run.writers_end.set()
     limit = time.monotonic() + _PATIENCE
     while (behind := unread(broker, GROUPS) + undecided(broker)) and time.monotonic() < limit:
@@ -119,7 +119,7 @@ def _come_to_rest(broker: EmbeddedBroker, run: Run, threads: list[Thread]) -> No
 
 
 def _described(broker: EmbeddedBroker) -> list[str]:
-    """Return in words who has what in each group."""
+    """Describe the members of each group with their assignments."""
     with Admin(broker.bootstrap_servers) as admin:
         found = admin.describe_groups(list(GROUPS)).outcomes.values()
     return [
@@ -137,7 +137,7 @@ def _report(broker: EmbeddedBroker, run: Run, begun: float, requests: int | None
 
 
 def _free_ports(seed: int, count: int) -> int:
-    """Return the first of some ports that are free, and that the system gives to nobody by itself."""
+    """Return the first of some consecutive free ports outside the system's ephemeral range."""
     for first in Random().sample(range(20_000, 30_000), 1000):
         try:
             for port in range(first, first + count):

@@ -1,7 +1,7 @@
-"""Clients of this library over a ``BrokerNetwork``: pieces of logic that work until they are told to end.
+"""Clients of this library over a ``BrokerNetwork``: flows that work until the run ends.
 
-An actor lives again and again: a life ends by an error that a client may meet, by a crash, or at the end of the run. An
-error of another kind is a broken promise.
+An actor has many lives. A life ends with an error that a client may encounter, with a crash, or with the run. Any other
+error is a broken promise.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 __all__ = ["Actor", "Copier", "Reader", "TransactionalWriter", "Writer"]
 
 _PATIENCE: Final = 15.0
-"""How many seconds an operation may take."""
+"""The maximum number of seconds of an operation."""
 _TOO_LONG: Final = 15.0
-"""Up to how many seconds a loop sometimes works on records. After ten of them others have its partitions."""
+"""The maximum processing time that loops sometimes need. After ten seconds, other members get their partitions."""
 _CLIENT: Final[dict[str, Any]] = {"timeout": 10.0, "request_timeout": 5.0, "connect_timeout": 5.0}
 _PRODUCER: Final[dict[str, Any]] = {"delivery_timeout": 12.0, "request_timeout": 4.0, "transaction_timeout": 10.0}
 
 
 class Actor(ABC):
-    """A client with a name. ``lives`` counts its lives. It is to end when ``ending`` is set, and ``over`` then."""
+    """A client with a name. ``lives`` counts its lives; ``ending`` requests its end, and ``over`` confirms it."""
 
     def __init__(self, network: BrokerNetwork, ledger: Ledger, name: str, seed: float) -> None:
         self.network = network
@@ -52,7 +52,7 @@ class Actor(ABC):
         self._task: Task[None] | None = None
 
     def run(self) -> Flow[None]:
-        """Live until the end of the run."""
+        """Run lives until the run ends."""
         while not self.ending:
             self.lives += 1
             self.client = self.network.core(client_id=f"{self.name}.{self.lives}", **_CLIENT)
@@ -67,26 +67,26 @@ class Actor(ABC):
         self.over = True
 
     def crash(self) -> None:
-        """End the present life without a word to anybody."""
+        """End the current life without leaving the group or closing the producer."""
         if self._task is not None and not self._task.done:
             self._task.cancel()
             self.client.close()
 
     @abstractmethod
     def live(self) -> Flow[None]:
-        """Work until something fails, or until the end."""
+        """Work until an error or until the run ends."""
 
     def deadline(self) -> float:
-        """Return until when an operation may take."""
+        """Return the deadline of an operation that starts now."""
         return self.network.now() + _PATIENCE
 
     def pause(self, longest: float) -> Flow[None]:
-        """Wait a little."""
+        """Pause for a random time."""
         yield from sleep_until(self.network.now() + self.dice.uniform(0, longest))
 
 
 class Writer(Actor):
-    """A producer without transactions: sends some records, waits for them, and notes which were acknowledged."""
+    """A producer without transactions: sends records, waits for them, and records the acknowledged ones."""
 
     def __init__(
         self, network: BrokerNetwork, ledger: Ledger, name: str, seed: float, *, topic: str, partitions: int, once: bool
@@ -97,7 +97,7 @@ class Writer(Actor):
         self.once = once
 
     def live(self) -> Flow[None]:
-        """Send until the end."""
+        """Send until the run ends."""
         promises = Promises.ONCE if self.once else Promises.ORDERED
         sender = self.ledger.sender(f"{self.name}.{self.lives}", self.topic, promises)
         settings = ProducerConfig(idempotence=self.once, max_in_flight=5 if self.once else 1, **_PRODUCER)
@@ -111,7 +111,7 @@ class Writer(Actor):
             producer.stop()
 
     def send(self, producer: ProducerCore, sender: Sender, count: int) -> Flow[None]:
-        """Send records, and note those that are acknowledged."""
+        """Send records, and record the acknowledged ones."""
         sent = []
         for _ in range(count):
             value, partition = sender.next_value(), self.dice.randrange(self.partitions)
@@ -126,7 +126,7 @@ class Writer(Actor):
 
 
 class TransactionalWriter(Actor):
-    """A producer with transactions, which it commits or aborts. A new life fences the one before."""
+    """A transactional producer that commits or aborts. A new life fences the previous one."""
 
     def __init__(
         self, network: BrokerNetwork, ledger: Ledger, name: str, seed: float, *, topic: str, partitions: int
@@ -136,7 +136,7 @@ class TransactionalWriter(Actor):
         self.partitions = partitions
 
     def live(self) -> Flow[None]:
-        """Have transactions until the end."""
+        """Run transactions until the run ends."""
         sender = self.ledger.sender(f"{self.name}.{self.lives}", self.topic, Promises.ONCE)
         producer = ProducerCore(self.client, ProducerConfig(transactional_id=self.name, **_PRODUCER), random=self.dice)
         try:
@@ -148,7 +148,7 @@ class TransactionalWriter(Actor):
             producer.stop()
 
     def transact(self, producer: ProducerCore, sender: Sender) -> Flow[None]:
-        """Have one transaction."""
+        """Run one transaction."""
         transaction = sender.begin()
         producer.begin_transaction()
         commits = self.dice.random() < 0.8
@@ -172,7 +172,7 @@ class TransactionalWriter(Actor):
 
 
 class Reader(Actor):
-    """A member of a group that commits what it was given."""
+    """A group member that commits the records it received."""
 
     def __init__(self, network: BrokerNetwork, ledger: Ledger, name: str, seed: float, *, group: str) -> None:
         super().__init__(network, ledger, name, seed)
@@ -190,7 +190,7 @@ class Reader(Actor):
         return consumer
 
     def live(self) -> Flow[None]:
-        """Read and commit until the end."""
+        """Read and commit until the run ends."""
         consumer = self.consumer()
         try:
             while not self.ending:
@@ -205,7 +205,7 @@ class Reader(Actor):
                 task.cancel()
 
     def commit(self, consumer: ConsumerCore) -> Flow[None]:
-        """Commit the positions. A member that lost its place goes on: others read the records again."""
+        """Commit the positions. After a failed commit, other members read the records again."""
         offsets = positions(consumer)
         try:
             yield from consumer.positions.commit(None, self.deadline())
@@ -215,15 +215,15 @@ class Reader(Actor):
 
 
 class Copier(Reader):
-    """A loop that reads, writes and commits in one transaction: exactly once."""
+    """A consume-transform-produce loop with exactly-once semantics."""
 
     @property
     def into(self) -> str:
-        """The topic that it writes."""
+        """The topic to which the loop writes."""
         return str(GROUPS[self.group].writes)
 
     def live(self) -> Flow[None]:
-        """Copy until the end."""
+        """Copy until the run ends."""
         sender = self.ledger.sender(f"{self.name}.{self.lives}", self.into, Promises.ONCE)
         producer = ProducerCore(
             self.client,
@@ -248,7 +248,7 @@ class Copier(Reader):
     def copy(
         self, producer: ProducerCore, consumer: ConsumerCore, sender: Sender, places: list[tuple[int, int]]
     ) -> Flow[None]:
-        """Copy records in a transaction. If it fails, this life ends: the next one begins at the committed offsets."""
+        """Copy records in a transaction. A failure ends this life; the next one begins at the committed offsets."""
         offsets = positions(consumer)
         member = consumer.positions.member()
         transaction = sender.begin()
@@ -267,12 +267,12 @@ class Copier(Reader):
 
 
 def _is_expected(error: Exception) -> bool:
-    """Whether a life may end by this error: what a client says of a cluster or of an answer, but not of itself."""
+    """Return whether a life may end with this error: any library error except ``InternalError``."""
     return isinstance(error, KafkaMsgsError) and not isinstance(error, InternalError)
 
 
 def add(producer: ProducerCore, topic: str, value: bytes, partition: int) -> Flow[tuple[ProducerBatch, int]]:
-    """Give a record to a producer; return its batch and its place there."""
+    """Add a record to a producer; return its batch and its index in the batch."""
     now = START + int(producer._core.network.now() * 1000)
     batch = producer.add(topic, value, None, partition, now, ())
     if batch is not None:

@@ -1,11 +1,11 @@
-"""Runs clients' own test suites against an embedded broker and against a real one: which tests pass with which.
+"""Runs the test suites of Kafka clients against an embedded and a real broker, and compares the results per test.
 
     python -m tests.campaigns.client_suites franz-go
     python -m tests.campaigns.client_suites aiokafka --source PATH
 
-A suite that is in a package comes from there, at a pinned version. The others are in their project's repository only:
-``--source`` is a checkout of it. Nothing of a suite is kept. The exit status is 1 when a test passes with the real
-broker and not with the embedded one. Needs Java and Maven for the real broker, and Go for suites in Go.
+Packaged suites come from their package, at a pinned version. The other suites are only in their project's repository;
+``--source`` is a checkout of it. The campaign stores no copy of a suite. It exits with status 1 if a test passes with
+the real broker but not with the embedded one. The real broker requires Java and Maven, and Go suites require Go.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Run the campaign; return 1 where the embedded broker fails a test that the real one passes."""
+    """Run the campaign; return 1 if the embedded broker fails a test that the real broker passes."""
     options = _options()
     out, suite = console(), SUITES[options.suite]
     if suite.needs_source and options.source is None:

@@ -1,4 +1,4 @@
-"""The brokers that suites of clients run against, embedded and real, with the same listeners and the same users."""
+"""Embedded and real brokers for client test suites, with the same listeners and users."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule require
 
 @frozen
 class Wanted:
-    """What a suite wants of its cluster: how many brokers, which settings, and which users besides those of all."""
+    """The requirements of a suite: the number of brokers, configs, and users in addition to the common ones."""
 
     nodes: int
     settings: Mapping[str, str]
@@ -36,24 +36,24 @@ class Wanted:
 
 @frozen
 class Address:
-    """Where a cluster is: ``host:port`` of its brokers with commas between, for each listener, and its certificates."""
+    """The addresses of a cluster: comma-separated ``host:port`` for each listener, and its certificates."""
 
     listeners: Mapping[str, str]
     certificates: Certificates
 
     @property
     def plaintext(self) -> str:
-        """The brokers' addresses without TLS and without login."""
+        """The brokers' addresses without TLS and without SASL."""
         return self.listeners[Listener.PLAINTEXT.name]
 
     def to_json(self) -> str:
-        """What the plugins are told."""
+        """Return the addresses in the JSON form that the plugins read."""
         certificates = {name: str(path) for name, path in self.certificates._asdict().items()}
         return json.dumps({"listeners": dict(self.listeners), "certificates": certificates})
 
 
 class Start(Protocol):
-    """Starts a cluster, which is there inside a ``with`` block."""
+    """Starts a cluster for the duration of a ``with`` block."""
 
     def __call__(self, wanted: Wanted, out: Console) -> AbstractContextManager[Address]: ...
 
@@ -96,4 +96,4 @@ def _kafka(wanted: Wanted, out: Console) -> Iterator[Address]:
 
 
 BROKERS: Final[Mapping[str, Start]] = {"kafka": _kafka, "embedded": _embedded}
-"""How each broker is started, by the name that the command line takes."""
+"""The start function of each broker, by its name on the command line."""

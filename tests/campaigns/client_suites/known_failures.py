@@ -1,4 +1,4 @@
-"""Why tests of suites do not pass: by suite, and by pattern of the names of tests. This is data, and nothing else."""
+"""Known reasons for failing tests, as data: by suite, and by pattern of test names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What suites report about their tests, and how two runs of a suite differ. Nothing here runs anything."""
+"""Parsing of suite reports, and comparison of two runs of a suite. This module runs no tests."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ UNKNOWN: Final = "passed or not run"
 
 _REASON_SHOWN: Final = 200
 _COURSE: Final = ("===", "---", "panic.go:")
-"""What lines about the course of tests in Go begin with, the last when a test cleans up after it was ended."""
+"""Prefixes of status lines of Go tests. The last one appears when a test cleans up after it was ended."""
 
 _GO: Final = {"pass": PASSED, "fail": FAILED, "skip": SKIPPED}
 
 
 @frozen
 class Outcome:
-    """What became of a test. ``reason`` says why it failed or was skipped, in the words of the suite."""
+    """The outcome of a test. ``reason`` is the suite's own message for a failed or skipped test."""
 
     verdict: str
     reason: str = ""
@@ -44,7 +44,10 @@ class Outcome:
 
 @frozen(kw_only=True)
 class Run:
-    """A suite with one broker: how many tests passed, and the others by name. ``ended`` means: it came to its end."""
+    """A run of a suite with one broker: the number of passed tests, and the other tests by name.
+
+    ``ended`` is False if the run hit its time limit.
+    """
 
     suite: str
     version: str
@@ -54,20 +57,20 @@ class Run:
     others: Mapping[str, Outcome]
 
     def count(self, verdict: str) -> int:
-        """Return how many tests have a verdict."""
+        """Return the number of tests with a verdict."""
         return self.passed if verdict == PASSED else [each.verdict for each in self.others.values()].count(verdict)
 
     def outcome(self, test: str) -> Outcome:
-        """Return what became of a test. A run that was cut short does not say whether it passed or never ran."""
+        """Return the outcome of a test. If the run was cut short, an unreported test either passed or never ran."""
         return self.others.get(test, Outcome(PASSED if self.ended else UNKNOWN))
 
     def to_json(self) -> str:
-        """The run as one line."""
+        """Return the run as one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, line: str) -> Self:
-        """The run that ``to_json`` wrote."""
+        """Return the run from a line of ``to_json``."""
         known = json.loads(line)
         others = {name: Outcome(**outcome) for name, outcome in known.pop("others").items()}
         return cls(others=others, **known)
@@ -75,7 +78,7 @@ class Run:
 
 @frozen
 class Difference:
-    """A test that did not pass with both brokers, what became of it with each, and why that is so, if it is known."""
+    """A test that did not pass with both brokers, with its outcome for each broker and the reason if known."""
 
     test: str
     real: Outcome
@@ -84,12 +87,12 @@ class Difference:
 
     @property
     def ours_alone(self) -> bool:
-        """Whether it passed with the real broker, and not with the embedded one."""
+        """Whether the test passed with the real broker but not with the embedded one."""
         return self.real.verdict == PASSED
 
 
 def differences(real: Run, ours: Run, remarks: Mapping[str, str]) -> list[Difference]:
-    """Return the tests that did not pass with both brokers. ``remarks`` has reasons, by pattern of the names."""
+    """Return the tests that did not pass with both brokers. ``remarks`` maps patterns of test names to reasons."""
     return [
         Difference(
             test,
@@ -102,18 +105,18 @@ def differences(real: Run, ours: Run, remarks: Mapping[str, str]) -> list[Differ
 
 
 def of_pytest(line: Mapping[str, Any]) -> tuple[str, Outcome]:
-    """Read a line that the plugin ``reporting`` wrote: a test and what became of it."""
+    """Parse a line written by the plugin ``reporting``: a test and its outcome."""
     return line["test"], Outcome(line["verdict"], line["reason"][:_REASON_SHOWN])
 
 
 @define
 class GoEvents:
-    """Reads the events of ``go test -json``. The reason of a verdict is what the test printed last."""
+    """Parses the events of ``go test -json``. The reason of a verdict is the last output of the test."""
 
     _printed: dict[str, str] = Factory(dict)
 
     def __call__(self, line: Mapping[str, Any]) -> tuple[str, Outcome] | None:
-        """Return the test that an event ends, with what became of it, or None."""
+        """Return the test that an event ends, with its outcome, or None."""
         test, action = line.get("Test"), line["Action"]
         if test is None:
             return None

@@ -1,9 +1,9 @@
-"""The results in ``docs/client-suites.jsonl`` as the tables of ``docs/reference/broker-clients.md``.
+"""Renders the results in ``docs/client-suites.jsonl`` as the tables of ``docs/reference/broker-clients.md``.
 
     python -m tests.campaigns.client_suites.page
 
-Each line of that file is one run of a suite with one broker (``--save``); the last run of each counts. A test holds the
-page against the file.
+Each line of the file is one run of a suite with one broker (``--save``). The page shows the last run of each. A test
+compares the page with the file.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ RESULTS: Final = _DOCS / "client-suites.jsonl"
 PAGE: Final = _DOCS / "reference" / "broker-clients.md"
 
 _NAMED: Final = 3
-"""How many tests are named of those that differ in the same way and for the same reason."""
+"""The maximum number of named tests for each kind of difference with the same reason."""
 
 _REGION: Final = re.compile(r"(<!-- suites: (?P<name>\w+) -->\n).*?(<!-- end of suites -->)", re.DOTALL)
 
 
 def main() -> None:
-    """Bring the page up to date."""
+    """Update the page."""
     PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), runs()), encoding="utf-8")
 
 
@@ -43,7 +43,7 @@ def runs() -> dict[str, dict[str, Run]]:
 
 
 def written(page: str, results: Mapping[str, Mapping[str, Run]]) -> str:
-    """Return a page with the tables that it should have."""
+    """Return the page with updated tables."""
 
     def region(match: re.Match[str]) -> str:
         return f"{match[1]}{_TABLES[match['name']](results)}{match[3]}"

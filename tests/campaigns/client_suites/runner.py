@@ -1,4 +1,4 @@
-"""Runs one suite with one broker: a process of its own, bounded in time, followed while it reports."""
+"""Runs one suite with one broker in a subprocess with a time limit, and follows its report."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _PROGRESS_SECONDS: Final = 20
 _END_SECONDS: Final = 10
 _OUTPUT_SHOWN: Final = 4000
 _LIMIT: Final = ("setpriv", "--pdeathsig", "TERM", "timeout", "--kill-after=10")
-"""Ends a suite even when the campaign was killed."""
+"""Ends a suite even if the campaign is killed."""
 
 
 def run_suite(
     out: Console, suite: Suite, broker: str, *, source: Path | None, seconds: float, tests: str | None = None
 ) -> Run:
-    """Run a suite, or ``tests`` of it, with a broker of its own for ``seconds`` at most; print the progress."""
+    """Run a suite, or its ``tests``, with its own broker for at most ``seconds``; print the progress."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-suite-") as temporary:
         directory, report, printed = (Path(temporary, name) for name in ("suite", "report.jsonl", "printed.txt"))
         directory.mkdir()
@@ -63,7 +63,7 @@ def run_suite(
 def _started(
     arguments: Sequence[str], directory: Path, environment: Any, printed: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process, which ends with the ``with`` block together with whatever it started."""
+    """Yield a process that ends with the ``with`` block, together with its child processes."""
     with printed.open("wb") as output:
         process = subprocess.Popen(
             arguments,
@@ -88,7 +88,7 @@ def _started(
 
 @define
 class _Following:
-    """A suite that runs, and what it has reported so far."""
+    """A running suite, and its outcomes so far."""
 
     out: Console
     what: str
@@ -98,11 +98,11 @@ class _Following:
     outcomes: dict[str, Outcome] = Factory(dict)
 
     def count(self, verdict: str) -> int:
-        """Return how many tests have a verdict."""
+        """Return the number of tests with a verdict."""
         return [each.verdict for each in self.outcomes.values()].count(verdict)
 
     def to_the_end(self, file: IO[str]) -> bool:
-        """Gather what the suite reports until it ends, or until its time is over; return whether it ended."""
+        """Collect outcomes until the suite ends or its time limit is reached; return whether it ended."""
         begin = shown = time.monotonic()
         while True:
             running = self.process.poll() is None
@@ -119,7 +119,7 @@ class _Following:
 
 
 def _lines(file: IO[str]) -> Iterator[dict[str, Any]]:
-    """Yield the whole lines of JSON that a growing file has since the last call. Other lines are not for us."""
+    """Yield the complete JSON lines added to a growing file since the last call. Other lines are skipped."""
     while True:
         place = file.tell()
         line = file.readline()

@@ -1,4 +1,4 @@
-"""The suites of clients: at which version, how each comes here, what it wants of its cluster, and how it is run."""
+"""The client test suites: their versions, sources, cluster requirements, and commands."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _HERE: Final = Path(__file__).parent
 _TEST_SECONDS: Final = 180
 _FETCH_SECONDS: Final = 600
 _KGO_RECORDS: Final = "20000"
-"""How many records the long tests of franz-go write. They would be 500,000 otherwise."""
+"""The number of records in the long tests of franz-go, instead of 500,000."""
 
 Read = Callable[[Mapping[str, Any]], tuple[str, Outcome] | None]
-"""Reads a line of a report: a test and what became of it, or None."""
+"""Parses a report line into a test and its outcome, or None."""
 
 
 @frozen
 class Command:
-    """How a suite is run. Its report is a file of JSON lines, or what it prints. ``selects`` chooses tests."""
+    """The command of a suite. Its report is a file of JSON lines, or its output. ``selects`` is the test option."""
 
     arguments: Sequence[str]
     directory: Path
@@ -44,14 +44,14 @@ class Command:
 
 @frozen(kw_only=True)
 class Suite:
-    """A suite of tests. ``needs_source`` suites are in no package, only in their project's repository."""
+    """A test suite. Suites with ``needs_source`` are not packaged, but only in their project's repository."""
 
     name: str
     version: str
     prepare: Callable[[Path | None, Path], Path]
-    """Puts the suite below a directory, from a checkout if it needs one; returns where to run it."""
+    """Copies the suite into a directory, from a checkout if necessary; returns the directory to run it in."""
     command: Callable[[Path, Address, Path], Command]
-    """How to run what was prepared there with the cluster at an address, reporting to a file."""
+    """Returns the command that runs a prepared suite with the cluster at an address and reports to a file."""
     needs_source: bool = False
     nodes: int = 1
     settings: Mapping[str, str] = field(factory=dict)
@@ -59,7 +59,7 @@ class Suite:
 
     @property
     def wanted(self) -> Wanted:
-        """The cluster that it wants."""
+        """The cluster requirements of the suite."""
         return Wanted(self.nodes, self.settings, self.users)
 
 
@@ -67,7 +67,7 @@ class Suite:
 
 
 def _copied(*parts: str) -> Callable[[Path | None, Path], Path]:
-    """Only what is named is taken from a checkout: the client itself may be the one that is installed."""
+    """Return a function that copies only these parts of a checkout, so that the installed client may be used."""
 
     def prepare(source: Path | None, directory: Path) -> Path:
         assert source is not None
@@ -168,7 +168,7 @@ _CONFLUENT: Final = (
 
 
 def _module(path: str, package: str, of_version: str) -> Callable[[Path | None, Path], Path]:
-    """A module of our own that has the suite's package among its needs, tests included."""
+    """Return a function that creates a Go module which depends on the suite's package, including its tests."""
 
     def prepare(source: Path | None, directory: Path) -> Path:
         for arguments in (["mod", "init", "suite"], ["get", "-t", f"{path}{package}@v{of_version}"]):
@@ -202,7 +202,7 @@ _FRANZ: Final = Suite(
 
 
 def _installed(source: Path | None, directory: Path) -> Path:
-    """The suite of a checkout in which ``npm install`` ran."""
+    """Copy the suite from a checkout in which ``npm install`` has run."""
     _copied("src", "testHelpers", "index.js", "jest.config.js", "package.json")(source, directory)
     assert source is not None
     (directory / "node_modules").symlink_to(source / "node_modules")

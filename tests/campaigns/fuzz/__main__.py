@@ -1,6 +1,6 @@
-"""``python -m tests.campaigns.fuzz TARGET FOLDER [libFuzzer options]``: runs the fuzzer, as ``make fuzz`` does.
+"""``python -m tests.campaigns.fuzz TARGET FOLDER [libFuzzer options]``: runs the fuzzer, like ``make fuzz``.
 
-The folder keeps the inputs that reached something new (``corpus``), the seeds, and the inputs that broke something.
+The folder contains the inputs with new coverage (``corpus``), the seeds, and the failing inputs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.campaigns.fuzz.targets import TARGETS  # isort: skip
 
 
 def main() -> None:
-    """Run until the time is up or an input breaks the property, which is then saved in the folder."""
+    """Run until the time limit, or until an input breaks the property; the fuzzer saves that input in the folder."""
     assert "c" in EXECUTORS, "the instrumented C core cannot be loaded"
     assert backend() == "c", "another backend was chosen"
     target, folder = TARGETS[sys.argv[1]], Path(sys.argv[2])

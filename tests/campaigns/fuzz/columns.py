@@ -1,9 +1,8 @@
-"""Columns, and what must hold for any input: in C and in Python the same rows are bad and the others equal. What
-was decoded is encoded as its rows are.
+"""Columns, and their property: C and Python reject the same rows and decode the others alike.
 
-The first two bytes of an input choose a message at a version, or with the version in front of each row; the third the
-columns that are wanted. The rest is the rows, each behind a byte that tells its size; 255 stands for null. Seeds are
-random messages, a few in a column.
+Decoded columns are encoded like their rows. The first two bytes of an input choose a message at a version, or with the
+version as a prefix of each row; the third byte chooses the columns. The rest are the rows, each prefixed with a size
+byte; 255 is a null row. Seeds are random messages, several per column.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tests.support.damage import outcome
 __all__ = ["MAX_SIZE", "check", "seeds"]
 
 MAX_SIZE: Final = 2048
-"""The longest input, in bytes: enough for several rows, and for columns that grow."""
+"""The maximum input size in bytes: enough for several rows, and for columns that grow."""
 
 _HEAD: Final = 3
 _NULL: Final = 255
@@ -37,7 +36,7 @@ _CHOICES: Final[list[tuple[Any, int | None]]] = [
 
 
 def seeds() -> Iterator[bytes]:
-    """Yield the inputs to start from."""
+    """Yield the initial inputs."""
     for number, (cls, version) in enumerate(_CHOICES):
         rng = Random(number)
         highest = cls.INFO.versions.highest
@@ -48,7 +47,7 @@ def seeds() -> Iterator[bytes]:
 
 
 def check(data: bytes) -> None:
-    """Check the property for one input of the fuzzer; ``AssertionError`` if it is broken."""
+    """Check the property for one input of the fuzzer; raises ``AssertionError`` if it is violated."""
     if len(data) < _HEAD:
         return
     cls, version = _CHOICES[int.from_bytes(data[:2], "big") % len(_CHOICES)]
@@ -60,14 +59,14 @@ def check(data: bytes) -> None:
     (expected,) = python.decoder(cls, version, type_, DEFAULT_OPTIONS)(array)
     found.values.validate(full=True)
     assert found.bad_rows == expected.bad_rows, f"{found.bad_rows}, not {expected.bad_rows}"
-    # By their text, in which NaN is NaN.
+    # Compare texts, because NaN does not equal itself.
     assert repr(found.values.to_pylist()) == repr(expected.values.to_pylist())
     versions = cls.INFO.versions
     _check_encoding(cls, versions.lowest + data[2] % (versions.highest - versions.lowest + 1), found.values)
 
 
 def _check_encoding(cls: Any, version: int, values: pa.StructArray) -> None:
-    """Columns are encoded as the rows are that they hold, or refused alike, also at versions that are not theirs."""
+    """Check that columns are encoded or refused like their rows, including at versions other than their own."""
     found = encode_column(values, cls, version)
     found.values.validate(full=True)
     expected = [

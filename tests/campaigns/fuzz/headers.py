@@ -1,7 +1,7 @@
-"""Headers of batches, and what must hold for any input: both implementations count the same and stop at the same byte.
+"""Headers of batches, and their property: both implementations count the same and stop at the same byte.
 
-The first byte of an input chooses whether checksums are compared, and where counting starts and stops; the rest is the
-content of a log file. Seeds are files of sound batches.
+The first byte of an input chooses whether checksums are verified, and where counting starts and stops; the rest is the
+content of a log file. Seeds are files of intact batches.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from tests.support.log_fragments import PIECES
 __all__ = ["MAX_SIZE", "check", "seeds"]
 
 MAX_SIZE: Final = 2048
-"""The longest input, in bytes: some small batches."""
+"""The maximum input size in bytes: a few small batches."""
 
 _STOPS: Final = (0, 1, 61, 200, MAX_SIZE, 2**40)
 
 
 def seeds() -> Iterator[bytes]:
-    """Yield the inputs to start from."""
+    """Yield the initial inputs."""
     for choice in range(0, 256, 7):
         for number in range(len(PIECES)):
             yield bytes([choice]) + b"".join(PIECES[number : number + 3])[: MAX_SIZE - 1]
 
 
 def check(data: bytes) -> None:
-    """Check the property for one input of the fuzzer; ``AssertionError`` if it is broken."""
+    """Check the property for one input of the fuzzer; raises ``AssertionError`` if it is violated."""
     if not data:
         return
     rest, check_crc = divmod(data[0], 2)

@@ -1,7 +1,7 @@
-"""Messages, and what must hold for any input: the executors agree, and what decodes is written back the same by all.
+"""Messages, and their property: all executors agree, and encode decoded messages to the same bytes.
 
-The first two bytes of an input choose a message at a version, the third the options and the way of calling; the rest is
-what is decoded. Seeds are the bytes of the vectors, those that must be refused too, and some larger messages.
+The first two bytes of an input choose a message at a version, the third the options and the kind of call; the rest is
+decoded. Seeds are the bytes of the vectors, including invalid ones, and some larger messages.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PAIRS: Final[list[tuple[Any, int]]] = [
     for cls in sorted(iter_message_classes(), key=lambda cls: cls.INFO.name)
     for version in cls.INFO.versions
 ]
-"""Every message at every version, in the order of their numbers."""
+"""All messages at all versions; the index in this list is the number in inputs."""
 
 HEAD: Final = 3
-"""How many bytes choose what is done with the rest."""
+"""The number of bytes that choose how the rest is processed."""
 
 MAX_SIZE: Final = 4096
-"""The longest input, in bytes: enough for output that outgrows the first buffer, and for arrays that grow twice."""
+"""The maximum input size in bytes: enough for output beyond the first buffer, and for arrays that grow twice."""
 
 _OPTIONS: Final = (
     DEFAULT_OPTIONS,
@@ -43,13 +43,13 @@ _OPTIONS: Final = (
 )
 _PREFIX: Final = b"\xa5\x5a\x80"
 _LARGE: Final = DescribeGroupsRequest(groups=("",) * 1500)
-"""An array that is longer than what is made for a count before its elements are seen."""
+"""An array longer than the initial allocation for an array count."""
 
 _FAST: Final = [name for name in EXECUTORS if name != "reference"]
 
 
 def seeds() -> Iterator[bytes]:
-    """Yield the inputs to start from."""
+    """Yield the initial inputs."""
     for vectors in read_all():
         both: tuple[Valid | Invalid, ...] = (*vectors.valid, *vectors.invalid)
         for vector in both:
@@ -62,13 +62,13 @@ def seeds() -> Iterator[bytes]:
 
 
 def head(name: str, version: int) -> bytes:
-    """Return the bytes that choose a message at a version, and the default options."""
+    """Return the bytes that choose a message at a version, with default options."""
     number = next(i for i, (cls, known) in enumerate(PAIRS) if (cls.INFO.name, known) == (name, version))
     return number.to_bytes(2, "big") + b"\0"
 
 
 def check(data: bytes) -> None:
-    """Check the property for one input of the fuzzer; ``AssertionError`` if it is broken."""
+    """Check the property for one input of the fuzzer; raises ``AssertionError`` if it is violated."""
     if len(data) < HEAD:
         return
     cls, version = PAIRS[int.from_bytes(data[:2], "big") % len(PAIRS)]
@@ -83,7 +83,7 @@ def check(data: bytes) -> None:
 
 
 def _decode(name: str, cls: Any, version: int, options: CodecOptions, data: bytes, at_offset: int) -> tuple[str, Any]:
-    """Decode all of ``data``, or read it behind other bytes from a buffer that is copied."""
+    """Decode all of ``data``, or read it after a prefix from a mutable buffer."""
     functions = codec(name, cls, version, options)
     if not at_offset:
         return outcome(functions.decode, data)
@@ -91,7 +91,7 @@ def _decode(name: str, cls: Any, version: int, options: CodecOptions, data: byte
 
 
 def _check_writing(cls: Any, version: int, options: CodecOptions, message: Any) -> None:
-    """What was decoded is written alike by all, or refused alike: text that was replaced may have become too long."""
+    """Check that all executors encode or refuse a decoded message alike: replaced text may have become too long."""
     expected = outcome(codec("reference", cls, version, options).encode, message)
     for name in _FAST:
         assert outcome(codec(name, cls, version, options).encode, message) == expected, name

@@ -1,7 +1,7 @@
-"""Parts of messages, and what must hold for any input: reading and changing them ends the same in C and in Python.
+"""Selected fields of messages, and their property: reading and patching them gives the same result in C and in Python.
 
-The first two bytes of an input choose a message at a version, the third the parts, and what the edits return: values
-that fit their fields, and others. The rest is what is read and changed. Seeds are random messages.
+The first two bytes of an input choose a message at a version, the third the fields and the results of edits, which may
+not fit their fields. The rest is the message. Seeds are random messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.field_paths import chosen
 __all__ = ["MAX_SIZE", "check", "seeds"]
 
 MAX_SIZE: Final = 4096
-"""The longest input, in bytes: enough for output that outgrows the first buffer."""
+"""The maximum input size in bytes: enough for output beyond the first buffer."""
 
 _OPTIONS: Final = (
     DEFAULT_OPTIONS,
@@ -42,14 +42,14 @@ _EDITS: Final[tuple[Callable[[Any], Any], ...]] = (
 
 
 def seeds() -> Iterator[bytes]:
-    """Yield the inputs to start from."""
+    """Yield the initial inputs."""
     for number, (cls, version) in enumerate(PAIRS):
         message = random_message(cls, version, Random(number), max_elements=2)
         yield number.to_bytes(2, "big") + bytes([number % 256]) + message.encode(version)
 
 
 def check(data: bytes) -> None:
-    """Check the property for one input of the fuzzer; ``AssertionError`` if it is broken."""
+    """Check the property for one input of the fuzzer; raises ``AssertionError`` if it is violated."""
     if len(data) < HEAD:
         return
     cls, version = PAIRS[int.from_bytes(data[:2], "big") % len(PAIRS)]

@@ -1,7 +1,7 @@
-"""Records, and what must hold for any input: both implementations agree, and what is read is written alike by both.
+"""Records, and their property: both implementations agree, and encode decoded records alike.
 
-The first byte of an input chooses how the rest is read, the second how many records are asked for; the rest is what
-they are read from. Seeds are batches with all that a record can have.
+The first byte of an input chooses how the rest is read, the second the number of records; the rest contains the
+records. Seeds are batches with all features of records.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.damaged_batches import outcome, samples
 __all__ = ["MAX_SIZE", "check", "seeds"]
 
 MAX_SIZE: Final = 2048
-"""The longest input, in bytes: enough for a buffer that grows, and for sizes of three bytes."""
+"""The maximum input size in bytes: enough for a buffer that grows, and for sizes of three bytes."""
 
 _HEAD: Final = 2
 _PARTS: Final = tuple(RecordField)
@@ -25,7 +25,7 @@ _BASES: Final = (0, 2**40, 2**63 - 1, -(2**63))
 
 
 def seeds() -> Iterator[bytes]:
-    """Yield the inputs to start from."""
+    """Yield the initial inputs."""
     for sample in samples():
         if sample[16] == 2:
             count = int.from_bytes(sample[57:61], "big")
@@ -34,7 +34,7 @@ def seeds() -> Iterator[bytes]:
 
 
 def check(data: bytes) -> None:
-    """Check the property for one input of the fuzzer; ``AssertionError`` if it is broken."""
+    """Check the property for one input of the fuzzer; raises ``AssertionError`` if it is violated."""
     if len(data) < _HEAD:
         return
     choice, part = divmod(data[0], len(_PARTS))
@@ -51,7 +51,7 @@ def check(data: bytes) -> None:
 
 
 def _written(module: Any, records: list[Record]) -> object:
-    """Write records that were read, each with an offset and a time that may not fit; say what came of each."""
+    """Append decoded records, whose offsets and timestamps may not fit; return the outcome of each, and the batch."""
     collector = module.RecordAppender(0, 2**31 - 1, None, 1500)
     outcomes = []
     for each in records:

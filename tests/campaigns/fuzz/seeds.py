@@ -1,4 +1,4 @@
-"""Where the fuzzer starts, written as files: one for each seed that a target has."""
+"""Writes the initial inputs of a target as files, one for each seed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["write"]
 
 
 def write(folder: Path, seeds: Iterable[bytes], max_size: int) -> int:
-    """Write one input for each seed that is not too long into a folder; return how many."""
+    """Write one file for each seed within the size limit into a folder; return their number."""
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     for content in seeds:

@@ -1,4 +1,4 @@
-"""What can be fuzzed; each module says what must hold for every input, and where inputs start from."""
+"""The fuzzing targets; each module defines a property of every input, and initial inputs."""
 
 from __future__ import annotations
 

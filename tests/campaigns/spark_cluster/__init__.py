@@ -1,1 +1,1 @@
-"""A campaign over a standalone cluster of Spark whose executors are killed in the middle."""
+"""A campaign on a standalone Spark cluster whose executors are killed during a read, a job and a stream."""

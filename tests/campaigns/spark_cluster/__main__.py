@@ -1,9 +1,9 @@
-"""Kills executors of a standalone cluster in the middle of a read, a job and a stream, in classic and Connect sessions.
+"""Kills executors of a standalone Spark cluster during a read, a job and a stream, in classic and Connect sessions.
 
-``python -m tests.campaigns.spark_cluster --bytes 64M``: makes a log directory, starts a master and two workers of one
-core each on loopback, and a server of Connect. What comes out is held against ``kafka_msgs.log`` and against a run of
-the job that was left alone. The exit status is 1 where it differs, or where nothing was killed. Everything is
-temporary, and ends after ``--minutes``. Needs Java, and a system with ``/proc``.
+``python -m tests.campaigns.spark_cluster --bytes 64M``: creates a log directory, starts a master and two single-core
+workers on loopback, and a Spark Connect server. Results are compared with ``kafka_msgs.log`` and with an undisturbed
+run of the job. The exit status is 1 if they differ, or if no executor was killed. All files are temporary, and all
+processes end after ``--minutes``. Requires Java, and a system with ``/proc``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TAIL: Final = 3000
 
 
 def main() -> int:
-    """Run the campaign; return 1 where something differs."""
+    """Run the campaign; return 1 if a result differs."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.campaigns.spark_cluster", description=(__doc__ or "").split("\n")[0]
     )
@@ -75,7 +75,7 @@ def _run(name: str, url: str, cluster: Cluster, home: Path, seconds: int) -> dic
 
 
 def _holds(out: Console, name: str, found: dict[str, Any], wanted: list[list[Any]]) -> bool:
-    """Print what came of each action, and return whether all is as it must be."""
+    """Print the result of each action, and return whether all are correct."""
     checks: dict[str, Callable[[dict[str, Any]], bool]] = {
         "read": lambda read: read["digests"] == wanted,
         "job": lambda job: job["tables"]["quiet"] == job["tables"]["killed"] and bool(job["tables"]["killed"][0][0]),

@@ -1,7 +1,7 @@
-"""What is run on the cluster: a read, a job and a stream, during each of which an executor is killed.
+"""The actions on the cluster: a read, a job and a stream, during each of which an executor is killed.
 
-``python -m tests.campaigns.spark_cluster.actions URL LOG_DIRECTORY HOME WORKER...``: ``URL`` is that of the master or
-of the server of Connect. Prints what came of each as a line of JSON.
+``python -m tests.campaigns.spark_cluster.actions URL LOG_DIRECTORY HOME WORKER...``: ``URL`` is the URL of the master
+or of the Spark Connect server. Prints the result of each action as a line of JSON.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _POLL: Final = 0.05
 
 @contextmanager
 def killing(workers: tuple[int, ...], due: Callable[[], bool]) -> Iterator[list[int]]:
-    """Kill an executor as soon as it is due; gives the list of the killed, empty where it ended before."""
+    """Kill an executor as soon as it is due; yield the list of killed executors, which may stay empty."""
     ended, killed = threading.Event(), list[int]()
 
     def watch() -> None:
@@ -53,7 +53,7 @@ def killing(workers: tuple[int, ...], due: Callable[[], bool]) -> Iterator[list[
 
 
 def busy(workers: tuple[int, ...], seconds: float) -> Callable[[], bool]:
-    """Say whether executors have worked for some seconds of processor time since now."""
+    """Return a function that returns whether executors have used this much processor time since now."""
     before = _ticks(workers)
     return lambda: (_ticks(workers) - before) / os.sysconf("SC_CLK_TCK") > seconds
 
@@ -71,14 +71,14 @@ def _ticks_of(process: int) -> int:
 
 
 def read(spark: SparkSession, directory: Path, workers: tuple[int, ...]) -> dict[str, Any]:
-    """All rows of the source, added up."""
+    """Read all rows of the source, and return their digests."""
     with killing(workers, busy(workers, 1)) as killed:
         found = by_spark(spark, directory, splitBytes=SPLIT)
     return {"killed": killed, "digests": _as_json(found)}
 
 
 def stream(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
-    """The rows of a stream, added up after the last micro-batch; an executor is killed after the first one."""
+    """Run a stream, and return the digests of its rows; an executor is killed after the first micro-batch."""
     options = {"control": "true", "columns": COLUMNS, "maxOffsetsPerTrigger": str(OFFSETS_A_BATCH)}
     rows = spark.readStream.format("kafka-log").options(**options).load(str(directory))
     commits, out = home / "checkpoint" / "commits", str(home / "rows")
@@ -99,7 +99,7 @@ def _stored(spark: SparkSession, out: str) -> Digests:
 
 
 def job(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
-    """The tables of a job, in a run that is left alone and in one in which an executor is killed."""
+    """Run a job once undisturbed and once with a killed executor, and return the tables of both."""
     asked = topic_profile_run(RemoteInputs([directory]))
     run_job(asked, str(home / "quiet"), spark_engine(spark))
     with killing(workers, busy(workers, 2)) as killed:
@@ -112,7 +112,7 @@ _RUNS: Final = ("quiet", "killed")
 
 
 def _sums(rows: DataFrame) -> list[int]:
-    """How many rows there are, and a sum that any other value changes."""
+    """Return the number of rows, and a sum that changes with any value."""
     names = sorted(rows.columns)
     (row,) = rows.agg(sf.count("*"), sf.sum(sf.xxhash64(*names).cast("decimal(38, 0)"))).collect()
     return [int(each or 0) for each in row]
@@ -123,7 +123,7 @@ def _as_json(digests: Digests) -> list[list[Any]]:
 
 
 def main(url: str, directory: str, home: str, *workers: str) -> None:
-    """Run everything over one session."""
+    """Run all actions in one session."""
     builder: Any = SparkSession.builder
     if url.startswith("sc://"):
         spark = builder.remote(url).getOrCreate()

@@ -1,6 +1,6 @@
-"""A standalone cluster of Spark on loopback: a master, workers and a server of Connect, each a process that ends.
+"""A standalone Spark cluster on loopback: a master, workers and a Spark Connect server, each in a process that ends.
 
-Owns their start and end, and who is an executor. What runs on the cluster is left to ``actions``.
+This module starts and ends them, and finds executors. ``actions`` runs the work on the cluster.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""Settings of a driver, here and in the server of Connect."""
+"""Driver configs, for this process and for the Spark Connect server."""
 
 
 @frozen
 class Cluster:
-    """Where the cluster is. ``workers`` are the processes below which executors run."""
+    """The URL of a cluster. ``workers`` are the parent processes of executors."""
 
     master: str
     workers: tuple[int, ...]
@@ -49,7 +49,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster(home: Path, seconds: int) -> Iterator[Cluster]:
-    """Start a cluster; it ends with the context, and after so many seconds in any case. Logs are in ``home``."""
+    """Start a cluster that ends with the context, and at the latest after this many seconds. Logs are in ``home``."""
     with ExitStack() as stack:
 
         def start(name: str, *arguments: str) -> int:
@@ -79,7 +79,7 @@ def running_cluster(home: Path, seconds: int) -> Iterator[Cluster]:
 
 @contextmanager
 def running_server(cluster: Cluster, home: Path, seconds: int) -> Iterator[str]:
-    """Start a server of Connect, which takes all cores of the cluster; gives its URL, and ends with the context."""
+    """Start a Spark Connect server with all cores of the cluster; yield its URL, and end it with the context."""
     port = _free_port()
     settings = {
         **SETTINGS,
@@ -115,13 +115,13 @@ def _process(log: Path, seconds: int, arguments: tuple[str, ...]) -> Iterator[su
 
 
 def executors_of(workers: tuple[int, ...]) -> list[int]:
-    """Return the processes of executors below these workers."""
+    """Return the process ids of executors below these workers."""
     parents = dict(_processes())
     return [each for each in parents if _is_below(each, workers, parents) and _EXECUTOR in _command(each)]
 
 
 def kill_one(workers: tuple[int, ...]) -> int:
-    """Kill the oldest executor, and return its process."""
+    """Kill the oldest executor, and return its process id."""
     victim = min(executors_of(workers))
     os.kill(victim, signal.SIGKILL)
     return victim

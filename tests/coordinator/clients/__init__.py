@@ -1,6 +1,6 @@
-"""Simulated clients of groups: each asks what a real client would ask next, given the answers it got so far.
+"""Simulated group clients: each sends the next request of a real client, based on the responses so far.
 
-They are not always good: they revoke late, fall silent, leave and come back, and change their minds.
+They also misbehave: they revoke late, crash, leave and return, and change their subscriptions.
 """
 
 from tests.coordinator.clients.base import Client

@@ -1,4 +1,4 @@
-"""What all simulated clients share: one request at a time, by name of the action, with weights."""
+"""The base of all simulated clients: one request at a time, chosen from weighted actions."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Client(ABC):
         self.busy = False
 
     def step(self) -> None:
-        """Ask for something, unless an answer is awaited."""
+        """Send a request, unless a response is pending."""
         if not self.busy:
             self.world.chosen(self.actions())()
 
     @abstractmethod
     def actions(self) -> Mapping[Callable[[], None], int]:
-        """What the client may do now, with weights."""
+        """Return the possible next actions, with weights."""
 
     def request(
         self, api: str, body: Mapping[str, Any], then: Callable[[Body], None], *, lowest: int = 0, highest: int = 99
     ) -> None:
-        """Ask at some version and wait for the answer."""
+        """Send a request in a random version and wait for the response."""
         self.busy = True
 
         def answered(answer: Body) -> None:
@@ -46,4 +46,4 @@ class Client(ABC):
 
 
 def ignore(*_: object) -> None:
-    """Do nothing, or take no notice of an answer."""
+    """Do nothing, or ignore a response."""

@@ -1,4 +1,4 @@
-"""A consumer of the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+"""A consumer with the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REBALANCE, _GENERATION, _UNKNOWN, _FENCED, _ID_REQUIRED = 27, 22, 25, 82, 79
 
 
 class ClassicClient(Client):
-    """Joins and synchronises, leads where it has to, commits, leaves or falls silent, and comes back."""
+    """Joins and syncs, assigns partitions as the leader, commits, leaves or crashes, and returns."""
 
     def __init__(self, world: World, group: str, name: str, *, instance: str | None = None) -> None:
         super().__init__(world, group, name)
@@ -34,13 +34,13 @@ class ClassicClient(Client):
         return self.random.choice((["in"], ["in"], ["in", "u"], ["x3", "in"]))
 
     def step(self) -> None:
-        """Ask for something; a client that waits for others may give up."""
+        """Send a request. A client that waits for other members may crash."""
         if self.busy and self.random.random() < 0.02:
             self.fall_silent()
         super().step()
 
     def actions(self) -> Mapping[Callable[[], None], int]:
-        """What the client may do now, with weights."""
+        """Return the possible next actions, with weights."""
         if self.joined is not None and not self.stable:
             return {self.synchronise: 30, self.heartbeat: 2, ignore: 2, self.fall_silent: 1}
         if not self.stable:
@@ -60,7 +60,7 @@ class ClassicClient(Client):
         return {"groupId": self.group, "memberId": self.member, "groupInstanceId": self.instance}
 
     def _current(self, then: Callable[[Body], None]) -> Callable[[Body], None]:
-        """Return what takes an answer unless the client has given up since."""
+        """Return a handler that ignores the response if the client has crashed since."""
         attempt = self.attempt
 
         def answered(answer: Body) -> None:
@@ -70,7 +70,7 @@ class ClassicClient(Client):
         return answered
 
     def join(self) -> None:
-        """Join, with what is owned; the answer may come much later."""
+        """Join with the owned partitions. The response may come much later."""
         self.joined, self.stable = None, False
         version = self.random.randint(0, 3)
         metadata = subscription(self.topics, self.owned, version=version, generation=self.generation)
@@ -94,7 +94,7 @@ class ClassicClient(Client):
             self._failed(error)
 
     def synchronise(self) -> None:
-        """Ask for the assignment; the leader brings all of them."""
+        """Request the assignment. The leader sends the assignments of all members."""
         assert self.joined is not None
         shares = self._shares(self.joined["members"]) if self.joined["members"] else {}
         body = {
@@ -121,14 +121,14 @@ class ClassicClient(Client):
             self._failed(answer["errorCode"])
 
     def _failed(self, error: int) -> None:
-        """Forget what the error says is lost; the next step joins again."""
+        """Drop the state that the error invalidates; the next step joins again."""
         if error in (_REBALANCE, _GENERATION, _UNKNOWN, _FENCED):
             self.joined, self.stable = None, False
         if error in (_UNKNOWN, _FENCED):
             self.member, self.generation, self.owned = "", -1, {}
 
     def heartbeat(self) -> None:
-        """Say that it is there."""
+        """Send a heartbeat."""
         body = {**self._identity(), "generationId": self.generation}
         self.request(
             "Heartbeat", body, lambda answer: self._failed(answer["errorCode"]), lowest=3 if self.instance else 0
@@ -140,14 +140,14 @@ class ClassicClient(Client):
         self.join()
 
     def leave(self) -> None:
-        """Leave for good; a static member is removed by its instance id."""
+        """Leave permanently. A static member is removed by its instance id."""
         entry = {"memberId": self.member if not self.instance else "", "groupInstanceId": self.instance}
         body = {"groupId": self.group, "memberId": self.member, "members": [entry]}
         self.request("LeaveGroup", body, ignore, lowest=3 if self.instance else 0)
         self._forget()
 
     def fall_silent(self) -> None:
-        """Crash: say nothing until it joins anew."""
+        """Crash: send no request until the next join."""
         self.attempt += 1
         self.busy = False
         self._forget()

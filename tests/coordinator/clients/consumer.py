@@ -1,4 +1,4 @@
-"""A consumer of the protocol of KIP-848."""
+"""A consumer with the protocol of KIP-848."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ConsumerClient"]
 
 
 class ConsumerClient(EpochClient):
-    """Joins, takes over what it is given in two phases, commits, leaves or falls silent, and comes back."""
+    """Joins, reconciles its assignment in two phases, commits, leaves or crashes, and returns."""
 
     def __init__(self, world: World, group: str, name: str, *, instance: str | None = None) -> None:
         super().__init__(world, group, name, instance=instance)
@@ -27,12 +27,12 @@ class ConsumerClient(EpochClient):
         return {"subscribedTopicNames": names, "subscribedTopicRegex": regex, "serverAssignor": assignor}
 
     def wants(self, topic: str) -> bool:
-        """Whether it subscribes to a topic, by name or by pattern."""
+        """Return whether the client subscribes to a topic, by name or by pattern."""
         pattern = self.subscription["subscribedTopicRegex"]
         return topic in self.subscription["subscribedTopicNames"] or bool(pattern and re.fullmatch(pattern, topic))
 
     def actions(self) -> Mapping[Callable[[], None], int]:
-        """What the client may do now, with weights."""
+        """Return the possible next actions, with weights."""
         if self.epoch is None:
             return {self.join: 6, ignore: 4}
         return {
@@ -54,18 +54,18 @@ class ConsumerClient(EpochClient):
         self.request("ConsumerGroupHeartbeat", body | fields, self.answered, lowest=lowest)
 
     def join(self) -> None:
-        """Join with the whole state."""
+        """Join with the full state."""
         self.owned, self.target = {}, {}
         timeout = self.random.choice((5000, 60_000, 300_000))
         self.send(0, rebalanceTimeoutMs=timeout, topicPartitions=[], **self.subscription)
 
     def change(self) -> None:
-        """Subscribe to something else."""
+        """Change the subscription."""
         self.subscription = self._some_subscription()
         self.send(self.epoch or 0, **self.subscription)
 
     def reconcile(self) -> None:
-        """Give up what is no longer wanted; once that is done, own what was given."""
+        """Revoke partitions outside the target assignment. If there are none, own the target assignment."""
         kept = {topic: numbers & self.target.get(topic, set()) for topic, numbers in self.owned.items()}
         kept = {topic: numbers for topic, numbers in kept.items() if numbers}
         self.owned = dict(self.target) if kept == self.owned else kept
@@ -79,7 +79,7 @@ class ConsumerClient(EpochClient):
         self.request("OffsetFetch", body, ignore, lowest=9, highest=9)
 
     def answered(self, answer: Body) -> None:
-        """Take over epoch and target."""
+        """Store the epoch and the target assignment."""
         super().answered(answer)
         if answer["errorCode"] == 0 and answer["assignment"] is not None:
             entries = answer["assignment"]["topicPartitions"]

@@ -1,4 +1,4 @@
-"""What clients of the newer protocols share: epochs, heartbeats with a state, and two ways to leave."""
+"""The base of clients of the newer protocols: epochs, heartbeats with state, and two ways to leave."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.coordinator.script_state import Body, World
 __all__ = ["EpochClient"]
 
 _LOST = (25, 69, 110)
-"""Errors that mean to join anew: unknown member, group gone, epoch fenced."""
+"""Errors after which a member joins again: unknown member, group gone, epoch fenced."""
 
 
 class EpochClient(Client):
-    """A member with an epoch. ``owned`` is what it has, ``target`` what it was given last."""
+    """A member with an epoch. ``owned`` is its current assignment, ``target`` the last assignment it received."""
 
     def __init__(self, world: World, group: str, name: str, *, instance: str | None = None) -> None:
         super().__init__(world, group, name)
@@ -31,23 +31,23 @@ class EpochClient(Client):
 
     @abstractmethod
     def join(self) -> None:
-        """Join with the whole state."""
+        """Join with the full state."""
 
     @abstractmethod
     def reconcile(self) -> None:
-        """Give up what is no longer wanted; once that is done, own what was given."""
+        """Revoke partitions or tasks outside the target assignment. If there are none, own the target assignment."""
 
     @abstractmethod
     def change(self) -> None:
-        """Ask for something that makes the group assign anew."""
+        """Make a change that triggers a new assignment."""
 
     @property
     def settled(self) -> bool:
-        """Whether it is a member that owns what it was given."""
+        """Whether the client is a member that owns its target assignment."""
         return self.epoch is not None and self.owned == self.target
 
     def settle(self) -> None:
-        """Do what brings the group to rest: be a member, own what was given, send heartbeats."""
+        """Send the request that brings the group closer to rest: join, reconcile, or a heartbeat."""
         if self.busy:
             return
         if self.epoch is None:
@@ -58,7 +58,7 @@ class EpochClient(Client):
             self.reconcile()
 
     def answered(self, answer: Body) -> None:
-        """Take the epoch from an answer, or the news that it is lost."""
+        """Store the epoch of a response, or drop it after an error that invalidates it."""
         if answer["errorCode"] == 0:
             self.member = answer["memberId"] or self.member
             self.epoch = answer["memberEpoch"] if answer["memberEpoch"] >= 0 else None
@@ -66,22 +66,22 @@ class EpochClient(Client):
             self.epoch = None
 
     def heartbeat(self) -> None:
-        """Say nothing new."""
+        """Send a heartbeat without changes."""
         self.send(self.epoch or 0)
 
     def leave(self) -> None:
-        """Leave for good."""
+        """Leave permanently."""
         self.send(-1)
         self.epoch = None
 
     def leave_for_a_while(self) -> None:
-        """Leave as a static member that will be back."""
+        """Leave temporarily, as a static member."""
         self.send(-2)
         self.epoch = None
         self._take_another_id()
 
     def fall_silent(self) -> None:
-        """Crash: say nothing until it joins anew."""
+        """Crash: send no request until the next join."""
         self.epoch = None
         if self.random.random() < 0.5:
             self._take_another_id()

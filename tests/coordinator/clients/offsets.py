@@ -1,4 +1,4 @@
-"""A client that commits, fetches and deletes offsets without being a member, in transactions too."""
+"""A client that commits, fetches and deletes offsets without being a member, including in transactions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["OffsetsClient"]
 
 
 class OffsetsClient(Client):
-    """Commits and looks."""
+    """Commits, fetches and deletes offsets."""
 
     def actions(self) -> Mapping[Callable[[], None], int]:
-        """What the client may do now, with weights."""
+        """Return the possible next actions, with weights."""
         return {self.commit: 30, self.commit_in_transaction: 20, self.end: 8, self.fetch: 20, self.delete: 5}
 
     def _some_topics(self) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ class OffsetsClient(Client):
         self.request("OffsetCommit", body, ignore, highest=9)
 
     def commit_in_transaction(self) -> None:
-        """Commit offsets that count once the transaction ends well."""
+        """Commit offsets that take effect when the transaction commits."""
         producer = self.random.choice((7, 8))
         self.world.producers.append(producer)
         body = {
@@ -64,7 +64,7 @@ class OffsetsClient(Client):
         self.world.end_transaction()
 
     def fetch(self) -> None:
-        """Fetch offsets, all or some, of this group or also of another."""
+        """Fetch all or some offsets of this group, sometimes also of another group."""
         topics = self.random.choice((None, [{"name": "in", "partitionIndexes": [0, 1, 5]}]))
         groups = [{"groupId": self.group, "topics": topics}, {"groupId": "h", "topics": None}]
         stable = self.random.random() < 0.5

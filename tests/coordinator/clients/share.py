@@ -11,14 +11,14 @@ __all__ = ["ShareClient"]
 
 
 class ShareClient(Client):
-    """Joins, sends heartbeats, subscribes anew, leaves or falls silent, and comes back."""
+    """Joins, sends heartbeats, changes its subscription, leaves or crashes, and returns."""
 
     def __init__(self, world: World, group: str, name: str) -> None:
         super().__init__(world, group, name)
         self.epoch: int | None = None
 
     def actions(self) -> Mapping[Callable[[], None], int]:
-        """What the client may do now, with weights."""
+        """Return the possible next actions, with weights."""
         if self.epoch is None:
             return {self.join: 6, ignore: 4}
         return {
@@ -42,19 +42,19 @@ class ShareClient(Client):
         self._send(0, self._some_topics())
 
     def heartbeat(self) -> None:
-        """Say nothing new."""
+        """Send a heartbeat without changes."""
         self._send(self.epoch or 0)
 
     def resubscribe(self) -> None:
-        """Subscribe to something else."""
+        """Change the subscription."""
         self._send(self.epoch or 0, self._some_topics())
 
     def describe(self) -> None:
-        """Ask how the group is."""
+        """Describe the group."""
         self.request("ShareGroupDescribe", {"groupIds": [self.group]}, ignore)
 
     def leave(self) -> None:
-        """Leave for good."""
+        """Leave permanently."""
         self._send(-1)
         self.epoch = None
 

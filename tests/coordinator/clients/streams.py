@@ -18,7 +18,7 @@ _ROLES = ("activeTasks", "standbyTasks", "warmupTasks")
 
 
 class StreamsClient(EpochClient):
-    """Joins with a topology, takes over tasks in phases, leaves or falls silent, and comes back."""
+    """Joins with a topology, reconciles its tasks in phases, leaves or crashes, and returns."""
 
     def __init__(
         self, world: World, group: str, name: str, topology: list[Body], *, instance: str | None = None
@@ -33,7 +33,7 @@ class StreamsClient(EpochClient):
         self.describe_topology = False
 
     def actions(self) -> Mapping[Callable[[], None], int]:
-        """What the client may do now, with weights."""
+        """Return the possible next actions, with weights."""
         if self.epoch is None:
             return {self.join: 6, ignore: 4}
         return {
@@ -63,7 +63,7 @@ class StreamsClient(EpochClient):
         self.request("StreamsGroupHeartbeat", body | fields, self.answered)
 
     def join(self) -> None:
-        """Join with the whole state."""
+        """Join with the full state."""
         self._join(self.topology)
 
     def _join(self, topology: Body) -> None:
@@ -79,17 +79,17 @@ class StreamsClient(EpochClient):
         self.send(0, **state, **{role: [] for role in _ROLES})
 
     def join_with_another_topology(self) -> None:
-        """Join with what an upgraded application would bring."""
+        """Join with the topology of an upgraded application."""
         self._join(other_topology(self.topology, self.random))
 
     def reconcile(self) -> None:
-        """Give up what is no longer wanted; once that is done, own what was given."""
+        """Revoke tasks outside the target assignment. If there are none, own the target assignment."""
         kept = {role: _both(self.owned[role], self.target[role]) for role in _ROLES}
         self.owned = dict(self.target) if kept == self.owned else kept
         self.send(self.epoch or 0, **{role: _task_ids(self.owned[role]) for role in _ROLES})
 
     def report_offsets(self) -> None:
-        """Report how far stores are."""
+        """Report the offsets of stores."""
         tasks = [
             (name, number) for owned in self.owned.values() for name, numbers in owned.items() for number in numbers
         ]
@@ -100,7 +100,7 @@ class StreamsClient(EpochClient):
         self.send(self.epoch or 0, taskOffsets=offsets, taskEndOffsets=self.random.choice((None, offsets)))
 
     def change(self) -> None:
-        """Move to another process, endpoint or rack."""
+        """Change the process, endpoint, rack, tags or timeout."""
         self.endpoint = self.random.choice((None, {"host": "moved", "port": 2}))
         changes = {
             "userEndpoint": self.endpoint,
@@ -126,11 +126,11 @@ class StreamsClient(EpochClient):
         self.request("StreamsGroupTopologyDescriptionUpdate", body, ignore)
 
     def shut_down(self) -> None:
-        """Ask all members of the application to end."""
+        """Request the shutdown of all members of the application."""
         self.send(self.epoch or 0, shutdownApplication=True)
 
     def answered(self, answer: Body) -> None:
-        """Take over epochs and target."""
+        """Store the epochs and the target assignment."""
         super().answered(answer)
         if answer["errorCode"] == 0:
             self.endpoints_epoch = answer.get("endpointInformationEpoch", -1)

@@ -1,4 +1,4 @@
-"""Topologies of Streams applications, as heartbeats and descriptions carry them."""
+"""Topologies of Streams applications, in the form of heartbeats and topology descriptions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Topology = list[dict[str, Any]]
 
 
 def topic_info(name: str, partitions: int = 0) -> dict[str, Any]:
-    """Return an internal topic; with 0 partitions their number follows from the topology."""
+    """Return an internal topic. With 0 partitions, the topology determines the partition count."""
     return {"name": name, "partitions": partitions, "replicationFactor": 0, "topicConfigs": []}
 
 
 def subtopology(name: str, sources: tuple[str, ...], **further: Any) -> dict[str, Any]:
-    """Return a subtopology that reads some topics; ``further`` holds fields by their names in JSON."""
+    """Return a subtopology that reads some topics; ``further`` contains fields by JSON name."""
     lists = ("sourceTopicRegex", "stateChangelogTopics", "repartitionSinkTopics", "repartitionSourceTopics")
     empty: dict[str, Any] = {field: [] for field in (*lists, "copartitionGroups")}
     return {"subtopologyId": name, "sourceTopics": list(sources), **empty, **further}
 
 
 def copartitioned(*sources: int) -> list[dict[str, Any]]:
-    """Return one group of source topics, by index, that need the same number of partitions."""
+    """Return one group of source topics, by index, that need the same partition count."""
     return [{"sourceTopics": list(sources), "sourceTopicRegex": [], "repartitionSourceTopics": []}]
 
 
@@ -43,7 +43,7 @@ TOPOLOGIES: Final[tuple[Topology, ...]] = (
     [subtopology("0", ("in",)), subtopology("1", ("x3",)), subtopology("2", ("y4", "u"))],
     [subtopology("0", ("in", "t"), stateChangelogTopics=[topic_info("g-cl")])],
 )
-"""Topologies that are sound; whether their topics are there is another question."""
+"""Valid topologies. Their topics may be missing."""
 
 DESCRIPTION: Final = {
     "subtopologies": [
@@ -64,7 +64,7 @@ DESCRIPTION: Final = {
     ],
     "globalStores": [],
 }
-"""The description of some topology (KIP-1331)."""
+"""An example of a topology description (KIP-1331)."""
 
 
 def other_topology(topology: dict[str, Any], random: Random) -> dict[str, Any]:

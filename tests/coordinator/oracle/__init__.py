@@ -1,8 +1,9 @@
-"""Kafka's own group coordinator in one Java process, without a broker, sockets or a clock of its own.
+"""Kafka's own group coordinator in one Java process, without a broker or sockets, and with a virtual clock.
 
-``driver`` talks to it. The Java sources wire the real ``GroupCoordinatorService`` to an in-memory log, a metadata image
-from commands and a virtual clock. Ids that a broker draws at random are counted instead; ids of topics are the start
-of SHA-256 of their names. ``CoordinatorOracle.java`` lists the commands. It needs a JDK (17 or newer) and Maven.
+``driver`` communicates with it. The Java sources connect the real ``GroupCoordinatorService`` to an in-memory log, a
+metadata image built from commands, and a virtual clock. Counters replace the random ids of a broker; topic ids are the
+first bytes of the SHA-256 of topic names. ``CoordinatorOracle.java`` lists the commands. The oracle requires a JDK (17
+or newer) and Maven.
 """
 
 from tests.coordinator.oracle.driver import AssignorOracle, Command, CoordinatorOracle, Result

@@ -1,7 +1,6 @@
-"""Asks Kafka's group coordinator and its assignors: JSON lines in, JSON lines out, many a round trip.
+"""Runs Kafka's group coordinator and its assignors: JSON lines in, JSON lines out, many per round trip.
 
-What commands mean stands in ``CoordinatorOracle.java``; whether an answer is right for this library is for the tests to
-say.
+``CoordinatorOracle.java`` documents the commands. The tests decide whether a response is right for this library.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ __all__ = ["AssignorOracle", "Command", "CoordinatorOracle", "Result"]
 
 PROJECT: Final = JavaProject(Path(__file__).resolve().parent, "org.apache.kafka.coordinator.group.CoordinatorOracle")
 _PROPERTIES: Final = (
-    # Random seeds come from the counted ids as well: two runs of one script are equal to the byte.
+    # Random seeds come from the counted ids as well, so two runs of a script are byte-identical.
     "-Djava.util.secureRandomSeed=true",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
 )
 
 
 class CoordinatorOracle:
-    """Kafka's group coordinator. A ``start`` command makes a new one, so a process serves many scripts."""
+    """Kafka's group coordinator. A ``start`` command creates a new one, so a process serves many scripts."""
 
     _shared: CoordinatorOracle | None = None
     _unavailable: str | None = None
 
     def __init__(self) -> None:
-        """Start the process; raises ``OracleUnavailableError`` where it cannot run."""
+        """Start the process; raises ``OracleUnavailableError`` if it cannot run."""
         self._process = LineProcess(PROJECT.command(*_PROPERTIES))
 
     @classmethod
     def available(cls) -> tuple[bool, str]:
-        """Whether the oracle can run here, and if not why; builds it where needed."""
+        """Return whether the oracle can run, and the reason if not; build the oracle if necessary."""
         if cls._shared is None and cls._unavailable is None:
             try:
                 cls._shared = cls()
@@ -45,14 +44,14 @@ class CoordinatorOracle:
 
     @classmethod
     def shared(cls) -> CoordinatorOracle:
-        """Return the one of this process; raises ``OracleUnavailableError`` where it cannot run."""
+        """Return the shared oracle of this process; raises ``OracleUnavailableError`` if it cannot run."""
         available, reason = cls.available()
         if not available or cls._shared is None:
             raise OracleUnavailableError(reason)
         return cls._shared
 
     def run(self, commands: Iterable[Command]) -> list[Result]:
-        """Run commands in order and return what each led to; a wrong command's result is its ``error``."""
+        """Run commands in order and return their results; the result of an invalid command is its ``error``."""
         return self._process.ask(commands)
 
     def close(self) -> None:
@@ -61,14 +60,14 @@ class CoordinatorOracle:
 
 
 class AssignorOracle:
-    """Kafka's assignors as functions; ``AssignorOracle.java`` says what their inputs are."""
+    """Kafka's assignors as functions; ``AssignorOracle.java`` documents their inputs."""
 
     def __init__(self) -> None:
-        """Start the process; raises ``OracleUnavailableError`` where it cannot run."""
+        """Start the process; raises ``OracleUnavailableError`` if it cannot run."""
         self._process = LineProcess([*PROJECT.command(*_PROPERTIES), "assign"])
 
     def assign(self, inputs: Iterable[Command]) -> list[Result]:
-        """Return each input's assignment by member, or ``error`` where the assignor refuses it."""
+        """Return each input's assignment by member, or ``error`` if the assignor refuses it."""
         return self._process.ask(inputs)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Random scripts for coordinators, by protocol: blind ones, and ones that simulated clients steer."""
+"""Random scripts for coordinators, by protocol: blind ones, and ones steered by simulated clients."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ assert tuple(STEERED) == PROTOCOLS
 
 
 def random_script(protocol: str, kind: str, seed: str) -> Script:
-    """Return the script of a seed: some 200 commands."""
+    """Return the script of a seed, with about 200 commands."""
     random = Random(f"{protocol} {kind} {seed}")
     return blind(protocol, random, 4) if kind == "blind" else steered(protocol, random, 100)

@@ -1,4 +1,4 @@
-"""Steered scripts: simulated clients that act on the answers, in surroundings that change."""
+"""Steered scripts: simulated clients that react to responses, in a changing environment."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _offsets(world: World) -> list[Client]:
 
 
 def _migrating(world: World) -> list[Client]:
-    """Clients of several protocols in one group; those of the same name share an instance, as upgraded ones do."""
+    """Return clients of several protocols in one group. Clients with equal names share an instance id."""
     kinds: list[Callable[[], list[Client]]] = [
         lambda: [*_classics(world), *_consumers(world)],
         lambda: [*_classics(world)[:2], *_consumers(world)[:1]],
@@ -62,7 +62,7 @@ def _migrating(world: World) -> list[Client]:
 
 
 def _instance(world: World, name: str) -> str | None:
-    """Return the instance id of a client: mostly none, at times its own, seldom that of another."""
+    """Return the instance id of a client: usually none, sometimes its own, rarely another client's."""
     return world.random.choices((None, f"i-{name}", "i-A"), (12, 7, 1))[0]
 
 
@@ -79,7 +79,7 @@ _LOOKS: Final[tuple[tuple[str, Mapping[str, Any], int], ...]] = (
 
 @frozen
 class Cast:
-    """Who takes part in a script, and in which configurations of the broker and of groups."""
+    """The clients of a script, and possible configs of the broker and of groups."""
 
     clients: Callable[[World], list[Client]]
     configs: tuple[Mapping[str, Any], ...] = ({},)
@@ -164,7 +164,7 @@ class Stage:
         }
 
     def play(self, rounds: int) -> Script:
-        """Yield what clients do while surroundings change, ``rounds`` times a few commands."""
+        """Yield the commands of clients and environment changes, in this many rounds of a few commands."""
         world, random = self.world, self.random
         for _ in range(rounds):
             for _ in range(random.choice((1, 2, 2, 4))):
@@ -177,5 +177,5 @@ class Stage:
 
 
 def steered(protocol: str, random: Random, rounds: int) -> Script:
-    """Yield a script of clients of a protocol."""
+    """Yield a script of simulated clients of a protocol."""
     yield from Stage(STEERED[protocol], random).play(rounds)

@@ -1,6 +1,6 @@
-"""Blind scripts: requests whose fields are drawn from small pools, without a look at any answer.
+"""Blind scripts: requests with fields chosen from small pools, regardless of responses.
 
-The pools are small so that requests meet: few groups, members, epochs and topics, and some values that are wrong.
+The pools are small so that requests interact: few groups, members, epochs and topics, and some invalid values.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _REGEXES: Final = (
     "(?=in)",
     "*",
 )
-"""Regular expressions, some of which RE2 refuses."""
+"""Regular expressions, some of them invalid for RE2."""
 
 
 def _classic_member(random: Random) -> str:
@@ -133,7 +133,7 @@ POOLS: Final[Mapping[str, Pool]] = {
     "instanceId": (None, None, None, None, "i", "j", ""),
     "rackId": (None, None, "r0", "r1"),
     "sessionTimeoutMs": (10_000, 10_000, 10_000, 45_000, 1, 10_000_000),
-    # Kafka's coordinator tries without end to complete a rebalance of static members that leave it no time.
+    # If static members leave no time for a rebalance, Kafka's coordinator retries to complete it forever.
     "JoinGroup.rebalanceTimeoutMs": (60_000, 60_000, 300_000, 1000, 100),
     "rebalanceTimeoutMs": (-1, -1, 60_000, 60_000, 300_000, 1000, 0),
     "protocolType": ("consumer", "consumer", "consumer", "consumer", "connect", "", None),
@@ -181,7 +181,7 @@ POOLS: Final[Mapping[str, Pool]] = {
     "subtopologyId": ("0", "1"),
     "globalStores": ([],),
 }
-"""What fields hold, by name, or by api and name."""
+"""Values of fields, by name, or by API and name."""
 
 _NO_CHANGE: Final[Mapping[str, Any]] = {
     "memberId": ("A", "B", "C"),
@@ -252,7 +252,7 @@ _SOUND: Final[Mapping[str, tuple[Mapping[str, Any], ...]]] = {
     ),
     "SyncGroup": ({"protocolType": ("consumer", None), "protocolName": ("range", None), "generationId": (1, 2, 3)},),
 }
-"""Forms of sound requests: values, or choices of values; other fields are drawn."""
+"""Valid requests: field values, or choices of values. The other fields are random."""
 
 _READS: Final = {"OffsetFetch": 4, "DescribeGroups": 3, "ListGroups": 3}
 _OFFSETS: Final = {"OffsetCommit": 8, "OffsetDelete": 3, "TxnOffsetCommit": 3, "DeleteGroups": 3}
@@ -264,7 +264,7 @@ _SHARE: Final = {"ShareGroupHeartbeat": 45, "ShareGroupDescribe": 5}
 
 @frozen
 class Mix:
-    """What a blind script draws from: apis with weights, and configurations of the broker and of groups."""
+    """The parameters of a blind script: APIs with weights, and possible configs of the broker and of groups."""
 
     apis: Mapping[str, int]
     configs: tuple[Mapping[str, Any], ...] = ({},)
@@ -320,7 +320,7 @@ BLIND: Final[Mapping[str, Mix]] = {
 
 
 def blind(protocol: str, random: Random, rounds: int) -> Script:
-    """Yield random commands, ``rounds`` times some fifty at once."""
+    """Yield random commands, in this many rounds of about fifty."""
     mix = BLIND[protocol]
     world = World(random, random.choice(mix.configs), {"in": 2, "u": 2, "x3": 3, "y4": 4})
     world.groups, world.group_configs = ("g", "h"), mix.group_configs
@@ -342,14 +342,14 @@ def _request(world: World, api: str) -> None:
     if api in _SOUND and random.random() < 0.85:
         body |= _mostly_sound(_SOUND[api], random)
     if api == "JoinGroup" and (version == 0 or int(f"0{body['memberId'][-12:]}") > world.drawn):
-        # Version 0 has no rebalance timeout, so a static member must not come back by it. An id that the coordinator
-        # makes later is not there before.
+        # Version 0 has no rebalance timeout, so a static member must not return with it. An id that the coordinator
+        # generates later does not exist yet.
         body["memberId"] = ""
     world.ask(api, body, version=version, client=random.choice(_CLIENTS))
 
 
 def _mostly_sound(kinds: tuple[Mapping[str, Any], ...], random: Random) -> dict[str, Any]:
-    """Return the fields of a sound request, at times without one of them, which then is what was drawn."""
+    """Return the fields of a valid request, sometimes without one of them, which keeps its random value."""
     kind = dict(random.choice(kinds))
     if random.random() < 0.25:
         del kind[random.choice(list(kind))]

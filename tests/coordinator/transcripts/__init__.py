@@ -1,7 +1,7 @@
-"""Recorded conversations with Kafka's group coordinator: lines ``> command`` and, after each, ``< result``.
+"""Recorded exchanges with Kafka's group coordinator: lines ``> command``, each followed by ``< result``.
 
-``python -m tests.coordinator.transcripts`` asks Kafka again and writes the results anew; to record another script, put
-its commands into a file here first.
+``python -m tests.coordinator.transcripts`` runs all commands on Kafka again and rewrites the results. To record another
+script, first put its commands into a file in this directory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAMES: Final = tuple(sorted(path.stem for path in HERE.glob("*.txt")))
 
 
 def read(name: str) -> tuple[list[Command], list[Result]]:
-    """Return the commands of a transcript and Kafka's results, as many unless it was not recorded yet."""
+    """Return the commands of a transcript and Kafka's results, which are missing before the recording."""
     lines = (HERE / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     commands = [json.loads(line[2:]) for line in lines if line.startswith("> ")]
     results = [json.loads(line[2:]) for line in lines if line.startswith("< ")]

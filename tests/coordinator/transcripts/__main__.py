@@ -1,4 +1,4 @@
-"""Asks Kafka every recorded script again and writes what it answers."""
+"""Runs every recorded script on Kafka again and writes the results."""
 
 from tests.coordinator.comparison import alike
 from tests.coordinator.oracle import CoordinatorOracle

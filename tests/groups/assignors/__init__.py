@@ -1,1 +1,1 @@
-"""Assignors: equal to Kafka's own on random groups, balanced, and sticky."""
+"""Tests of the assignors: equal to Kafka's own on random groups, balanced, and sticky."""

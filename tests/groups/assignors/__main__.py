@@ -1,8 +1,8 @@
-"""Compare assignors with Kafka's own on many random groups.
+"""Compares assignors with Kafka's own on many random groups.
 
     python -m tests.groups.assignors [--inputs 10000] [--seed 1] [ASSIGNOR ...]
 
-Prints how many inputs differ, and the shortest one of each assignor that does; fails when there is one.
+Prints the number of differing inputs, and the shortest one for each assignor. Exits with status 1 if there is one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Random groups to assign: as the oracle's JSON, and as this library's values.
+"""Random groups to assign, in the oracle's JSON and in this library's classes.
 
-Inputs come as histories: the answer to one input is what the members have in the next, while members join, leave,
-come back under a new id or change what they subscribe to, and topics grow.
+Inputs form histories: the assignment of one input is the current assignment of the next, while members join, leave,
+return with a new id or change their subscriptions, and topics grow.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STEPS: Final = 6
 
 
 def ours(command: Command) -> Answer:
-    """Return what this library answers to a command of the oracle; an error only says that there is one."""
+    """Return this library's result for a command of the oracle. Every error becomes ``{"error": True}``."""
     name = command["assignor"]
     try:
         if name in TASKS:
@@ -56,9 +56,9 @@ def ours(command: Command) -> Answer:
 
 
 def shown(command: Command, answer: Answer) -> Answer:
-    """Return an answer in a form that is equal only if the order is.
+    """Return a result in a form whose equality includes the order of partitions.
 
-    Unchanged assignments are sorted: Kafka writes no record for these.
+    Unchanged assignments are sorted, because Kafka writes no record for them.
     """
     if command["assignor"] in TASKS or "error" in answer:
         return answer
@@ -74,7 +74,7 @@ def _sorted(assigned: dict[str, list[int]]) -> list[tuple[str, list[int]]]:
 
 
 def topic_id(name: str) -> UUID:
-    """Return the id that the oracle gives to a topic."""
+    """Return the oracle's id of a topic."""
     return UUID(bytes=sha256(name.encode()).digest()[:16])
 
 
@@ -83,7 +83,7 @@ def _plain(tasks: Any) -> dict[str, list[int]]:
 
 
 def group_spec(command: Command) -> GroupSpec:
-    """Return the group of a command for ``uniform``, ``range`` or ``simple``."""
+    """Return the group spec of a command for ``uniform``, ``range`` or ``simple``."""
     assignable = command.get("assignable")
     return GroupSpec(
         members={
@@ -101,7 +101,7 @@ def group_spec(command: Command) -> GroupSpec:
 
 
 def streams_spec(command: Command) -> StreamsSpec:
-    """Return the group of a command for a streams assignor."""
+    """Return the group spec of a command for a streams assignor."""
     return StreamsSpec(
         members={
             each["id"]: AssignmentMemberSpec(
@@ -127,13 +127,13 @@ def _numbered(offsets: dict[str, dict[str, int]]) -> dict[str, dict[int, int]]:
 
 
 def histories(name: str, random: Random) -> Generator[Command, Answer, None]:
-    """Yield commands for an assignor without end; the answer to each is to be sent."""
+    """Yield endless commands for an assignor; the caller sends back the result of each."""
     while True:
         yield from _streams_history(name, random) if name in TASKS else _group_history(name, random)
 
 
 def compare(name: str, random: Random, count: int, ask: Callable[[Command], Answer]) -> list[tuple[Command, Answer]]:
-    """Return those of ``count`` commands on which the oracle and this library differ, with the oracle's answer."""
+    """Return the commands, of ``count``, whose results differ between oracle and library, with the oracle's results."""
     different = []
     source = histories(name, random)
     command = next(source)
@@ -193,7 +193,7 @@ def _group_member(random: Random, topics: list[str], mixed: bool) -> Command:
 
 
 def _scatter(random: Random, topics: dict[str, int], members: list[Command], *, shared: bool) -> None:
-    """Give the partitions of topics to members at random, whether they subscribe to these or not."""
+    """Assign partitions to random members, regardless of their subscriptions."""
     for topic, count in topics.items():
         numbers = list(range(count))
         random.shuffle(numbers)
@@ -211,7 +211,7 @@ def _some(random: Random, topics: dict[str, int]) -> dict[str, list[int]]:
 
 
 def _changed(random: Random, members: list[Command]) -> list[Command]:
-    """Return members of whom some have left, and some came back under a new id."""
+    """Return the members after some have left, and some have returned with a new id."""
     kept = [dict(each) for each in members if random.random() < 0.85] or members[:1]
     for each in kept:
         if "instance" in each and random.random() < 0.3:
@@ -261,7 +261,7 @@ def _streams_member(random: Random, processes: list[str]) -> Command:
 
 
 def _scatter_tasks(random: Random, subtopologies: list[Command], members: list[Command]) -> None:
-    """Give tasks to members at random: some to none, some to several, some that do not exist."""
+    """Assign tasks to random members: some to none, some to several, and some that do not exist."""
     for each in subtopologies:
         for number in range(each["partitions"] + 1):
             for role, counts in (("active", (0, 1, 1, 2)), ("standby", (0, 1, 2, 3))):

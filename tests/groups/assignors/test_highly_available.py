@@ -1,4 +1,4 @@
-"""The assignor that keeps tasks where their state is (KIP-1071)."""
+"""The highly available task assignor, which keeps tasks close to their state (KIP-1071)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _spec(
 
 
 def test_a_new_member_warms_up_and_then_takes_over() -> None:
-    # The example of the document: A and B have been there, C joins; later C is caught up on task 2.
+    # The example of the KIP: A and B are caught up, C joins; later C is caught up on task 2.
     caught_up = {f"t{task}": 100_000 for task in range(6)}
     members = {
         "A": _member("A", (0, 2, 4), (1, 3, 5), **caught_up),
@@ -144,7 +144,7 @@ def test_the_order_of_members_plays_no_part(spec: StreamsSpec) -> None:
 
 
 def _lag(spec: StreamsSpec, process: str, task: int) -> float:
-    """How far a process is behind on a task; infinite if that cannot be known."""
+    """Return the lag of a process on a task; infinite if it is unknown."""
     members = spec.members.values()
     offsets = [each.offsets["0"][task] for each in members if each.process_id == process and task in each.offsets["0"]]
     ends = [end for each in members if (end := each.end_offsets.get("0", {}).get(task)) is not None]
@@ -162,7 +162,7 @@ def test_a_warm_up_task_is_not_caught_up(spec: StreamsSpec) -> None:
 
 @given(_groups())
 def test_a_task_runs_where_it_can_go_on_if_there_is_such_a_place(spec: StreamsSpec) -> None:
-    """That is a process that is caught up, or that runs the task and has reported nothing."""
+    """Such a process is caught up, or it runs the task without any reported offsets."""
     assigned = assign_highly_available(spec)
 
     members = spec.members.values()
@@ -178,7 +178,7 @@ def test_a_task_runs_where_it_can_go_on_if_there_is_such_a_place(spec: StreamsSp
 
 @given(_groups())
 def test_a_group_that_catches_up_comes_to_rest_in_balance(spec: StreamsSpec) -> None:
-    """Each round all members own what they were given, and their stores come to the end."""
+    """In each round, all members own their assignments, and their stores catch up."""
     count = spec.subtopologies[0].partitions
     spec = evolve(spec, warmup_replicas=max(1, spec.warmup_replicas))
     ends = {"0": dict.fromkeys(range(count), 100_000)}

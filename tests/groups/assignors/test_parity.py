@@ -1,6 +1,6 @@
-"""Assignors give what Kafka's own give, in the order in which Kafka writes it.
+"""Assignors return the same assignments as Kafka's own, in Kafka's record order.
 
-This runs a share of what ``python -m tests.groups.assignors`` runs.
+These tests run a part of the inputs of ``python -m tests.groups.assignors``.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def test_keys_have_the_order_of_a_hash_map(kafka_assignors: AssignorOracle) -> N
 
 
 def _keys(random: Random) -> list[str]:
-    """Return distinct strings, often several with the same hash code."""
+    """Return distinct strings, often with equal hash codes."""
     count = random.choice([1, 5, 12, 13, 50, 300])
     if random.random() < 0.5:
         return list(dict.fromkeys(f"{random.getrandbits(32):08x}-m{random.randint(0, 999)}" for _ in range(count)))
-    # "Aa" and "BB" have the same hash code, and so have all strings of the same number of such pairs.
+    # "Aa" and "BB" have the same hash code, and so do strings with the same number of such pairs.
     heads = [f"{random.getrandbits(16):04x}" for _ in range(count)]
     return list(dict.fromkeys(head + "".join(random.choices(["Aa", "BB"], k=3)) for head in heads))

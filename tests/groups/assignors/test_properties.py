@@ -1,4 +1,4 @@
-"""What holds for each assignment: nothing twice, nothing forgotten, members evenly loaded, little moved."""
+"""Invariants of every assignment: no duplicates, no omissions, balanced load, few moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A coordinator with a log in memory, for tests that look at classic groups from outside, request by request."""
+"""A coordinator with a log in memory, for black-box tests of classic groups, request by request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_SHARES: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 class Desk:
-    """Sends requests to a coordinator of one partition. ``answers`` has the responses by the token of the request."""
+    """Sends requests to a coordinator of one partition. ``answers`` contains the responses by request token."""
 
     def __init__(self, **config: int) -> None:
         self.now = 1000
@@ -49,17 +49,17 @@ class Desk:
         self.take(self.coordinator.loaded(0, now=self.now))
 
     def resign(self) -> None:
-        """Give the partition up."""
+        """Resign the leadership of the partition."""
         self.epoch += 1
         self.take(self.coordinator.resign(0, self.epoch, now=self.now))
 
     def take(self, outcome: CoordinatorOutput) -> None:
-        """Keep the answers and the timers of an outcome."""
+        """Store the responses and the expired timers of an output."""
         self.answers.update((answer.opaque, answer.response) for answer in outcome.answers)
         self.expired += [key for key, _ in outcome.expired]
 
     def ask(self, request: Request[Any], version: int, *, token: object = None, client: str = "c") -> Response | None:
-        """Send a request. Return its answer, or None if it waits."""
+        """Send a request. Return its response, or None if it is pending."""
         token = object() if token is None else token
         context = RequestContext(version=version, client_id=client)
         self.take(self.coordinator.handle(request, context, now=self.now, opaque=token))
@@ -68,12 +68,12 @@ class Desk:
         return answer
 
     def advance(self, ms: int) -> None:
-        """Let time pass."""
+        """Advance the time."""
         self.now += ms
         self.take(self.coordinator.tick(self.now))
 
     def join(self, member_id: str = "", *, version: int = 3, token: object = None, **fields: Any) -> Any:
-        """Join with the protocol ``range``. Version 3 is the last one without the member id handshake."""
+        """Join with the protocol ``range``. Version 3 is the latest one without the member id handshake."""
         given: dict[str, Any] = {
             "group_id": GROUP,
             "session_timeout_ms": 10_000,
@@ -92,7 +92,7 @@ class Desk:
         token: object = None,
         named: bool = True,
     ) -> Any:
-        """Ask for the assignment. The leader gives ``shares``, the assignments by member id."""
+        """Request the assignment. The leader sends ``shares``, the assignments by member id."""
         request = SyncGroupRequest(
             group_id=GROUP,
             generation_id=generation,

@@ -1,4 +1,4 @@
-"""The states of classic groups: the table, and what it allows."""
+"""The states of classic groups and their valid transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of the members of a classic group is that of a Java table, which remembers how large it was."""
+"""Members of a classic group are ordered like a Java hash table, which depends on its maximum size so far."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the comparison with Kafka's coordinator cannot show, or shows only by chance: one story for each.
+"""Cases that the comparison with Kafka's coordinator does not cover, or covers only at random.
 
-Whatever Kafka does too is compared command by command in ``tests.coordinator.campaign``.
+``tests.coordinator.campaign`` compares all other behavior with Kafka command by command.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _group(desk: Desk) -> ClassicGroup:
 
 
 def _stable(desk: Desk, **fields: Any) -> str:
-    """Bring a member in that leads the group with an assignment. Return its id."""
+    """Join a member that leads the group and assigns everything to itself. Return its id."""
     joined = desk.join(**fields)
     desk.sync(joined.member_id, joined.generation_id, {joined.member_id: b"all"})
     return str(joined.member_id)

@@ -1,4 +1,4 @@
-"""Consumer groups (KIP-848): states, epochs, the way to a new assignment, topics, patterns, assignors, timeouts."""
+"""Consumer groups (KIP-848): states, epochs, reconciliation, topics, patterns, assignors, timeouts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_state_follows_from_the_epochs_of_group_assignment_and_members(side:
 
 @SIDES
 def test_a_new_assignment_waits_for_the_assignment_interval(side: str) -> None:
-    """One second after the last one. Until then a new member has the epoch of the last one, and nothing to read."""
+    """It comes one second after the previous one. Until then, B has the previous epoch and no partitions."""
     states = told("consumer-states", side)
 
     assert (states.epoch("B joins"), partitions(states["B joins"])) == (2, {})
@@ -107,7 +107,7 @@ def test_an_empty_group_may_be_deleted(side: str) -> None:
 
 @SIDES
 def test_a_rebalance_timeout_that_ends_removes_the_member(side: str) -> None:
-    """``A`` has 10 seconds to give a partition up. It sends heartbeats, but does not give it up."""
+    """``A`` has 10 seconds to revoke a partition. It sends heartbeats, but does not revoke it."""
     timeouts = told("consumer-timeouts", side)
 
     assert sorted(timeouts.members("before")) == ["A", "B"]
@@ -192,7 +192,7 @@ def test_a_bad_pattern_is_refused_and_changes_nothing(side: str) -> None:
 
 @SIDES
 def test_the_first_assignor_of_the_coordinator_is_taken_if_nobody_asks_for_one(side: str) -> None:
-    """``uniform`` balances partitions whatever their topics are."""
+    """``uniform`` balances partitions regardless of their topics."""
     assignors = told("consumer-assignors", side)
 
     assert assignors.group("uniform")["assignorName"] == "uniform"
@@ -202,7 +202,7 @@ def test_the_first_assignor_of_the_coordinator_is_taken_if_nobody_asks_for_one(s
 
 @SIDES
 def test_the_assignor_that_most_members_ask_for_is_taken(side: str) -> None:
-    """``range`` gives a member the same partitions of each topic."""
+    """``range`` assigns a member the same partitions of each topic."""
     assignors = told("consumer-assignors", side)
 
     assert assignors.group("range")["assignorName"] == "range"
@@ -230,7 +230,7 @@ COMMITS = {
 @SIDES
 @pytest.mark.parametrize("name", COMMITS)
 def test_who_may_commit(side: str, name: str) -> None:
-    """A member may commit for a partition from the epoch on at which it got it (KIP-1251)."""
+    """A member may commit for a partition with any epoch since it received the partition (KIP-1251)."""
     assert _commit_error(told("consumer-commits", side), name) == COMMITS[name]
 
 

@@ -1,6 +1,6 @@
-"""Groups that change between the classic and the consumer protocol, by the migration policy of the coordinator.
+"""Groups that migrate between the classic and the consumer protocol, by the coordinator's migration policy.
 
-``C`` is a member of the classic protocol, and ``K`` one of the consumer protocol.
+``C`` is a member with the classic protocol, and ``K`` one with the consumer protocol.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ UPGRADES = pytest.mark.parametrize("policy", ["upgrade", "bidirectional"])
 
 
 def _kinds(found: Told, name: str) -> dict[str, Any]:
-    """Members by ``C`` and ``K``."""
+    """Return the members by ``C`` and ``K``."""
     return {"K" if member == "K" else "C": each for member, each in found.members(name).items()}
 
 
 @SIDES
 @UPGRADES
 def test_a_member_of_the_consumer_protocol_upgrades_a_classic_group(side: str, policy: str) -> None:
-    """The generation of the group becomes its epoch, and the classic member keeps what it has."""
+    """The generation of the group becomes its epoch, and the classic member keeps its partitions."""
     migration = told(f"migration-{policy}", side)
 
     assert (migration.epoch("K joins"), partitions(migration["K joins"])) == (2, {})

@@ -1,4 +1,4 @@
-"""Consumer groups (KIP-848): heartbeats that are wrong by themselves, epochs that are fenced, and static members."""
+"""Consumer groups (KIP-848): invalid heartbeats, fenced epochs, and static members."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_who_is_refused_by_a_group(side: str, name: str) -> None:
 
 @SIDES
 def test_a_member_may_come_with_its_previous_epoch_if_it_owns_no_more_than_it_should(side: str) -> None:
-    """Its answer was lost, so it has not learnt of the present epoch."""
+    """The previous response was lost, so the member does not have the current epoch."""
     epochs = told("consumer-epochs", side)
     assert epochs.epoch("A at its previous epoch") == epochs.epoch("A gives up") == 3
 

@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): what members get, how epochs move, who is refused, and what becomes of a group."""
+"""Share groups (KIP-932): assignments, epochs, refusals, and the end of a group."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_session_that_ends_removes_the_member(side: str) -> None:
 
 @SIDES
 def test_a_group_has_its_own_session_timeout_and_heartbeat_interval(side: str) -> None:
-    """50 seconds and 6 seconds: ``B`` was heard of at second 1, and is removed at second 51."""
+    """50 seconds and 6 seconds: ``B`` sends its last heartbeat at second 1, and is removed at second 51."""
     assert told("share-sessions", side)["A joins"]["heartbeatIntervalMs"] == 6000
 
 
@@ -152,7 +152,7 @@ def test_who_is_refused(side: str, name: str) -> None:
 
 @SIDES
 def test_a_member_may_come_with_its_previous_epoch_once_more(side: str) -> None:
-    """Its answer was lost, so it has not learnt of the present one."""
+    """The previous response was lost, so the member does not have the current epoch."""
     epochs = told("share-epochs", side)
     assert epochs.epoch("a previous epoch") == epochs.epoch("A learns of its partitions")
 
@@ -179,7 +179,7 @@ def test_a_description_tells_the_error_of_each_group(side: str) -> None:
 
 @SIDES
 def test_members_get_only_topics_that_they_subscribe_to(side: str) -> None:
-    """One partition of ``t`` for two members: both read it. Two of ``u`` for two members: one each."""
+    """Both members read the only partition of ``t``. The two partitions of ``u`` are split between two members."""
     owned = told("share-topics", side).members("three members")
 
     assert {name: partitions(member) for name, member in owned.items()} == {

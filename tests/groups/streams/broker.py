@@ -45,14 +45,14 @@ def topology(*subtopologies: wire.Subtopology, epoch: int = 0) -> wire.Topology:
 
 
 def tasks(**by: Sequence[int]) -> tuple[wire.TaskIds, ...]:
-    """``tasks(_0=[0, 1])`` are partitions 0 and 1 of subtopology 0."""
+    """Return task ids: ``tasks(_0=[0, 1])`` are partitions 0 and 1 of subtopology 0."""
     return tuple(
         wire.TaskIds(subtopology_id=key.lstrip("_"), partitions=tuple(partitions)) for key, partitions in by.items()
     )
 
 
 class Broker:
-    """A coordinator of one partition. ``creates`` has the topics that the last answer asked for."""
+    """A coordinator of one partition. ``creates`` contains the topics that the last response requires."""
 
     def __init__(
         self,
@@ -84,13 +84,13 @@ class Broker:
         self.coordinator.loaded(0, now=self.now)
 
     def reload(self) -> None:
-        """Begin again with what the log has."""
+        """Start a new coordinator with the records of the log."""
         image = self.coordinator.image
         self._start()
         self.coordinator.set_image(image, now=0)
 
     def topics(self, **partitions: int) -> None:
-        """Create topics, or let them grow."""
+        """Create topics, or add partitions to them."""
         before = self.coordinator.image
         put = [
             CoordinatorTopicImage(name=name, id=UUID(bytes=name.encode().ljust(16)[:16]), racks=((),) * count)
@@ -99,7 +99,7 @@ class Broker:
         self.coordinator.set_image(before.changed(put=put), now=self.now)
 
     def features(self, **levels: int) -> None:
-        """Set the levels of features by name."""
+        """Set feature levels by name."""
         before = self.coordinator.image
         self.coordinator.set_image(evolve(before, version=before.version + 1, features=levels), now=self.now)
 
@@ -107,7 +107,7 @@ class Broker:
         self.coordinator.set_image(self.coordinator.image.changed(delete=(name,)), now=self.now)
 
     def ask(self, request: Request[Any], **context: Any) -> Any:
-        """Send a request. Return the answer, or None if it comes later."""
+        """Send a request. Return the response, or None if it is pending."""
         given = RequestContext(**{"version": request.INFO.versions.highest, **context})
         outcome = self.coordinator.handle(request, given, now=self.now, opaque="asked")
         self._note(outcome)
@@ -118,7 +118,7 @@ class Broker:
         return None
 
     def send(self, request: Request[Any], **context: Any) -> int:
-        """Send a request whose answer may come later: it will be in ``late``, by the number that this returns."""
+        """Send a request. Return its number, the key under which its response appears in ``late``."""
         self._sent += 1
         given = RequestContext(**{"version": request.INFO.versions.highest, **context})
         self._note(self.coordinator.handle(request, given, now=self.now, opaque=self._sent))
@@ -135,7 +135,7 @@ class Broker:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of the records of the last command. A tombstone has a minus before it."""
+        """The record kinds of the last command. Tombstones are prefixed with a minus."""
         names = [(str(record.key.INFO.name), record.value) for record in self.records if record.key is not None]
         prefix, suffix = "StreamsGroup", "Key"
         return [
@@ -147,7 +147,7 @@ class Broker:
         self._note(self.coordinator.tick(self.now))
 
     def heartbeat(self, member: str = "A", epoch: int = 0, group: str = "g", **fields: Any) -> Any:
-        """Send a heartbeat; a join has what a join needs."""
+        """Send a heartbeat. A join includes the required fields."""
         context = {name: fields.pop(name) for name in ("version", "allows", "client_id") if name in fields}
         if epoch == 0:
             fields = {
@@ -179,7 +179,7 @@ class Broker:
         return described
 
     def settle(self, *members: str, rounds: int = 12) -> dict[str, StreamsGroupHeartbeatResponse]:
-        """Let members send heartbeats, with the tasks that they were given, until nothing changes any more."""
+        """Send heartbeats of members with their assigned tasks, for some rounds; return the last responses."""
         last: dict[str, Any] = {}
         for _ in range(rounds):
             for name in members:
@@ -197,21 +197,21 @@ class Broker:
         return last
 
     def active(self, member: str) -> set[tuple[str, int]]:
-        """The active tasks that a member runs."""
+        """Return the active tasks that are assigned to a member."""
         return set(self.group().members[member].assigned.active)
 
     def target(self, member: str) -> set[tuple[str, int]]:
-        """The active tasks that a member should run."""
+        """Return the active tasks in a member's target assignment."""
         return set(self.group().targets[member].active)
 
 
 def page(**fields: Any) -> Broker:
-    """A broker of the document."""
+    """Return a broker with the profile of the KIP page."""
     return Broker(KIP_1071_PAGE, **fields)
 
 
 def join_classic(broker: Broker, group_id: str) -> None:
-    """Let a member of the classic protocol join a group."""
+    """Join a member with the classic protocol to a group."""
     metadata = b"\0\0\0\0\0\0\0\0\0\0"
     broker.ask(
         JoinGroupRequest(

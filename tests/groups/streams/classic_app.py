@@ -1,4 +1,4 @@
-"""An instance of a Streams application that still speaks the classic protocol, with the user data of a migration."""
+"""An instance of a Streams application with the classic protocol, with the user data of a migration."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def numbers(tasks: Iterable[Any] | None) -> set[int]:
 
 
 def sums(offsets: Mapping[int, int]) -> tuple[wire.TaskOffset, ...]:
-    """Return sums of offsets of tasks of subtopology 0."""
+    """Return offset sums of tasks of subtopology 0."""
     return tuple(wire.TaskOffset(subtopology_id="0", partition=task, offset=offsets[task]) for task in sorted(offsets))
 
 
 def given(active: Iterable[int], standby: Iterable[int] = ()) -> StreamsGroupHeartbeatResponse:
-    """Return an answer that gives tasks of subtopology 0."""
+    """Return a response that assigns tasks of subtopology 0."""
     return StreamsGroupHeartbeatResponse(active_tasks=_answered(active), standby_tasks=_answered(standby))
 
 
@@ -58,7 +58,7 @@ def subscription(
     offsets: Mapping[int, int],
     ends: Mapping[int, int],
 ) -> bytes:
-    """Return the metadata of the protocol ``stream`` of a process: its tasks, and how far its stores are."""
+    """Return a process's metadata of the protocol ``stream``: its tasks, and the offsets of its stores."""
     heartbeat = StreamsGroupHeartbeatRequest(
         process_id=f"process-{name}",
         topology=topology,
@@ -75,7 +75,7 @@ def subscription(
 
 @define
 class ClassicApp:
-    """A member of one group, with tasks of subtopology 0. ``offsets`` are those of its stores."""
+    """A member of one group, with tasks of subtopology 0. ``offsets`` contains the offsets of its stores."""
 
     broker: Broker
     name: str
@@ -90,7 +90,7 @@ class ClassicApp:
     next_rebalance_ms: int = NEVER
 
     def subscription(self) -> bytes:
-        """The metadata of the protocol ``stream``."""
+        """Return the metadata of the protocol ``stream``."""
         return subscription(
             self.name,
             self.topology,
@@ -101,7 +101,7 @@ class ClassicApp:
         )
 
     def join(self, metadata: bytes | None = None) -> JoinGroupResponse | None:
-        """Join; as a new member in two steps. Return the answer, or None if it comes later."""
+        """Join; a new member needs two requests. Return the response, or None if it is pending."""
         request = JoinGroupRequest(
             group_id="g",
             member_id=self.member_id,
@@ -120,7 +120,7 @@ class ClassicApp:
         return answer
 
     def sync(self) -> ErrorCode:
-        """Take over the assignment. Return the error."""
+        """Request and store the assignment. Return the error."""
         answer = self.broker.ask(
             SyncGroupRequest(
                 group_id="g",
@@ -151,7 +151,7 @@ class ClassicApp:
         self.broker.ask(LeaveGroupRequest(group_id="g", members=(identity,)))
 
     def follow(self) -> bool:
-        """Send a heartbeat, and join again if the coordinator says so. Return whether it did."""
+        """Send a heartbeat, and join again if the coordinator requires it. Return whether it did."""
         if self.heartbeat() is not ErrorCode.REBALANCE_IN_PROGRESS:
             return False
         answer = self.join()

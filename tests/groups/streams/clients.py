@@ -1,4 +1,4 @@
-"""Instances of a Streams application that act by themselves, in either protocol, as the Java clients do."""
+"""Simulated instances of a Streams application with either protocol, modeled on the Java clients."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.groups.streams.classic_app import given, numbers, subscription
 __all__ = ["ClassicClient", "Client", "StreamsClient"]
 
 END: Final = 100_000
-"""The end of each changelog."""
+"""The end offset of each changelog."""
 _STEP: Final = END // 2
-"""How far a store comes until the next action."""
+"""The number of records that a store restores between two actions."""
 
 
 class Client(ABC):
-    """An instance with a process of its own. Tasks are numbers: partitions of subtopology 0."""
+    """An instance with its own process. Tasks are numbers: partitions of subtopology 0."""
 
     def __init__(self, broker: Broker, name: str, topology: wire.Topology) -> None:
         self.broker = broker
@@ -40,22 +40,22 @@ class Client(ABC):
     @property
     @abstractmethod
     def active(self) -> set[int]:
-        """The active tasks that it runs."""
+        """The active tasks that the instance runs."""
 
     @abstractmethod
     def act(self) -> None:
-        """Do what is to be done next: send one request, or take an answer."""
+        """Take the next action: send one request, or process a response."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Leave for good."""
+        """Leave permanently."""
 
     @abstractmethod
     def forget_requests(self) -> None:
-        """Give up waiting for answers, because the coordinator has moved."""
+        """Forget pending requests, because the coordinator has moved."""
 
     def restore(self, followed: set[int]) -> None:
-        """Let stores come further: those of active tasks to the end."""
+        """Advance the stores; stores of active tasks reach the end."""
         for task in self.active:
             self.stores[task] = END
         for task in followed:
@@ -63,7 +63,7 @@ class Client(ABC):
 
 
 class StreamsClient(Client):
-    """One that speaks the streams protocol."""
+    """An instance with the streams protocol."""
 
     def __init__(self, broker: Broker, name: str, topology: wire.Topology) -> None:
         super().__init__(broker, name, topology)
@@ -98,7 +98,7 @@ class StreamsClient(Client):
 
 
 class ClassicClient(Client):
-    """One that speaks the classic protocol, cooperatively. It can lead, while the group is a classic one."""
+    """An instance with the classic protocol and cooperative rebalancing. It can lead a classic group."""
 
     def __init__(self, broker: Broker, name: str, topology: wire.Topology) -> None:
         super().__init__(broker, name, topology)
@@ -139,7 +139,7 @@ class ClassicClient(Client):
         self._failed(ErrorCode(self.broker.ask(request).error_code))
 
     def _failed(self, error: ErrorCode) -> bool:
-        """Note an error: the member joins again, and has lost its tasks if its generation or id is gone."""
+        """Process an error: the member joins again, and loses its tasks if its generation or id is invalid."""
         if error is ErrorCode.NONE:
             return False
         self.is_member = False
@@ -187,7 +187,7 @@ class ClassicClient(Client):
         self.waits = self.broker.send(request, client_id=self.name)
 
     def _led(self, answer: JoinGroupResponse) -> tuple[SyncGroupRequestAssignment, ...]:
-        """Assign the tasks: everybody keeps what it has, up to its share, and what nobody has is given out."""
+        """Assign the tasks: each member keeps its tasks up to its share, and gets tasks without an owner."""
         image = self.broker.coordinator.image
         metadata = {member.member_id: bytes(member.metadata) for member in answer.members}
         had = {each: numbers(read_heartbeat(data).active_tasks) for each, data in metadata.items()}

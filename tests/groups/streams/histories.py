@@ -1,7 +1,7 @@
 """Random histories of a Streams application in the ``page`` profile, whose instances may change their protocol.
 
-Whatever happens, no task runs twice, and epochs never fall. A group that is left alone settles: each task runs once.
-``python -m tests.groups.streams.histories 500`` plays many: six for each seed.
+In every history, no task runs twice, and epochs never decrease. An undisturbed group settles: each task runs once.
+``python -m tests.groups.streams.histories 500`` runs six histories for each seed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _NAMES: Final = "ABCDE"
 _PLAIN: Final = topology(subtopology("0", "in"))
 _STATEFUL: Final = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
 _LONGEST_SILENCE: Final = 60
-"""Rounds until each session and each rebalance of a member that fell silent is over."""
+"""The number of rounds until all sessions and rebalances of crashed members have timed out."""
 _BOUND: Final = 30
-"""Rounds in which each member acts once, until a group that is left alone has settled."""
+"""The maximum number of rounds until an undisturbed group has settled. Each member acts once per round."""
 
 
 class History:
-    """A group and its instances, watched all the time."""
+    """A group and its instances, with constant checks of the invariants."""
 
     def __init__(self, seed: int, *, stateful: bool, kinds: tuple[type[Client], ...]) -> None:
         self.random = Random(f"{seed} {stateful} {len(kinds)}")
@@ -50,10 +50,10 @@ class History:
         self.epoch = 0
         self.kind = ""
         self.changes: set[tuple[str, str]] = set()
-        """The changes of a group with members from one protocol to the other."""
+        """The conversions between protocols of a group with members."""
 
     def play(self) -> int:
-        """Let things happen, then let the group settle. Return the rounds that this took."""
+        """Disturb the group, then let it settle. Return the number of rounds that it took to settle."""
         self._disturb()
         self._quieten()
         for rounds in range(_BOUND):
@@ -88,7 +88,7 @@ class History:
             self.broker.topics(**{"in": self.tasks})
 
     def _start(self, name: str) -> None:
-        """Start an instance, or stop and start one again, maybe with the other protocol."""
+        """Start or restart an instance, possibly with the other protocol."""
         if name in self.clients:
             self.clients.pop(name).leave()
             self._watch()
@@ -123,7 +123,7 @@ class History:
         assert group.assignment_epoch <= group.epoch
 
     def _quieten(self) -> None:
-        """Wait until members that fell silent are gone, then let something happen that makes all assign anew."""
+        """Wait until crashed members are removed, then restart an instance to trigger a new assignment."""
         self.broker.log.fail_next = None
         for _ in range(_LONGEST_SILENCE):
             self._round()
@@ -136,17 +136,17 @@ class History:
 
 
 def _recorded(group: Group) -> int:
-    """The generation that the record of a classic group has. Later ones are lost when the coordinator moves."""
+    """Return the generation in a classic group's record. Later generations are lost when the coordinator moves."""
     assert isinstance(group, ClassicGroup)
     return 0 if group.record is None else group.record.generation
 
 
 CASTS: Final = {"streams": (StreamsClient,), "classic": (ClassicClient,), "both": (ClassicClient, StreamsClient)}
-"""What protocols the instances of a history speak."""
+"""The protocols of the instances of a history."""
 
 
 def main(seeds: int) -> None:
-    """Play histories; say how many rounds the slowest group took to settle."""
+    """Run histories; print the maximum number of rounds that a group took to settle."""
     slowest = 0
     for seed in range(seeds):
         for kinds in CASTS.values():

@@ -1,4 +1,4 @@
-"""Requirements G7 and G8: what is assigned when, and how members get there."""
+"""Requirements G7 and G8: assignments, their timing, and reconciliation."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_g8_1_there_are_three_epochs(profile: Profile) -> None:
 
 
 def _two(profile: Profile) -> tuple[Broker, int]:
-    """A has both tasks, and B joined."""
+    """Return a broker on which A has both tasks and B has joined, and the epoch of A."""
     broker = Broker(profile)
     epoch = broker.heartbeat().member_epoch
     broker.heartbeat("B")

@@ -1,4 +1,4 @@
-"""Requirements G11.1 to G11.5, G13.8 and G13.9: what a Streams client does, and that both sides fit together."""
+"""Requirements G11.1 to G11.5, G13.8 and G13.9: a Streams client, and its interaction with the coordinator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements G3 and G4: the order of what a heartbeat does, and topology epochs."""
+"""Requirements G3 and G4: the steps of heartbeat handling, and topology epochs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Streams application runs each task once, whatever happens to its instances, their protocols and its coordinator."""
+"""A Streams application runs each task once, despite changes of instances, protocols and coordinators."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_g10_5_what_changed_meanwhile_calls_for_an_assignment(
     assert (broker.group().epoch > epoch) is bumps
 
 
-# Offsets of state
+# Task offsets
 
 
 def _offset(value: int, partition: int = 0) -> tuple[TaskOffset, ...]:

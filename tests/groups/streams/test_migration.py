@@ -1,6 +1,6 @@
-"""Requirement G15: groups that change between the classic and the streams protocol while they live.
+"""Requirement G15: groups that migrate between the classic and the streams protocol with active members.
 
-The worked example of the document: A and B are classic at generation 23, and C joins with the streams protocol.
+The worked example of the KIP: A and B are classic members at generation 23, and C joins with the streams protocol.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 class Example:
-    """The example, from the classic group on. ``generation`` is 23 there."""
+    """The example, starting with the classic group at ``generation``."""
 
     def __init__(self, generation: int = 23, **fields: Any) -> None:
         config = {"group_streams_num_standby_replicas": 1, "group_streams_num_warmup_replicas": 2}
@@ -74,11 +74,11 @@ class Example:
         )
 
     def join_c(self) -> Any:
-        """Let C join with the streams protocol."""
+        """Join C with the streams protocol."""
         return self.broker.heartbeat("C", topology=STATEFUL)
 
     def beat_c(self, **fields: Any) -> Any:
-        """Let C own what it was given, and say so."""
+        """Send a heartbeat of C that reports its assigned tasks as owned."""
         member = self.broker.group().members["C"]
         held: dict[str, Any] = {
             f"{role}_tasks": ids(number for _, number in getattr(member.assigned, role))
@@ -87,7 +87,7 @@ class Example:
         return self.broker.heartbeat("C", member.epoch, **held, **fields)
 
     def settle(self, rounds: int = 8) -> None:
-        """Let all members follow the coordinator until nothing changes."""
+        """Make all members follow the coordinator until nothing changes."""
         for _ in range(rounds):
             moved = [self.a.follow(), self.b.follow()]
             self.beat_c()
@@ -95,11 +95,11 @@ class Example:
                 return
 
     def warm(self) -> Any:
-        """Let C report that it has caught up on task 2."""
+        """Report that C has caught up on task 2."""
         return self.beat_c(task_offsets=(wire.TaskOffset(subtopology_id="0", partition=2, offset=END - 10),))
 
     def target(self, member: str) -> tuple[set[int], set[int], set[int]]:
-        """The target of a member: active, standby and warm-up tasks."""
+        """Return the target assignment of a member: active, standby and warm-up tasks."""
         target = self.broker.group().targets[member]
         active, standby, warmup = (
             {number for _, number in role} for role in (target.active, target.standby, target.warmup)
@@ -117,7 +117,7 @@ def example() -> Example:
 
 @pytest.fixture
 def settled(example: Example) -> Example:
-    """After step 1: C has joined, and all have what the target of epoch 24 gives them."""
+    """Return the example after step 1: C has joined, and all members have the target assignment of epoch 24."""
     example.join_c()
     example.settle()
     return example
@@ -202,7 +202,7 @@ def test_g15_5_nobody_leads(example: Example) -> None:
 
 
 def test_g15_6_a_warm_up_task_of_a_classic_member_is_a_standby_task(settled: Example) -> None:
-    """D and E are new in the classic protocol. So they get warm-up tasks, and one of the two has to probe."""
+    """D and E are new members with the classic protocol. So they get warm-up tasks, and one of the two has to probe."""
     apps = [ClassicApp(settled.broker, name, topology=STATEFUL) for name in "DE"]
     for app in apps:
         answer = app.join()
@@ -276,7 +276,7 @@ def test_y18_g15_9_the_task_goes_over_when_its_owner_has_given_it_up(settled: Ex
 
 
 def test_y19_g15_10_user_data_has_what_the_assignment_needs(example: Example) -> None:
-    """The layout is ours: the document only says that user data must have more than it has."""
+    """The layout is specific to this library: the KIP only requires additional fields in the user data."""
     example.join_c()
     app = ClassicApp(example.broker, "D", topology=STATEFUL, offsets={0: 5}, ends={0: 9})
     assert app.join() is not None
@@ -288,7 +288,7 @@ def test_y19_g15_10_user_data_has_what_the_assignment_needs(example: Example) ->
 
 
 def _old_subscription() -> bytes:
-    """What version 11 of the user data has: no topology."""
+    """Return version 11 of the user data, which contains no topology."""
     old = SubscriptionInfoData(version=11, latest_supported_version=11).encode(11)
     return encode_versioned(ConsumerProtocolSubscription(topics=("in",), user_data=old), 3)
 
@@ -319,7 +319,7 @@ def test_g15_13_describe_tells_who_is_classic(settled: Example) -> None:
     assert [(group.group_id, group.group_type) for group in listed] == [("g", "streams")]
 
 
-# What the document leaves to the rules of KIP-848.
+# Points that the KIP leaves to the rules of KIP-848.
 
 
 def test_a_converted_group_is_loaded_as_it_was(settled: Example) -> None:

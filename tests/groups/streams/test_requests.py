@@ -1,4 +1,4 @@
-"""Requirements G1 and G2: which heartbeats are refused, and with which error."""
+"""Requirements G1 and G2: refused heartbeats and their errors."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_g2_6_the_same_topology_joins_again(profile: Profile) -> None:
     [("i.*", OK), (r"\pL+", OK), ("(", BAD_TOPOLOGY), ("i(?=n)n", BAD_TOPOLOGY), (r"(i)\1?", BAD_TOPOLOGY)],
 )
 def test_y7_g2_7_patterns_are_read_as_re2_reads_them(pattern: str, error: ErrorCode) -> None:
-    """Python's ``re`` refuses the second, and accepts the last two."""
+    """Python's ``re`` refuses the second pattern, and accepts the last two."""
     sent = topology(subtopology("0", source_topic_regex=(pattern,)))
     assert page().error(topology=sent) is error
     assert Broker().error(topology=sent) is INVALID
@@ -188,7 +188,7 @@ def test_y7_g2_7_patterns_are_read_as_re2_reads_them(pattern: str, error: ErrorC
 
 @BOTH
 def test_g2_8_topologies_have_no_names(profile: Profile) -> None:
-    """A named topology cannot be sent: the message has no field for a name."""
+    """The message has no field for the name of a topology."""
     assert not hasattr(Topology(), "name")
     assert Broker(profile).error() is OK
 

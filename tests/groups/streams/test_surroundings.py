@@ -1,4 +1,4 @@
-"""Requirements G13, G14, G16 and G17: settings, counts, other groups, and errors."""
+"""Requirements G13, G14, G16 and G17: configs, counts, other groups, and errors."""
 
 from __future__ import annotations
 

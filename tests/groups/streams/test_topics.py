@@ -1,4 +1,4 @@
-"""Requirements G5 and G6: what topics a topology needs, and what members are told about it."""
+"""Requirements G5 and G6: the topics that a topology needs, and the status that members receive about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements G7.10 to G7.15 and G11: warm-up tasks, and what reported offsets change. The release has no warm-ups."""
+"""Requirements G7.10 to G7.15 and G11: warm-up tasks, and effects of reported offsets. The release has no warm-ups."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _broker(tasks: int = 2, profile: Profile = KIP_1071_PAGE, **config: Any) -> 
 
 
 def _start(tasks: int = 2, **config: Any) -> Broker:
-    """A runs all tasks and knows where they end; B has just joined."""
+    """Return a broker on which A runs all tasks and has reported their end offsets, and B has just joined."""
     broker = _broker(tasks, **config)
     broker.heartbeat("A", topology=STATEFUL)
     broker.settle("A", rounds=1)
@@ -34,7 +34,7 @@ def _start(tasks: int = 2, **config: Any) -> Broker:
 
 
 def report(broker: Broker, member: str, offsets: Mapping[int, int], ends: Mapping[int, int] | None = None) -> None:
-    """Let a member report offsets."""
+    """Report offsets of a member."""
     fields: dict[str, Any] = {"task_offsets": sums(offsets)}
     if ends is not None:
         fields["task_end_offsets"] = sums(ends)
@@ -57,7 +57,7 @@ def test_g7_10_a_warm_up_task_that_has_caught_up_gets_another_role() -> None:
 
 
 def test_g7_12_warm_up_tasks_are_limited_for_the_whole_group() -> None:
-    """B and C could take 10 tasks of the 15 that A runs."""
+    """B and C could take 10 of A's 15 tasks."""
     broker = _start(15, group_streams_num_warmup_replicas=2)
     broker.heartbeat("C", topology=STATEFUL)
     assert len(warmups(broker, "A") | warmups(broker, "B") | warmups(broker, "C")) == 2
@@ -66,7 +66,7 @@ def test_g7_12_warm_up_tasks_are_limited_for_the_whole_group() -> None:
 
 
 def test_g7_14_a_task_stays_with_a_client_that_has_its_state_while_another_warms_up() -> None:
-    """The example of the document is in the tests of G15.7."""
+    """The tests of G15.7 cover the example of the KIP."""
     broker = _start()
     [task] = warmups(broker, "B")
     assert broker.active("A") == broker.target("A") == {("0", 0), ("0", 1)}
@@ -77,7 +77,7 @@ def test_g7_14_a_task_stays_with_a_client_that_has_its_state_while_another_warms
 
 
 def test_g7_15_without_an_end_offset_nobody_is_caught_up_and_the_greatest_offset_counts() -> None:
-    """Nobody runs the task when it is assigned, so nobody knows its end. Then the one with the most state runs it."""
+    """A task without an owner has no known end offset. The process with the most state gets the task."""
     broker = page(topics={"c": 1})
     for member, offset in (("A", 9), ("B", 5)):
         broker.heartbeat(member, topology=STATEFUL, task_offsets=sums({0: offset}))
@@ -92,7 +92,7 @@ def test_g7_15_without_an_end_offset_nobody_is_caught_up_and_the_greatest_offset
 
 @pytest.mark.parametrize("last", ["B", "C"])
 def test_g11_6_the_last_report_of_a_process_counts(last: str) -> None:
-    """B and C share a process, and with it the state on disk."""
+    """B and C share a process, and therefore its state on disk."""
     broker = _broker(1)
     broker.heartbeat("A", topology=STATEFUL)
     report(broker, "A", {0: END}, {0: END})
@@ -127,7 +127,7 @@ def test_g11_7_an_end_offset_that_one_member_knows_serves_for_all() -> None:
 
 @pytest.mark.parametrize(("lag", "bumps"), [(LAG + 1, False), (LAG, True), (LAG - 1, True)])
 def test_g11_9_a_lag_that_becomes_acceptable_increases_the_group_epoch(lag: int, bumps: bool) -> None:
-    """The document says "less than" in one place and "reached" in another: a lag of exactly that much is acceptable."""
+    """The KIP contains both "less than" and "reached". A lag equal to the limit is acceptable."""
     broker = _start()
     [task] = warmups(broker, "B")
     before = broker.group().epoch

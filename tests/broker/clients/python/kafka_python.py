@@ -1,6 +1,6 @@
 """The session of tests/broker/clients/features.py: kafka_python.py kafka-python SERVERS SERVERS_WITH_LOGIN PREFIX.
 
-A line of JSON for each feature has the facts that were found, or the error.
+It prints a line of JSON for each feature, with the observed facts or the error.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ def batch(topic: str, **settings: Any) -> object:
 
 
 class Member:
-    """A member of the group: what it owns, and what it has read of that."""
+    """A member of the group: its assignment, and the offsets it has read from it."""
 
     def __init__(self) -> None:
         self.consumer = consumer(group_id=name("group"), session_timeout_ms=10_000)
-        # The leader of a group assigns the partitions that it knows at that moment, maybe none.
+        # The group leader assigns the partitions in its metadata at that time, which may be none.
         until(
             "the partitions are known",
             lambda: len(self.consumer.partitions_for_topic(name("group")) or ()) == PARTITIONS,

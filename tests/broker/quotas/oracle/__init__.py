@@ -1,4 +1,4 @@
-"""Kafka's own managers of quotas; ``QuotaOracle.java`` lists the commands."""
+"""Kafka's own quota managers; ``QuotaOracle.java`` lists the commands."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ __all__ = ["QuotaOracle"]
 
 
 class QuotaOracle(JavaOracle):
-    """Kafka's ``ClientQuotaManager`` and its like. An ``open`` command makes new ones."""
+    """Kafka's ``ClientQuotaManager`` and related classes. An ``open`` command creates new instances."""
 
     PROJECT = JavaProject(Path(__file__).resolve().parent, "org.apache.kafka.server.quota.QuotaOracle")

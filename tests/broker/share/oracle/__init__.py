@@ -12,10 +12,10 @@ __all__ = ["ShareOracle"]
 
 
 class ShareOracle(JavaOracle):
-    """Kafka's ``SharePartition``. An ``open`` command makes a new one, so a process serves many scripts."""
+    """Kafka's ``SharePartition``. An ``open`` command creates a new one, so a process serves many scripts."""
 
     PROJECT = JavaProject(Path(__file__).resolve().parent, "kafka.server.share.ShareOracle")
 
     def run(self, **command: Any) -> dict[str, Any]:
-        """Run one command and return its answer."""
+        """Run one command and return its response."""
         return self.ask([command])[0]

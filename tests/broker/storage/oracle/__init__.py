@@ -1,4 +1,4 @@
-"""Kafka's own log of a partition; ``StorageOracle.java`` lists the commands."""
+"""Kafka's own partition log; ``StorageOracle.java`` lists the commands."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["StorageOracle"]
 
 
 class StorageOracle(JavaOracle):
-    """Kafka's ``UnifiedLog``. An ``open`` command makes a new one, so a process serves many scripts."""
+    """Kafka's ``UnifiedLog``. An ``open`` command creates a new one, so a process serves many scripts."""
 
     PROJECT = JavaProject(Path(__file__).resolve().parent, "org.apache.kafka.storage.internals.log.StorageOracle")
 
     def run(self, **command: Any) -> dict[str, Any]:
-        """Run one command and return its answer."""
+        """Run one command and return its response."""
         return self.ask([command])[0]

@@ -1,1 +1,1 @@
-"""Plugins of pytest for suites in Python. A suite's own process imports them, under the name of this package alone."""
+"""Pytest plugins for Python suites. The process of a suite imports them with this package as a top-level package."""

@@ -1,4 +1,4 @@
-"""For aiokafka's own tests: a broker by address instead of a container, and what the tests did inside the container."""
+"""Fixtures for aiokafka's tests: a broker by address instead of a container, and replacements for its commands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _admin() -> Admin:
 
 
 class _Acls:
-    """What the tests ask of ``kafka-acls``, by the names of its options."""
+    """Replaces ``kafka-acls`` with the same option names."""
 
     def __init__(self) -> None:
         self._added: list[AclBinding] = []
@@ -75,7 +75,7 @@ def _binding(*, operation: str, **options: Any) -> AclBinding:
 
 
 class _Config:
-    """What the tests ask of ``kafka-configs``."""
+    """Replaces ``kafka-configs``."""
 
     def add_scram_user(self, name: str, password: str) -> None:
         changes = [ScramUpsertion(user=name, mechanism=mechanism, password=password) for mechanism in ScramMechanism]
@@ -85,17 +85,17 @@ class _Config:
 
 
 class _NoKerberos:
-    """There is no Kerberos server."""
+    """Skips tests that require a Kerberos server."""
 
     def kinit(self, principal: str) -> None:
         pytest.skip("needs a Kerberos server")
 
     def kdestroy(self) -> None:
-        """There is no ticket."""
+        """Do nothing, because there is no ticket."""
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Leave out the tests that need no broker."""
+    """Deselect tests that need no broker."""
     chosen = [item for item in items if "kafka_server" in item.fixturenames]
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = chosen

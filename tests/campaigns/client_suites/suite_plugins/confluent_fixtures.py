@@ -1,4 +1,4 @@
-"""For the integration tests of confluent-kafka-python: clusters by address, with and without logins."""
+"""Fixtures for the integration tests of confluent-kafka-python: clusters by address, with and without logins."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _UNUSED: Final = (
     "confluent_kafka.schema_registry._async.schema_registry_client",
     "confluent_kafka.schema_registry.schema_registry_client",
 )
-"""What starts clusters, and what is for a schema registry: the tests import names from there and need none of them."""
+"""Modules that start clusters or access a schema registry. The tests import names from them, but do not need them."""
 
 
 class _Unused(ModuleType):
-    """A module, and a package, in which every name is a class."""
+    """A module, and a package, whose every attribute is a class."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -1,4 +1,4 @@
-"""For the tests of kafka-python: brokers by address, with and without logins and TLS, instead of some of its own."""
+"""Fixtures for the tests of kafka-python: brokers by address, with and without logins and TLS."""
 
 from __future__ import annotations
 

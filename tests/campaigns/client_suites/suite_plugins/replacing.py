@@ -1,4 +1,4 @@
-"""Gives a suite other fixtures than those that start its own brokers. What a plugin registers here wins everywhere."""
+"""Replaces the fixtures of a suite that start its own brokers. Replacements apply everywhere."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 import pytest
 
 BROKER: Final[dict[str, Any]] = json.loads(os.environ["KAFKA_MSGS_SUITE_BROKER"])
-"""Where the cluster is: ``listeners`` by name, and files of ``certificates``."""
+"""The address of the cluster: ``listeners`` by name, and files of ``certificates``."""
 
 _REPLACED: Final[dict[str, Callable[[Any], object]]] = {}
 
 
 def replaces(name: str) -> Callable[[Callable[[Any], object]], Callable[[Any], object]]:
-    """Let the function, which is given pytest's request, make the value of all fixtures of this name."""
+    """Register a function of pytest's request that creates the value of all fixtures with this name."""
 
     def register(make: Callable[[Any], object]) -> Callable[[Any], object]:
         _REPLACED[name] = make
@@ -26,13 +26,13 @@ def replaces(name: str) -> Callable[[Callable[[Any], object]], Callable[[Any], o
 
 
 def port(listener: str) -> int:
-    """The port of the first broker's listener."""
+    """Return the port of the first broker's listener."""
     return int(BROKER["listeners"][listener].split(",")[0].rpartition(":")[2])
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> object:
-    """Answer for the fixtures that are replaced; pytest runs the others itself."""
+    """Set up replaced fixtures; pytest sets up all others."""
     make = _REPLACED.get(fixturedef.argname)
     if make is None:
         return None

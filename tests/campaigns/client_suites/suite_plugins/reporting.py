@@ -1,4 +1,4 @@
-"""A plugin of pytest: writes what became of each test, as lines of JSON, to the file that the environment names."""
+"""A pytest plugin that appends the outcome of each test, as a line of JSON, to a file named by the environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _reported: Final[set[str]] = set()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """A test is reported once: at its first phase that did not pass, or at its end."""
+    """Report each test once: at its first phase that did not pass, or at its end."""
     if report.nodeid not in _reported and (not report.passed or report.when == "teardown"):
         _reported.add(report.nodeid)
         _write(report)
