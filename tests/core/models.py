@@ -111,7 +111,7 @@ def _record_calls(rng: Random) -> Iterator[Call]:
     yield Call("bind_records", extension.bind_records, (Record, Record, len))
     yield Call("RecordStorage", lambda value: setattr(extension.RecordStorage(), "offset", value), (5,))
     yield Call("count_batches", extension.count_batches, (batch, 0, end, len, 0, 0, 99))
-    yield Call("RecordCollector", extension.RecordAppender, (0, 99, 0, 1000), further=_fill)
+    yield Call("RecordAppender", extension.RecordAppender, (0, 99, 0, 1000), further=_fill)
     yield Call("append", extension.RecordAppender(0, 99, 0, None).append, (b"k", b"v"), {"headers": (("h", b"x"),)})
     column = ((0).to_bytes(8, "little") + (2).to_bytes(8, "little"), b"ab", b"\1", 0)
     rows = (0, 1, 5, *column, *column, bytes(8), 0)
