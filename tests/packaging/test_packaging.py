@@ -150,7 +150,7 @@ def test_an_sdist_holds_what_builds_the_package_and_its_generated_code_and_no_mo
         "generator/kafka_msgs_generator/templates/message.py.j2",
     }
     directories = {name.split("/")[0] for name in names if "/" in name}
-    assert directories == {"kafka_msgs", "kafka_msgs.egg-info", "generator", "message_defs"}
+    assert directories == {"kafka_msgs", "kafka_msgs.egg-info", "generator", "message_defs", "tests"}
 
 
 @with_compiler
