@@ -47,8 +47,7 @@ def empty_class(name: str, parent: str) -> bytes:
 
 
 def errors_class(errors: Sequence[tuple[str, int, str | None]], *, before: bytes = b"") -> bytes:
-    """Return Kafka's enumeration with each error's name, code and exception; ``before`` is bytecode that precedes
-    it."""
+    """Return Kafka's enumeration with each error's name, code and exception, preceded by the bytecode ``before``."""
     pool = _Pool()
     code, fields, bootstrap = before, b"", b""
     for number, (name, value, exception) in enumerate(errors):

@@ -10,8 +10,7 @@ __all__ = ["implementations", "name_of"]
 
 
 def implementations(package: str) -> list[ModuleType]:
-    """Return the implementations that run in this process: records in C require the class that the backend ``c``
-    creates."""
+    """Return the implementations that run in this process. C records require the class created by the backend ``c``."""
     return [backend_module(package, name) for name in ("python", *(["c"] if backend() == "c" else []))]
 
 
