@@ -35,7 +35,7 @@ def test_the_core_runs_and_leaves_the_gil_off() -> None:
 
 
 def test_threads_do_all_at_once_on_shared_objects() -> None:
-    """Each thread runs all work in a random order, and compares the results with those of a single thread."""
+    """Each thread runs all work in a random order, and gets the results of a single thread."""
     expected = {name: work() for name, work in WORKS.items()}
 
     def work(number: int) -> int:

@@ -234,8 +234,7 @@ def documented(glossary: Glossary, item: dict[str, Any]) -> Iterator[tuple[str, 
 
 
 def test_entries_agree_with_the_definitions(committed: Glossary) -> None:
-    """Entries mention None exactly for nullable fields, -1 exactly for fields with that default, and units for
-    times."""
+    """Entries mention None only for nullable fields, -1 only for fields with that default, and units for times."""
     items = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(DEFINITIONS.glob("kafka/*/*.json"))]
     fields = [found for item in items for found in documented(committed, item)]
     assert len(fields) == sum(map(number_of_fields, items))
