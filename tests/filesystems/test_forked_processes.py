@@ -25,7 +25,7 @@ _SECONDS = 120
 
 
 class Noting(LocalFileSystem):  # type: ignore[misc]
-    """A filesystem that records the process that created it, and lists the process id as its only file."""
+    """A filesystem that records the process that created it, and reports the process id as the size of every file."""
 
     protocol = "noting"
     cachable = False

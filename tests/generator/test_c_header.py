@@ -1,4 +1,4 @@
-"""The generated headers of the C core match the Python tables, and only the generator changes them."""
+"""The generated headers of the C core match the Python tables, and the generator rewrites only its own headers."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def plain(table: pa.Table) -> list[dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def now(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fixed clock: reports ignore times later than now as the newest."""
+    """A fixed clock: reports never use a time later than now as the newest."""
     monkeypatch.setattr("kafka_msgs.offline.log_timestamps.time", lambda: 2e9)
 
 

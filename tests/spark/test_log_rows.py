@@ -356,7 +356,7 @@ def test_bytes_that_are_not_the_message_leave_the_rest_of_the_row() -> None:
         log(CODECS, valueMessage="TransactionLogValue", mode="FAILFAST")
 
 
-# Selection of files in a path
+# Selection of data in a path
 
 
 def test_only_the_topics_and_partitions_asked_for_are_read() -> None:

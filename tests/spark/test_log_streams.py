@@ -243,7 +243,7 @@ def test_available_now_ends_where_the_log_ended(tmp_path: Path) -> None:
 
 
 def _of_segments(home: Path) -> Writer:
-    """Write a partition of three segments whose topic id is known."""
+    """Write a partition of three segments, with its topic id."""
     writer = Writer(home, random.Random(5))
     for _ in range(3):
         for _ in range(4):

@@ -37,8 +37,7 @@ class ProgramUnavailableError(RuntimeError):
 
 @frozen
 class Program:
-    """A folder with sources. ``fetch`` downloads build dependencies, ``build`` builds the program; both run in a
-    copy."""
+    """A folder with sources. ``fetch`` downloads dependencies, ``build`` builds the program; both run in a copy."""
 
     folder: Path
     tools: tuple[str, ...]

@@ -59,7 +59,7 @@ ACTIVE_LOGS: Final = RECORDINGS / "active"
 """A partition that its broker was still writing."""
 
 TIERED_LOGS: Final = RECORDINGS / "tiered"
-"""Log directories of tiered storage, and of a quorum."""
+"""The log directory of a broker with tiered storage, in a dynamic quorum."""
 
 TIERED_PARTITIONS: Final = ("__remote_log_metadata-0", "__cluster_metadata-0", "invoices-0")
 
