@@ -1,1 +1,1 @@
-"""Tests of kafka-msgs, and the tools that make their data."""
+"""Tests of kafka-msgs, and the tools that produce their data."""

@@ -1,6 +1,6 @@
-"""Shared fixtures; and tests that need Kafka or Spark are reported as not run, loudly, where Java or Maven is missing.
+"""Shared fixtures; tests that need Kafka or Spark are prominently reported as not run if Java or Maven is missing.
 
-With ``KAFKA_MSGS_REQUIRE_ORACLE=1`` they fail instead: a run that has to prove parity must not pass without it.
+With ``KAFKA_MSGS_REQUIRE_ORACLE=1`` they fail instead, so a run that must prove parity cannot pass without it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.shared_cluster import BreakableCluster, Run, breakable_cluste
 from tests.support.skip_reasons import not_run
 
 NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
-"""How the report of a test that could not run names the reason."""
+"""Matches the reason in the report of a test that could not run."""
 
 CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka_node", "java_clients"})
 
@@ -37,26 +37,26 @@ BROKER_ORACLES: dict[str, tuple[str, type[JavaOracle]]] = {
     "kafka_remote_log": ("tiered storage", RemoteLogOracle),
     "kafka_share_partition": ("share", ShareOracle),
 }
-"""Kafka's own classes, by the fixture that a test takes."""
+"""Kafka's own classes, by fixture name."""
 
 SPARK_JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-"""Settings of Java where it runs Spark: for the short jobs of tests, its second compiler costs more than it saves."""
+"""Java settings for Spark: for short test jobs, Java's second compiler costs more time than it saves."""
 
 
-# No test depends on how fast the machine is: by default an example may take 200 ms, and no longer.
+# Tests must not depend on the machine's speed: Hypothesis limits an example to 200 ms by default.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:
-    """Give the settings to all processes that tests start, examples of pages among them."""
+    """Apply the settings to all processes that tests start, including the examples of pages."""
     for name, value in SPARK_JAVA.items():
         os.environ.setdefault(name, value)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without the garbage collector, which would go through all that was collected again and again."""
+    """Collect with the garbage collector off, as it would scan all collected items repeatedly."""
     gc.disable()
     try:
         return (yield)
@@ -65,23 +65,23 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run first what starts Spark: its files are slow, so no process begins one when the others have ended."""
+    """Run Spark tests first: their files are slow, so no process starts one after the others have finished."""
     items.sort(key=lambda item: not _on_spark(item))
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what was collected: hundreds of thousands of objects that stay."""
+    """Freeze the collected items: hundreds of thousands of permanent objects that garbage collection would scan."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_unconfigure() -> None:
-    """Let the collector see all objects again at the end, or libraries report what it passed over as leaked."""
+    """Unfreeze all objects at the end, or libraries report the frozen ones as leaked."""
     gc.unfreeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test, or fail it, where what it needs is not there."""
+    """Skip or fail a test whose prerequisites are missing."""
     reason = _missing(item)
     if reason is not None:
         not_run(reason)
@@ -114,7 +114,7 @@ def _on_spark(item: pytest.Item) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show how many tests did not run, and why; the reports come from every process that ran tests."""
+    """Show how many tests did not run, and why, from the reports of all test processes."""
     outcomes = ("skipped", "failed", "error")
     reports = [report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])]
     found = (NOT_RUN.search(report.longreprtext) for report in reports)
@@ -148,7 +148,7 @@ def kafka_assignors() -> Iterator[AssignorOracle]:
 
 @pytest.fixture(scope="session")
 def cluster_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The test run, the same for all of its processes."""
+    """The test run, shared by all of its processes."""
     directory = tmp_path_factory.getbasetemp()
     breaking = sum("breakable_kafka_cluster" in getattr(item, "fixturenames", ()) for item in request.session.items)
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -158,17 +158,17 @@ def cluster_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def kafka_cluster(cluster_run: Run) -> ClusterAddresses:
-    """Three real nodes, the same for all tests of a run, in whatever process: use names of your own, break nothing."""
+    """Three real nodes, shared by all tests and processes of a run: use unique names, break nothing."""
     return shared_cluster(cluster_run)
 
 
 @pytest.fixture
 def breakable_kafka_cluster(cluster_run: Run) -> Iterator[BreakableCluster]:
-    """Three real nodes that one test at a time has: it may stop, kill and pause them, and leave them like that."""
+    """Three real nodes for one test at a time, which may stop, kill and pause them without restoring them."""
     with breakable_cluster(cluster_run) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def java_clients() -> None:
-    """What clients in Java need is there: Java, and the jars of Kafka."""
+    """Require the prerequisites of Java clients: Java and Kafka's jars."""

@@ -1,4 +1,4 @@
-"""One switch: with the C core all of the library runs in it, without it nothing does."""
+"""The backend switch: the C core runs either everything or nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ print(json.dumps([kafka_msgs.backend(), sorted(set(used)), sorted(name for name 
 
 
 def chosen(name: str) -> Any:
-    """What runs in a process that asks for a backend: its name, the modules in use, and those of C that are loaded."""
+    """Return the backend's name, the modules in use, and the loaded C modules of a process with the given setting."""
     names = [CORE, *(f"kafka_msgs.{package}.native" for package in PACKAGES)]
     done = subprocess.run(
         [sys.executable, "-c", f"NAMES = {names!r}\n{CHOSEN}"],
@@ -114,7 +114,7 @@ def test_python_does_not_look_at_the_core(tmp_path: Path, state: str) -> None:
 @pytest.mark.skipif(backend() != "c", reason="the core does not run")
 @pytest.mark.parametrize("package", PACKAGES)
 def test_both_implementations_offer_the_same(package: str) -> None:
-    """What ``native`` exports, ``python`` has under the same name, with the same arguments."""
+    """``python`` exports every name that ``native`` exports, with the same parameters."""
     native, python = (backend_module(f"kafka_msgs.{package}", name) for name in ("c", "python"))
     for name in native.__all__:
         ours, theirs = getattr(native, name), getattr(python, name)
@@ -124,5 +124,5 @@ def test_both_implementations_offer_the_same(package: str) -> None:
 
 
 def kinds(function: Any) -> list[Any]:
-    """How the first five arguments of a function are given."""
+    """Return the kinds of a function's first five parameters."""
     return [each.kind for each in inspect.signature(function).parameters.values()][:5]

@@ -1,4 +1,4 @@
-"""The benchmarks run and measure what they say they do; their times are not judged here."""
+"""The benchmarks run and measure the stated work; their times are not tested here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from kafka_msgs.log.summary import read_summary
 
 @pytest.fixture
 def peers() -> Any:
-    """The adapters of other libraries, where these are installed."""
+    """The adapters of other libraries, if these are installed."""
     return pytest.importorskip("benchmarks.peers", reason="the benchmarks need the extra bench")
 
 
@@ -48,7 +48,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def quick_languages(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The benchmark of languages with one call in a round."""
+    """The language benchmark with one call per round."""
     if sys.platform != "linux":
         pytest.skip("the processor time of other processes is read as Linux has it")
     monkeypatch.setattr(languages, "_WARM_UP", 0.0)

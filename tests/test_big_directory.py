@@ -1,4 +1,4 @@
-"""Generated log directories: of the size asked for, the same every time, and as whole as those of a broker."""
+"""Generated log directories: of the requested size, reproducible, and as complete as a broker's."""
 
 from __future__ import annotations
 

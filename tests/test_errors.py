@@ -1,4 +1,4 @@
-"""The exceptions: their facts, their texts, and that both survive a process boundary."""
+"""The exceptions: their attributes, their texts, and that both survive a process boundary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clusters that tests run against: every listener serves, nodes come and go, and nothing is left behind."""
+"""The test clusters: every listener serves, nodes stop and restart, and cleanup is complete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _brokers(port: int) -> set[int]:
 
 
 def test_every_node_of_the_shared_cluster_knows_the_others(kafka_cluster: ClusterAddresses) -> None:
-    """Three brokers, each with its listeners; a second use is the same cluster."""
+    """Three brokers, each with its listeners; a second use returns the same cluster."""
     assert kafka_cluster.nodes == (1, 2, 3)
     assert all(_brokers(kafka_cluster.port(node)) == {1, 2, 3} for node in kafka_cluster.nodes)
     assert ClusterAddresses.from_json(kafka_cluster.to_json()).ports == kafka_cluster.ports
@@ -35,7 +35,7 @@ def test_every_node_of_the_shared_cluster_knows_the_others(kafka_cluster: Cluste
 def test_nodes_show_a_certificate_that_the_authority_signed(
     kafka_cluster: ClusterAddresses, listener: Listener
 ) -> None:
-    """Who trusts the cluster's authority gets a verified connection; who trusts another gets none."""
+    """Clients that trust the cluster's authority get a verified connection; clients that trust another fail."""
     port = kafka_cluster.port(2, listener)
     trusting = ssl.create_default_context(cafile=str(kafka_cluster.certificates.authority))
     with socket.create_connection((HOST, port)) as plain, trusting.wrap_socket(plain, server_hostname=HOST) as tls:
@@ -48,7 +48,7 @@ def test_nodes_show_a_certificate_that_the_authority_signed(
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"])
 @pytest.mark.parametrize("listener", [Listener.SASL_PLAINTEXT, Listener.SASL_SSL, Listener.REAUTHENTICATING])
 def test_users_log_in_with_every_mechanism(kafka_cluster: ClusterAddresses, listener: Listener, mechanism: str) -> None:
-    """A client over librdkafka logs in, as one of the cluster's users, and sees all nodes."""
+    """A librdkafka client logs in as one of the cluster's users and sees all nodes."""
     admin = AdminClient(
         {
             "bootstrap.servers": kafka_cluster.bootstrap(listener),
@@ -66,7 +66,7 @@ def test_users_log_in_with_every_mechanism(kafka_cluster: ClusterAddresses, list
 
 @pytest.mark.parametrize("turn", ["breaks", "has it next"])
 def test_what_one_test_breaks_is_whole_for_the_next_one(breakable_kafka_cluster: BreakableCluster, turn: str) -> None:
-    """Nodes are killed, started and frozen; the others notice."""
+    """Nodes are killed, started and frozen; the other nodes detect it."""
     cluster = breakable_kafka_cluster
     assert [_brokers(cluster.port(node)) for node in cluster.nodes] == [{1, 2, 3}] * 3
     if turn == "has it next":
@@ -81,7 +81,7 @@ def test_what_one_test_breaks_is_whole_for_the_next_one(breakable_kafka_cluster:
 
 
 class PaperCluster(KafkaCluster):
-    """Addresses without nodes; the second repair does not succeed."""
+    """Addresses without nodes; the second repair fails."""
 
     made = 0
 
@@ -97,14 +97,14 @@ class PaperCluster(KafkaCluster):
             raise BrokerError("beyond repair")
 
     def kill(self, node: int) -> None:
-        """Refuse to end a node that is not there."""
+        """Raise an error for a node that does not exist."""
         if node not in self.nodes:
             raise BrokerError(f"no node {node}")
 
 
 def test_a_cluster_beyond_repair_is_replaced_and_the_last_turn_ends_it() -> None:
     def turn(*questions: tuple[str, int]) -> list[str]:
-        """Return what the supervisor answers to a test that asks and goes."""
+        """Return the supervisor's responses to a test that sends requests and disconnects."""
         test, supervisor = socket.socketpair()
         with test, supervisor:
             test.sendall("".join(json.dumps(each) + "\n" for each in questions).encode())

@@ -1,4 +1,4 @@
-"""Options of classes and functions: a value of a wrong type or out of range is an ``OptionError`` that names it."""
+"""Options of classes and functions: a value of a wrong type or out of range raises an ``OptionError`` with its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variable-length integers and uuids, against bytes worked out by hand."""
+"""Variable-length integers and UUIDs, compared with bytes computed by hand."""
 
 from __future__ import annotations
 

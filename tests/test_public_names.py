@@ -1,4 +1,4 @@
-"""What the packages export, and what ``dir`` shows of them."""
+"""The packages' exports and the output of ``dir``."""
 
 from __future__ import annotations
 

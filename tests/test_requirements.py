@@ -1,8 +1,8 @@
-"""Every requirement of the documents that this project started from has a test with its number in the name.
+"""Every requirement of this project's source documents has a test with its number in the name.
 
-The documents are KIP-88 with its drafts (A to C), the 0.9 design of the consumer (D), and KIP-1071 (E to J). Y has what
-they leave open. The number comes first: ``test_a4_...``, or ``test_c2_c3_...`` for a test of two. Those of the group
-coordinator (G) have a section: ``test_g15_7_...``.
+The documents are KIP-88 with its drafts (A to C), the 0.9 design of the consumer (D), and KIP-1071 (E to J). Y lists
+the questions they leave open. The number comes first: ``test_a4_...``, or ``test_c2_c3_...`` for a test of two. Numbers
+of the group coordinator (G) include a section: ``test_g15_7_...``.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ NUMBERS: Final[dict[str, tuple[int, ...]]] = {
     "j": (2, 3),
     "y": tuple(range(1, 34)),
 }
-"""The numbers of each part: the protocol of OffsetFetch, describing an empty group, the rejected drafts, the thin
-consumer and its coordinator, administration of streams groups, and the commands for them. Of the messages (E), the
-records (F) and data (J): what concerns coordinators. All of what is left open (Y)."""
+"""The numbers of each part: the OffsetFetch protocol, describing an empty group, the rejected drafts, the thin consumer
+and its coordinator, administration of streams groups, and the commands for them. Of the messages (E), the records (F)
+and data (J), only the requirements on coordinators. All open questions (Y)."""
 
 SECTIONED: Final = re.compile(r"^ *def test_(?:[a-z][0-9]+_)*g([0-9]+)_([0-9]+)_", re.MULTILINE)
 
 SECTIONS: Final = (12, 8, 21, 10, 11, 13, 18, 11, 3, 5, 9, 11, 10, 4, 13, 8, 2)
-"""How many numbers each section of G has: validation of requests and topologies, handling, epochs, statuses, internal
-topics, assignment, reconciliation, states, static members, offsets, records, settings, metrics, migration, other
-groups, errors."""
+"""The count of numbers in each section of G: validation of requests and topologies, handling, epochs, statuses,
+internal topics, assignment, reconciliation, states, static members, offsets, records, settings, metrics, migration,
+other groups, errors."""
 
 WITHOUT_A_TEST: Final[dict[str, str]] = {}
-"""Requirements that no test can show, each with the reason."""
+"""Untestable requirements, each with the reason."""
 
 
 def test_each_requirement_has_a_test_with_its_number() -> None:

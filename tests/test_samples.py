@@ -1,4 +1,4 @@
-"""The sample that comes with the package is the recorded log directory."""
+"""The sample in the package equals the recorded log directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated classes as values: immutable, equal by content, and describing the definition they come from."""
+"""Generated classes as values: immutable, compared by content, and a description of their definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes compiled at run time work, and explain themselves, like those that were generated into files."""
+"""Classes compiled at run time work, and document themselves, like generated ones."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_wrong_definition_is_refused_with_its_place() -> None:
 
 
 def structured(cls: type[Any], value: Any) -> Any:
-    """Make instances of attrs classes from plain data by their type hints, as libraries for structured data do."""
+    """Create instances of attrs classes from plain data by their type hints, as libraries for structured data do."""
     if get_origin(cls) is UnionType:
         return structured(get_args(cls)[0], value)
     if get_origin(cls) is tuple:
@@ -93,7 +93,7 @@ def structured(cls: type[Any], value: Any) -> Any:
 
 
 def test_type_hints_are_those_of_released_classes() -> None:
-    """The released definition, compiled at run time: the same hints, with its own structs in the place of theirs."""
+    """Compiled at run time, a released definition has the same hints, but with its own nested structs."""
     cls = compile_schema(DEFINITIONS / "OffsetFetchRequest.json")
     assert names_of(get_type_hints(cls)) == names_of(get_type_hints(OffsetFetchRequest))
     for ours, theirs in zip(fields(cls), fields(OffsetFetchRequest), strict=True):
@@ -144,7 +144,7 @@ def test_a_class_that_nobody_needs_goes_with_all_that_was_kept_for_it(executor: 
     references = [used(number) for number in range(1, 20)]
     gc.collect()
     assert [reference() for reference in references] == [None] * 19
-    # What earlier tests left may go meanwhile, so there may be less than before.
+    # Objects of earlier tests may be freed meanwhile, so the counts may drop.
     assert len(sys.modules) <= modules
     assert len(linecache.cache) <= sources
 

@@ -1,4 +1,4 @@
-"""Version-prefixed data: the consumer protocol's, and the keys and values of the internal topics."""
+"""Version-prefixed data: the consumer protocol, and the keys and values of internal topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Version ranges: what their text means, and their algebra against Python's sets."""
+"""Version ranges: parsing their text, and their algebra compared with Python sets."""
 
 from __future__ import annotations
 

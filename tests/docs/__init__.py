@@ -1,1 +1,1 @@
-"""Tests of what a reader is shown: every page, its examples, and the demo."""
+"""Tests of everything that readers see: all pages, their examples, and the demo."""

@@ -1,4 +1,4 @@
-"""The API reference documents every public name, and refuses to leave one out."""
+"""The API reference documents every public name; its hook fails if one is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytest.importorskip("mkdocstrings")
 
 @pytest.fixture(scope="module")
 def hook() -> ModuleType:
-    """The hook of MkDocs that writes the pages of the reference."""
+    """The MkDocs hook that writes the reference pages."""
     spec = util.spec_from_file_location("api_reference", ROOT / "docs" / "tools" / "api_reference.py")
     assert spec is not None
     assert spec.loader is not None

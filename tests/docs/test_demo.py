@@ -1,6 +1,6 @@
-"""The demonstration shows what it promises, on the committed recordings, with no more than two extras installed.
+"""The demo works as promised, on the committed recordings, with at most two extras installed.
 
-Without those of Spark it says so, and shows the rest.
+Without the Spark extras it reports that and shows the other parts.
 """
 
 from __future__ import annotations

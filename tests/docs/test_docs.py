@@ -1,4 +1,4 @@
-"""The documentation tells the truth: examples run and print what the pages say, links lead somewhere."""
+"""The documentation is correct: examples run and print the output on the pages, and links resolve."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MUL
 GROUPS = {"kafka-msgs": messages_command, "kafka-msgs-generator": generator_command}
 
 _BROKER: Final = "localhost:9092"
-"""The broker that the pages speak to."""
+"""The broker address on the pages."""
 _BUCKETS: Final = "localhost:9000"
-"""The server of buckets that the pages read; its bucket ``backup`` has a log directory, ``kafka-logs``."""
+"""The S3 server on the pages; its bucket ``backup`` contains a log directory, ``kafka-logs``."""
 _TIMEOUT_SECONDS: Final = 180
 _FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _RUN: Final = ("kafka-msgs ", "kafka-msgs-generator ", "python ", "cat ", "ls ")
@@ -41,7 +41,7 @@ _NOT_RUN: Final = ("make ", "pip install ", "git ", "cd ", "bash ", ".venv/bin/"
 
 @pytest.fixture
 def _empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Work in a new directory, from which Python imports; forget afterwards what was imported."""
+    """Work in a new directory on Python's import path; unload the imported modules at the end."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     before = set(sys.modules)
@@ -53,7 +53,7 @@ def _empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.fixture
 def buckets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """A server on loopback that speaks the protocol of S3, with the keys that the pages show."""
+    """A loopback server for the S3 protocol, with the keys on the pages."""
     sample = tmp_path_factory.mktemp("sample")
     write_sample(sample)
     with s3_server() as server:
@@ -64,9 +64,9 @@ def buckets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 
 def _runnable(needed: str | None = None) -> Iterator[Any]:
-    """Yield the names of the pages that need this address, or none.
+    """Yield the names of the runnable pages that need this address, or no address.
 
-    Examples that start Spark need Java; those that import a release need Maven, as the oracle does.
+    Examples that start Spark need Java; examples that import a release need Maven, as the oracle does.
     """
     for name, page in PAGES.items():
         text = "".join(block.text for block in blocks(page))
@@ -79,7 +79,7 @@ def _runnable(needed: str | None = None) -> Iterator[Any]:
 @pytest.mark.usefixtures("_empty_directory")
 @pytest.mark.parametrize("name", tuple(_runnable()))
 def test_the_examples_of_a_page_run_and_print_what_it_shows(name: str) -> None:
-    """From top to bottom, in an empty directory, as a reader would."""
+    """The examples run from top to bottom, in an empty directory, as for a reader."""
     _run_page(name)
 
 
@@ -88,9 +88,10 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(name: str) -> None:
 def test_the_examples_of_a_page_run_with_real_brokers(
     name: str, kafka_cluster: ClusterAddresses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The address that the pages name stands for a broker of the test cluster.
+    """A broker of the test cluster replaces the address on the pages.
 
-    Readers have one broker, which knows a topic when it has made it. Here all three must know it before a page goes on.
+    Readers have one broker, which has a topic's metadata once it has created it. Here all three brokers need the
+    metadata before the page continues.
     """
     create = Admin.create_topics
 
@@ -106,7 +107,7 @@ def test_the_examples_of_a_page_run_with_real_brokers(
 @pytest.mark.usefixtures("_empty_directory")
 @pytest.mark.parametrize("name", tuple(_runnable(_BUCKETS)))
 def test_the_examples_of_a_page_run_with_a_bucket(name: str, buckets: S3Server) -> None:
-    """The address that the pages name stands for a server of this test."""
+    """This test's server replaces the address on the pages."""
     _run_page(name, _BUCKETS, buckets.endpoint)
     assert buckets.sent
     assert not buckets.refused
@@ -140,7 +141,7 @@ def test_the_links_of_a_page_lead_somewhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_commands_in_sentences_exist(name: str) -> None:
-    """Blocks are run; of a command in a sentence, at least its name, subcommand and options are real."""
+    """Blocks are run; commands in sentences must have a valid name, subcommand and options."""
     for words in map(str.split, code_spans(PAGES[name])):
         if words[0] == "make" and len(words) > 1:
             assert words[1] in TARGETS, f"{name} speaks of {' '.join(words)}"
@@ -177,7 +178,7 @@ def test_an_example_that_is_wrong_is_noticed(block: Block) -> None:
 
 
 def test_every_page_is_reachable_from_the_readme() -> None:
-    """A page that nothing links to is not found by anybody."""
+    """Readers cannot find a page without links to it."""
     found, waiting = set(), [ROOT / "README.md"]
     while waiting:
         page = waiting.pop()
@@ -223,7 +224,7 @@ def _run_commands(name: str, block: Block) -> None:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Separate a command, which a backslash continues, from what it prints."""
+    """Separate a command, including backslash continuations, from its output."""
     lines = text.splitlines(keepends=True)
     size = next(number for number, line in enumerate(lines, 1) if not line.endswith("\\\n"))
     return "".join(line.removesuffix("\\\n") for line in lines[:size]).strip(), "".join(lines[size:])
@@ -245,5 +246,5 @@ def _run(command: str) -> tuple[int, str]:
 
 
 def _plain(output: str) -> str:
-    """Take out of tables what depends on their width."""
+    """Remove the width-dependent parts of tables."""
     return re.sub(r"─+", "─", output).strip() + "\n"

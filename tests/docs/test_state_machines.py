@@ -1,4 +1,4 @@
-"""The pictures of the state machines are those of the code."""
+"""The state machine diagrams match the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated tables of the documentation are up to date, and say of the comparison with Kafka what is the case."""
+"""The generated tables of the documentation are up to date, including the table on the comparison with Kafka."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_draft_has_a_table(tables: ModuleType) -> None:
 
 @pytest.mark.oracle
 def test_the_table_says_what_the_oracle_compares(tables: ModuleType, oracle: Oracle) -> None:
-    """Every message is compared; the ones that Kafka has no JSON converter for are those that the table names."""
+    """Every message is compared; the table names exactly the messages for which Kafka has no JSON converter."""
     without_json = {name for name, info in oracle.messages().items() if not info.has_json}
     released = {cls.INFO.name for cls in tables.iter_message_classes()}
     assert without_json & released == tables.BYTES_ONLY

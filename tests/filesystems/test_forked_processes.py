@@ -1,4 +1,4 @@
-"""Filesystems of ``fsspec`` in processes that were forked: each has its clients, and HDFS is refused where it hangs."""
+"""``fsspec`` filesystems in forked processes: each process has its own clients, and HDFS is refused where it hangs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kafka_msgs.filesystems.resolver import filesystem_of
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 _SECONDS = 120
-"""How long a process is waited for that should have ended: one that hangs is killed then."""
+"""How long to wait for a process to end before killing it."""
 
 
 class Noting(LocalFileSystem):  # type: ignore[misc]
-    """A filesystem that knows in which process it was made, and names it as its only file."""
+    """A filesystem that records the process that created it, and reports the process id as the size of every file."""
 
     protocol = "noting"
     cachable = False
@@ -35,19 +35,19 @@ class Noting(LocalFileSystem):  # type: ignore[misc]
         self.process = os.getpid()
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """Return a file whose size is the number of the process."""
+        """Return a file whose size is the process id."""
         return {"name": path, "type": "file", "size": self.process}
 
 
 @pytest.fixture
 def nobody() -> Iterator[str]:
-    """An address that takes connections and never answers."""
+    """An address that accepts connections and never responds."""
     with create_server(("127.0.0.1", 0)) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
 def in_fork(function: Callable[[], Any]) -> Any:
-    """Return what a function returns in a forked process, None if that process hangs."""
+    """Return a function's result from a forked process, or None if that process hangs."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
     process = context.Process(target=lambda: theirs.send(function()))

@@ -1,4 +1,4 @@
-"""Logs in a real HDFS, by its own protocol and over HTTP: the rows of a local log, ranges, and what vanishes."""
+"""Logs in a real HDFS, natively and over HTTP: the rows of a local log, ranges, and vanishing files."""
 
 from __future__ import annotations
 

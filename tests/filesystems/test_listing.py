@@ -1,4 +1,4 @@
-"""Listings of a filesystem that has objects and no directories."""
+"""Listings of an object store, which has no directories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_msgs.filesystems.listing import list_directory
 
 
 class Objects:
-    """What Arrow makes of Google's storage: everything below a directory, and directories where one was made."""
+    """Arrow's view of Google Cloud Storage: objects below a directory, and explicitly created directories."""
 
     type_name = "gcs"
 
@@ -19,7 +19,7 @@ class Objects:
         self._infos += [fs.FileInfo(name, fs.FileType.Directory) for name in made]
 
     def get_file_info(self, selector: fs.FileSelector) -> list[Any]:
-        """Return what is below a directory; a listing of one level has files and made directories only."""
+        """Return the entries below a directory; a single-level listing contains only files and created directories."""
         below = [info for info in self._infos if info.path.startswith(f"{selector.base_dir}/")]
         return [info for info in below if selector.recursive or "/" not in info.path[len(selector.base_dir) + 1 :]]
 

@@ -1,4 +1,4 @@
-"""Hadoop's settings as arguments of Arrow's filesystems, which of two sources counts, and what is never shown."""
+"""Hadoop settings as arguments of Arrow filesystems, precedence of the two sources, and hidden secrets."""
 
 from __future__ import annotations
 

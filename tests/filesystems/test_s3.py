@@ -1,4 +1,4 @@
-"""Logs on a server of S3 that knows keys: how these reach it, what is fetched, what is gone, and what stays hidden."""
+"""Logs on an S3 server with keys: passing keys, bytes fetched, missing objects, and hidden secrets."""
 
 from __future__ import annotations
 

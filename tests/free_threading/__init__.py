@@ -1,1 +1,1 @@
-"""The library in many threads at once, with the GIL and without it. ``build_python.sh`` builds a CPython without."""
+"""The library in many threads, with and without the GIL. ``build_python.sh`` builds a CPython without the GIL."""

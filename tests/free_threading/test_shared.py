@@ -1,4 +1,5 @@
-"""Threads that share everything get what one thread gets. In the normal suite this is short, and has the GIL."""
+"""Threads that share all objects get the same results as one thread. The normal suite runs a short version with the
+GIL."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def test_the_core_runs_and_leaves_the_gil_off() -> None:
 
 
 def test_threads_do_all_at_once_on_shared_objects() -> None:
-    """Each thread does everything in an order of its own, and compares it with what one thread got before."""
+    """Each thread runs all work in a random order, and gets the results of a single thread."""
     expected = {name: work() for name, work in WORKS.items()}
 
     def work(number: int) -> int:
@@ -59,7 +60,7 @@ def test_threads_do_the_same_at_once(name: str) -> None:
 
 
 def test_threads_use_a_class_that_nobody_has_used() -> None:
-    """Its codecs, its methods and what attrs has still to make are made by whoever comes first."""
+    """The first thread creates the codecs, the methods and the deferred attrs parts."""
     uses: list[Callable[[Any], Any]] = [
         lambda cls: cls(name="a").encode(0),
         lambda cls: attrs.fields(cls).name.default,
@@ -83,7 +84,7 @@ def test_threads_compile_the_same_definition() -> None:
 
 
 def test_more_options_than_a_class_remembers() -> None:
-    """Equal options, each an object of its own, at versions that share a place among the codecs that are remembered."""
+    """Equal but distinct options, at versions that share a slot in the codec cache."""
     cls = compile_schema(TEXT)
 
     def work(number: int) -> bool:
@@ -98,7 +99,7 @@ def test_more_options_than_a_class_remembers() -> None:
 
 
 def test_a_class_changes_while_threads_use_it() -> None:
-    """It gets an ``__init__`` of somebody else, which calls obey from then on; what exists stays as it is."""
+    """One thread replaces ``__init__``, and later calls use the new one; existing instances stay unchanged."""
     for _ in range(ROUNDS):
         cls: Any = compile_schema(TEXT)
         kept = [cls(number=number) for number in range(20)]
@@ -124,7 +125,7 @@ def test_a_class_changes_while_threads_use_it() -> None:
 
 
 def test_a_builder_takes_the_records_of_all_threads() -> None:
-    """Builders are not made to be shared. Where they are, no record is lost or damaged."""
+    """Builders are not meant to be shared, but even then they lose and damage no records."""
     builder, each = BatchBuilder(), 30 * ROUNDS
 
     def work(number: int) -> int:
@@ -169,7 +170,7 @@ def test_columns_of_records_are_filled_by_one_thread_at_a_time() -> None:
                 else:
                     added += 20 * (columns.extend(run, 0, 10**6, 10**9) == run.end)
             except RuntimeError:
-                continue  # while another thread has the columns
+                continue  # while another thread uses the columns
         return added, removed
 
     totals = together(work)
@@ -178,7 +179,7 @@ def test_columns_of_records_are_filled_by_one_thread_at_a_time() -> None:
 
 
 def test_threads_import_messages_that_nobody_has_imported() -> None:
-    """In a process of its own, since imports happen once."""
+    """Runs in a separate process, since imports happen once."""
     import subprocess
 
     program = (

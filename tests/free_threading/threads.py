@@ -1,4 +1,4 @@
-"""Threads that start together, and what becomes of what they do."""
+"""Threads that start together, and the results of their work."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["ROUNDS", "THREADS", "together"]
 THREADS: Final = 4
 
 ROUNDS: Final = int(os.environ.get("KAFKA_MSGS_THREAD_ROUNDS", "2"))
-"""How often each thread does all of its work; more where there is no GIL."""
+"""How often each thread repeats its work; set higher for builds without the GIL."""
 
 
 def together(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
-    """Call a function in threads that start at the same moment, with their numbers; return what they return."""
+    """Call a function in threads that start simultaneously, with the thread numbers; return the results."""
     start = threading.Barrier(threads)
 
     def run(number: int) -> Any:
@@ -32,7 +32,7 @@ def together(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
 
 @contextmanager
 def _frequent_switches() -> Iterator[None]:
-    """Let threads with the GIL take turns as often as they can."""
+    """Make threads with the GIL switch as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:

@@ -1,4 +1,4 @@
-"""Work for threads: functions that give the same value in every thread, on objects that all threads share."""
+"""Work for threads: functions that return the same value in every thread, on shared objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CASES: Final = ((MetadataResponse, 12), (FetchResponse, 12), (OffsetFetchReques
 
 
 def works() -> Iterator[tuple[str, Work]]:
-    """Yield all works with their names."""
+    """Yield all work functions with their names."""
     for number, (cls, version) in enumerate(_CASES):
         message: Any = random_message(cls, version, Random(number), max_elements=4)
         for name, work in _message_works(cls, version, message):

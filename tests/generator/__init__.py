@@ -1,1 +1,1 @@
-"""Tests of the generator: definitions in, checked and resolved, modules out."""
+"""Tests of the generator, from definitions, through checks and resolution, to modules."""

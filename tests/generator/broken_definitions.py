@@ -1,6 +1,6 @@
-"""Every rule that one definition can break, broken by a small one: the rule, the definition, and words of the error.
+"""A minimal violation of every rule for single definitions: the rule, the definition, and part of the error message.
 
-The mark ¶ stands where the error must point.
+The mark ¶ is at the position that the error must report.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ F = '"flexibleVersions": "0+"'
 
 
 def f(keys: str, name: str = "A", kind: str = "int32", versions: str = "0+") -> str:
-    """The text of a field, with further keys."""
+    """Return the text of a field, with further keys."""
     return f'{{"name": "{name}", "type": "{kind}", "versions": "{versions}"{", " if keys else ""}{keys}}}'
 
 
 def default(kind: str, text: str, keys: str = "") -> str:
-    """A message whose only field has a default."""
+    """Return a message whose only field has a default."""
     more = f", {keys}" if keys else ""
     inner = ', "fields": [{"name": "X", "type": "int8", "versions": "0+"}]' if kind.endswith("S") else ""
     return data(f'{{"name": "A", "type": "{kind}", "versions": "0+", "default": ¶{text}{more}{inner}}}')
@@ -145,7 +145,7 @@ BROKEN = [
         "reach beyond the flexible versions none",
     ),
     ("V40", data(f('"tag": 0, "taggedVersions": ¶"0+"', kind="records")), "records cannot be tagged"),
-    # other keys of a field
+    # other field keys
     *[
         ("V42", data(f('"flexibleVersions": ¶"none"', kind=kind)), f"flexibleVersions of its own, not {kind}")
         for kind in ("int32", "[]string", "records")
@@ -269,7 +269,7 @@ BROKEN = [
         for kind in ("string", "bytes", "S", "[]S", "[]int32")
     ],
     ("V66", default("string", '"null"', '"nullableVersions": "0-9"'), "in all its versions 0+, only in 0-9"),
-    # the message as a whole
+    # the complete message
     ("V67", head(f'{V}, {F}, "listeners": ¶["broker"]'), "only a request has listeners, this is a data"),
     ("V68", head(f'{V}, {F}, "latestVersionUnstable": ¶true'), "only a request has an unstable latest version"),
     *[

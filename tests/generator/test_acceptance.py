@@ -1,4 +1,4 @@
-"""What Kafka's definitions rely on and a stricter reader would refuse, and how a definition is resolved."""
+"""Features that Kafka's definitions rely on and stricter readers reject, and how a definition is resolved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ X = '"fields": [{"name": "X", "type": "int8", "versions": "0+"}]'
 
 
 def only(keys: str, kind: str = "int32", common: str = "") -> Field:
-    """The one field of a message, with further keys."""
+    """Return the only field of a message, with further keys."""
     (field,) = compiled(data(f'{{"name": "A", "type": "{kind}", {keys}}}', common)).fields
     return field
 

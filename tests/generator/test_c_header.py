@@ -1,4 +1,4 @@
-"""The generated headers of the C core say what the tables in Python say, and stay the generator's."""
+"""The generated headers of the C core match the Python tables, and the generator rewrites only its own headers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_every_op_has_its_number() -> None:
 
 
 def facts(name: str) -> dict[Op, str]:
-    """The facts of a table in C, by op."""
+    """Return the facts of a C table, by op."""
     (values,) = re.findall(rf" {name}\[\] = \{{(.*)\}};", ops_header())
     return dict(zip(Op, values.split(", "), strict=True))
 
@@ -67,7 +67,7 @@ def layout_constants() -> dict[str, int]:
 
 
 def test_the_header_of_a_batch_is_laid_out_as_in_kafka() -> None:
-    """The places are those that Kafka's ``DefaultRecordBatch`` has as constants."""
+    """The offsets equal the constants in Kafka's ``DefaultRecordBatch``."""
     kafka = {
         "BASE_OFFSET": 0, "SIZE": 8, "LEADER_EPOCH": 12, "MAGIC": 16, "CRC": 17, "ATTRIBUTES": 21,
         "LAST_OFFSET_DELTA": 23, "BASE_TIMESTAMP": 27, "MAX_TIMESTAMP": 35, "PRODUCER_ID": 43, "PRODUCER_EPOCH": 51,

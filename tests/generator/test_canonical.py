@@ -1,4 +1,4 @@
-"""The layout of definition files: what the import keeps, spells one way, or leaves out."""
+"""The layout of definition files: which parts the import keeps, normalizes, or omits."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ CANONICAL = """{
 
 
 def spec_facts(text: str) -> dict[str, Any]:
-    """What the compiler reads out of a definition, without where it stood and the prose."""
+    """Return the compiler's reading of a definition, without source positions and prose."""
     spec: MessageSpec = read_message(parse_definition(text))
     return attrs.asdict(spec, filter=lambda field, value: field.name != "about" and not isinstance(value, SourceObject))
 

@@ -1,4 +1,4 @@
-"""The command: what it writes, what it says, and how it ends."""
+"""The command: its files, its output, and its exit status."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def definitions(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where to write a package that can be imported as ``my_messages``."""
+    """The output directory of a package importable as ``my_messages``."""
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path / "my_messages"
     for name in [name for name in sys.modules if name.partition(".")[0] == "my_messages"]:

@@ -1,4 +1,4 @@
-"""What the comparison of two imports says, and that the committed page is what it says today."""
+"""The comparison of two imports, and the committed page, which must be up to date."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def made(folder: Path, release: str, *definitions: dict[str, Any], errors: dict[str, int] | None = None) -> Path:
-    """Write what an import of these definitions would."""
+    """Write the import of these definitions."""
     (folder / "kafka" / "clients").mkdir(parents=True)
     (folder / "SOURCE.toml").write_text(f'release = "{release}"\n', encoding="utf-8")
     table = [{"name": name, "code": code, "retriable": False} for name, code in (errors or {}).items()]
@@ -33,7 +33,7 @@ def made(folder: Path, release: str, *definitions: dict[str, Any], errors: dict[
 
 
 def message(name: str, versions: str, *fields: dict[str, Any], **facts: Any) -> dict[str, Any]:
-    """A definition of type data."""
+    """Return a definition of type data."""
     return {
         "name": name,
         "type": "data",
@@ -53,7 +53,7 @@ ITEMS = a_field("Items", "[]Item", "0+", fields=[a_field("Key", "string", "0+")]
 
 
 def compared(tmp_path: Path, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """The lines that the page has about one message."""
+    """Return the page's lines about one message."""
     page = compare_imports(read_import(made(tmp_path / "1", "1", old)), read_import(made(tmp_path / "2", "2", new)))
     return [line for line in page.split("## Changed messages\n")[-1].splitlines() if line][1:]
 
@@ -170,7 +170,7 @@ def test_the_page_of_the_release_ends_at_the_release() -> None:
 
 @pytest.mark.oracle
 def test_the_page_of_the_release_is_what_the_command_writes(tmp_path: Path) -> None:
-    """Fetches the release before, through Maven."""
+    """Fetches the previous release through Maven."""
     page = newest_page()
     before = page.split()[3]
     import_release(before, tmp_path)

@@ -1,4 +1,4 @@
-"""The drafts: what each says about itself agrees with its definitions and with the released ones."""
+"""The drafts: each description agrees with the draft's definitions and with the released definitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 DEFINITIONS = Path("message_defs")
 DRAFTS = sorted(path for path in (DEFINITIONS / "drafts").iterdir() if path.is_dir())
-# What does not reach the wire and is no default: an entity type, and what a record's key version became.
+# Attributes that affect neither the wire nor a default.
 _ASIDE = ("entityType", "ignorable")
 
 
@@ -22,17 +22,17 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def about(draft: Path) -> dict[str, Any]:
-    """Read what a draft says about itself."""
+    """Read a draft's description."""
     return tomllib.loads((draft / "draft.toml").read_text(encoding="utf-8"))
 
 
 def released(name: str) -> dict[str, Any] | None:
-    """The released definition of a name."""
+    """Return the released definition with a name, or None."""
     return next((read(path) for path in (DEFINITIONS / "kafka").glob(f"*/{name}.json")), None)
 
 
 def layout(definition: dict[str, Any] | None) -> Any:
-    """Names, types, defaults and order of all fields, of each struct that is used; without versions of a lone one."""
+    """Return names, types, defaults and order of all fields and used structs; without versions if there is only one."""
     if definition is None:
         return None
     structs = {struct["name"]: struct["fields"] for struct in definition.get("commonStructs", ())}

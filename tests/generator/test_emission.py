@@ -1,7 +1,6 @@
-"""What generated modules look like, and that they are the Python they seem to be.
+"""The generated modules: their text, and that it is equivalent Python.
 
-The files in ``golden`` are ours: a definition, and beside it the module that it becomes. ``REWRITE_GOLDEN=1`` writes
-the modules anew.
+``golden`` contains hand-written definitions, each with its generated module. ``REWRITE_GOLDEN=1`` rewrites the modules.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ class Sentences:
     """Documents everything, at length."""
 
     def message(self, name: str, versions: VersionRange) -> str | None:
-        """Say that it is a message."""
+        """Describe the message."""
         return f"What {name} is for, in a sentence that is long enough to be " + "wrapped " * 12 + "twice."
 
     def field(self, message_name: str, path: tuple[str, ...], struct: str, versions: VersionRange) -> str | None:
-        """Say which field it is."""
+        """Describe the field."""
         return f'The field {".".join(path)} of {struct}: a \\ backslash, """ quotes and "a quoted end"'
 
 
@@ -52,13 +51,13 @@ def golden(path: Path) -> Compiled:
 
 
 def golden_module(name: str, draft: str | None = None) -> ModuleType:
-    """The module of a golden definition."""
+    """Return the module of a golden definition."""
     item = golden(GOLDEN[0].with_name(f"{name}.json"))
     return executed(message_module(item.message, item.source, draft=draft))
 
 
 def executed(text: str) -> ModuleType:
-    """The module that a text is."""
+    """Execute the text of a module."""
     module = ModuleType("generated")
     exec(compile(text, "<generated>", "exec"), module.__dict__)
     return module
@@ -94,7 +93,7 @@ def test_a_generated_class_says_what_its_definition_says(path: Path) -> None:
 
 
 def assert_described(info: FieldInfo, field: Field, module: ModuleType) -> None:
-    """The field of a class is the field of its definition."""
+    """Check that the field of a class matches its definition."""
     same = (
         "name",
         "attribute",

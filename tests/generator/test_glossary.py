@@ -1,4 +1,4 @@
-"""The glossary: how an entry is found, and that the committed one documents what it promises to."""
+"""The glossary: how entries are found, and that the committed glossary covers the promised share of fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafka_msgs_generator.glossary import (
 
 DEFINITIONS = Path("message_defs")
 DOCUMENTED_FIELDS = 0.95
-"""The least share of fields, over all definitions, that the committed glossary documents."""
+"""The minimum share of fields, over all definitions, that the committed glossary documents."""
 
 PLANETS = """
 [PlanetsResponse]
@@ -65,7 +65,7 @@ DEFINITION: dict[str, Any] = {
 
 @pytest.fixture
 def planets(tmp_path: Path) -> Glossary:
-    """A glossary of one message and common entries."""
+    """A glossary with one message and common entries."""
     (tmp_path / "planets.toml").write_text(PLANETS, encoding="utf-8")
     (tmp_path / "common.toml").write_text(COMMON, encoding="utf-8")
     return load_glossary(tmp_path)
@@ -126,7 +126,7 @@ def test_sentences_on_later_versions_are_left_out() -> None:
 
 
 def test_drafts_say_nothing_of_later_versions(committed: Glossary) -> None:
-    """And what is left of an entry still says something."""
+    """The remaining text of an entry is not empty."""
     found = 0
     for path in sorted(DEFINITIONS.glob("drafts/*/*.json")):
         item = json.loads(path.read_text(encoding="utf-8"))
@@ -141,7 +141,7 @@ def test_drafts_say_nothing_of_later_versions(committed: Glossary) -> None:
 
 
 def top_level_names(item: dict[str, Any]) -> list[str]:
-    """The names of the fields of a message, as the glossary has them."""
+    """Return the names of a message's fields, as spelled in the glossary."""
     return [field["name"][0].lower() + field["name"][1:] for field in item["fields"]]
 
 
@@ -201,7 +201,7 @@ def test_nearly_every_field_is_documented(committed: Glossary, definitions: list
 
 
 def texts_of(glossary: Glossary) -> list[str]:
-    """Every sentence of a glossary."""
+    """Yield every sentence of a glossary."""
     tables = [*glossary.messages.values(), *glossary.structs.values(), *glossary.common_structs.values()]
     return [text for table in (*tables, glossary.common_fields) for text in table.values()]
 
@@ -223,7 +223,7 @@ def test_entries_name_errors_by_their_numbers(committed: Glossary) -> None:
 
 
 def documented(glossary: Glossary, item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield each field of a definition: where it is, what the definition says, and what the glossary says."""
+    """Yield the path, definition and glossary text of each field of a definition."""
     todo: list[tuple[str, tuple[str, ...], Any]] = [(item["name"], (), fields) for fields in (item.get("fields", ()),)]
     todo += [(struct["name"], (), struct["fields"]) for struct in item.get("commonStructs", ())]
     for struct, parents, fields in todo:
@@ -234,7 +234,7 @@ def documented(glossary: Glossary, item: dict[str, Any]) -> Iterator[tuple[str, 
 
 
 def test_entries_agree_with_the_definitions(committed: Glossary) -> None:
-    """None is named exactly where it is allowed, -1 where it is the default, and times have their unit."""
+    """Entries mention None only for nullable fields, -1 only for fields with that default, and units for times."""
     items = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(DEFINITIONS.glob("kafka/*/*.json"))]
     fields = [found for item in items for found in documented(committed, item)]
     assert len(fields) == sum(map(number_of_fields, items))

@@ -1,4 +1,4 @@
-"""The history of messages: which release of Kafka brought a version or a field, and which one removed it."""
+"""The history of messages: which Kafka release added or removed a version or a field."""
 
 from __future__ import annotations
 

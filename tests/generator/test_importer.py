@@ -1,4 +1,4 @@
-"""Imports from jars, directories, checkouts and releases, without a network or Java; Maven is a stand-in here."""
+"""Imports from jars, directories, checkouts and releases, without a network or Java; a stand-in replaces Maven."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMITTED = Path("message_defs")
 
 
 def definition(name: str, fields: str = "") -> str:
-    """Source text of a small definition."""
+    """Return the source text of a small definition."""
     return (
         f'{{ "name": "{name}", "type": "data", "validVersions": "0", "flexibleVersions": "none",\n'
         f'  // A comment.\n  "fields": [{fields}] }}\n'
@@ -50,12 +50,12 @@ def clients_jar(folder: Path, **definitions: str) -> Path:
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    """Every file below ``root`` with what it holds."""
+    """Return every file below ``root`` with its contents."""
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 def source_toml(into: Path) -> dict[str, object]:
-    """Read ``SOURCE.toml`` back."""
+    """Read the generated ``SOURCE.toml``."""
     return tomllib.loads((into / "SOURCE.toml").read_text(encoding="utf-8"))
 
 
@@ -215,7 +215,7 @@ if failed:
 
 
 def install_maven(tools: Path, jars: Path, reason: str = "Could not find artifact {} in central") -> None:
-    """Put a Maven among the tools whose repository is a folder, with what it says of a jar that is not there."""
+    """Install a Maven stand-in whose repository is a folder, with its message for a missing jar."""
     jars.mkdir(exist_ok=True)
     path = tools / "mvn"
     path.write_text(
@@ -225,7 +225,7 @@ def install_maven(tools: Path, jars: Path, reason: str = "Could not find artifac
 
 
 def make_release(jars: Path, release: str, artifacts: Mapping[str, str]) -> None:
-    """Write the jars of a release, each with one definition; the clients' has an error table of two codes."""
+    """Write the jars of a release, each with one definition; the clients jar has an error table of two codes."""
     jars.mkdir(exist_ok=True)
     for artifact, name in artifacts.items():
         files: dict[str, str | bytes] = {f"common/message/{name}.json": definition(name)}
@@ -240,7 +240,7 @@ WHOLE = {artifact: origin.title().replace("-", "") for origin, artifact in NEWES
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that holds all commands there are: no Java."""
+    """A folder that contains all available commands: no Java."""
     folder = tmp_path / "tools"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))

@@ -1,4 +1,5 @@
-"""Untrusted jars: bombs, entries that point elsewhere, damaged archives and classes. None of them runs."""
+"""Untrusted jars: bombs, entries with outside paths, damaged archives and classes. Reading a jar never runs its
+code."""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def test_entries_of_one_name_are_refused(jar: Path, tmp_path: Path) -> None:
 
 
 def test_a_damaged_jar_is_refused_or_read(jar: Path) -> None:
-    """Damage of bytes nobody looks at may go unnoticed; no error but the one documented comes out."""
+    """Damage in unread bytes may go undetected; the only possible error is the documented one."""
     files = errors_of_kafka({"LOST": (7, True), "BROKEN": (-1, False)})
     whole = write(jar, (PLACE, DEFINITION), *files.items()).read_bytes()
     rng = Random(1)
@@ -163,7 +164,7 @@ def test_damaged_classes_are_refused_or_read(jar: Path) -> None:
 
 
 def test_no_code_of_a_jar_runs(jar: Path, tmp_path: Path) -> None:
-    """A class that leaves a trace when Java loads it is read, and leaves none."""
+    """A class that leaves a trace when Java loads it is read, and leaves no trace."""
     javac = shutil.which("javac")
     if javac is None:
         not_run("javac not found")

@@ -1,4 +1,4 @@
-"""The text of a definition: comments, places, and the lenient mode for pages that people wrote by hand."""
+"""The text of a definition: comments, positions, and the lenient mode for hand-written pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 
 def plain(node: Node) -> Any:
-    """A tree without its places, numbers as they were written."""
+    """Return a tree without its positions, with numbers as written."""
     if isinstance(node.value, dict):
         return {key: plain(member.value) for key, member in node.value.items()}
     if isinstance(node.value, tuple):
@@ -43,7 +43,7 @@ def test_a_byte_order_mark_is_skipped() -> None:
 
 
 def test_a_key_may_be_repeated_with_the_same_value_only() -> None:
-    # Kafka's own definitions of 3.8 and 3.9 say "versions" twice in two fields.
+    # In Kafka 3.8 and 3.9, two fields contain "versions" twice.
     text = '{"versions": "0+", "tag": 1, "versions": "0+", "tag": 1}'
     assert plain(parse_definition(text)) == {"versions": "0+", "tag": "1"}
     for text in ('{"a": 1, "a": "1"}', '{"a": true, "a": 1}', '{"a": [1], "a": [1]}', '{"a": 1, "a": 1, "a": 2}'):
@@ -86,7 +86,7 @@ def test_what_json_writes_is_read(document: dict[str, Any], ascii_only: bool, in
 
 
 def refused_place(text: str, lenient: bool) -> tuple[int, int] | None:
-    """Where reading fails, or None when it does not."""
+    """Return the position of a reading error, or None without one."""
     try:
         parse_definition(text, lenient=lenient)
     except SchemaError as error:

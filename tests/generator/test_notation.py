@@ -1,4 +1,4 @@
-"""The notation of Kafka's documentation and of KIPs: both spellings, and what Kafka's own class prints in it."""
+"""The notation of Kafka's documentation and KIPs: both spellings, and the output of Kafka's own class."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.recorders.broker import Jars, classpath
 
 Layout: TypeAlias = tuple[Any, ...]
 
-# The rejected version 1 of KIP-88, and the version 0 that it starts from.
+# The rejected version 1 of KIP-88, and the version 0 it is based on.
 DESCRIBE_GROUPS = """
 DescribeGroups Request (Version: 0) => [group_ids]
   group_ids => STRING
@@ -63,7 +63,7 @@ DescribeGroups Response (Version: 1) => [groups]
 
 
 def described(definition: Definition) -> Layout:
-    """The layout of a definition: of each field the name, the type, what may be null, the tag, and its parts."""
+    """Return the layout of a definition: name, type, array, nullability, tag and children of each field."""
     return tuple(
         (
             snake_case(each["name"]),
@@ -78,7 +78,7 @@ def described(definition: Definition) -> Layout:
 
 
 def of_class(cls: type[Struct], version: int) -> Layout:
-    """The same of a class at a version; tagged fields come last, as Kafka prints them."""
+    """Return the same layout for a class at a version; tagged fields come last, as Kafka prints them."""
     layout = (
         (
             snake_case(each.name),
@@ -95,7 +95,7 @@ def of_class(cls: type[Struct], version: int) -> Layout:
 
 
 def as_on_a_page(text: str) -> str:
-    """Return a text as pages have it: prose around it, lines of non-breaking spaces, spaces at ends, no indentation."""
+    """Return a text as on a web page: with prose, non-breaking spaces, trailing spaces, and no indentation."""
     lines = (f"{line.strip()} \n\N{NO-BREAK SPACE}" for line in text.splitlines())
     return "This is the schema => of today.\n\n" + "\n".join(lines) + "\nAs shown above, groups => are described.\n"
 
@@ -131,7 +131,7 @@ def test_the_notation_does_not_say_that_null_topics_are_allowed() -> None:
 
 
 def printed_by_kafka() -> list[str]:
-    """What Kafka's class prints for its documentation: the notation of each message at each version."""
+    """Return the output of Kafka's class for its documentation: the notation of each message at each version."""
     name = "org.apache.kafka.common.protocol.Protocol"
     done = subprocess.run(
         ["java", "-Xmx256m", "-cp", classpath(Jars.NODE), name], capture_output=True, text=True, timeout=120, check=True
@@ -142,7 +142,7 @@ def printed_by_kafka() -> list[str]:
 
 @pytest.mark.oracle
 def test_everything_that_kafka_prints_has_the_layout_of_the_release() -> None:
-    """Only tagged fields with parts are not read: Kafka prints an array and a struct the same way there."""
+    """Only tagged fields with children are rejected: Kafka prints arrays and structs the same way there."""
     wrong, refused = [], []
     texts = printed_by_kafka()
     for text in texts:

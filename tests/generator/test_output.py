@@ -1,4 +1,4 @@
-"""What reaches the disk: only changes, only the generator's own files, each whole or not at all."""
+"""Written files: only changes, only the generator's own files, each complete or not at all."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ HEAD = f"{MARK}; do not edit.\n"
 
 
 def package(*names: str) -> dict[str, str]:
-    """The files of a package with these modules, and its index."""
+    """Return the files of a package with these modules, and its index."""
     files = {name: f"{HEAD}name = {name!r}\n" for name in names}
     listed = "".join(f"    {name!r},\n" for name in (*names, "_index.py"))
     return files | {"_index.py": f"{HEAD}FILES: tuple[str, ...] = (\n{listed})\n"}
 
 
 def contents(root: Path) -> dict[str, str]:
-    """Every file below a directory."""
+    """Return every file below a directory."""
     return {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*") if path.is_file()}
 
 

@@ -1,4 +1,4 @@
-"""The rules of the format: breaking one is an error that names the rule, the place and what is wrong."""
+"""The rules of the format: breaking a rule raises an error with the rule, the position and the reason."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_error_names_message_and_field(definition: str, path: str) -> None:
 
 
 def keyed(name: str, kind: str, key: int) -> str:
-    """A message that travels by key."""
+    """Return a message with an API key."""
     return head(f'"apiKey": {key}, "validVersions": "0", "flexibleVersions": "none"', name=name, kind=kind)
 
 
@@ -123,6 +123,6 @@ def test_every_rule_is_broken_here_or_known_not_to_reject() -> None:
 
 @pytest.mark.parametrize("text", ["1" * 200_000 + "x", "0x" + "f" * 200_000 + "x", "." + "1" * 200_000 + "e"])
 def test_a_long_default_that_is_not_a_number_is_refused_in_linear_time(text: str) -> None:
-    """Backtracking took a minute for a tenth of these."""
+    """Backtracking needs a minute for a tenth of this length."""
     assert defaults._FLOAT.fullmatch(text) is None
     assert defaults._HEX_FLOAT.fullmatch(text) is None

@@ -1,4 +1,4 @@
-"""Compiling at run time: a working class from a text or a file, and nothing written."""
+"""Compilation at run time: a working class from a text or a file, without writing files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PING = """{
 
 
 def sample(cls: Any) -> Message:
-    """A ping of two hops."""
+    """A ping with two hops."""
     hop: Any = fields(cls)[0].struct
     value = cls(hops=(hop(host="a"), hop(host="bc")))
     assert isinstance(value, Message)

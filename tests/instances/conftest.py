@@ -1,4 +1,4 @@
-"""Runs tests over both forms of message classes: as attrs makes them, and sealed by the C core."""
+"""Runs tests over both forms of message classes: as attrs creates them, and sealed by the C core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMS = {name_of(module): module for module in implementations("kafka_msgs.insta
 
 @pytest.fixture(params=FORMS)
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """One form, which classes have that the test makes."""
+    """The form of the classes that a test creates."""
     module = FORMS[request.param]
     monkeypatch.setattr("kafka_msgs.instances.sealing._values", module)
     return module
@@ -24,7 +24,7 @@ def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any
 
 @pytest.fixture
 def make(form: Any) -> Callable[..., type[Any]]:
-    """Makes a message class of three fields."""
+    """A function that creates a message class with three fields."""
 
     def make_class(name: str = "Made", **more: Any) -> type[Any]:
         fields = {

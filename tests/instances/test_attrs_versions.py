@@ -1,4 +1,4 @@
-"""The releases of attrs whose classes are deferred and sealed, and message classes with any other attrs."""
+"""The attrs releases for which classes are deferred and sealed, and message classes with any other attrs release."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from kafka_msgs.deferred_attrs import attrs_is_known
 
 ROOT = Path(__file__).parents[2]
 OLDEST, NEWEST = "24.1", "26.1"
-"""Tested are 24.1.0, 24.3.0, 25.3.0, 25.4.0 and 26.1.0. Run tests/values with a later one, then raise this."""
+"""Tested releases: 24.1.0, 24.3.0, 25.3.0, 25.4.0 and 26.1.0. Run tests/instances with a later release, then raise
+this."""
 
 OTHER_ATTRS = """
 import warnings

@@ -1,4 +1,4 @@
-"""Both forms of a class do the same: what can be asked for, in which order things are looked at, and every error."""
+"""Both forms of a class behave alike: attributes, order of evaluation, and every error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAN = float("nan")
 
 
 def outcome(action: Callable[[], Any]) -> Any:
-    """What an action returns, or the type and text of what it raises."""
+    """Return the result of an action, or the type and text of its exception."""
     try:
         return action()
     except Exception as error:
@@ -91,7 +91,7 @@ def test_only_the_same_class_can_be_equal(make: Make) -> None:
 
 
 class Watched:
-    """A value that notes when it is compared and hashed."""
+    """A value that records comparisons and hash calls."""
 
     def __init__(self, name: str, log: list[str], *, equal: Any = True) -> None:
         self.name, self.log, self.equal = name, log, equal
@@ -157,7 +157,7 @@ def test_what_cannot_be_hashed(make: Make) -> None:
 
 
 def test_an_instance_without_values(make: Make) -> None:
-    """As pickles of old make it, before its state is there."""
+    """Unpickling old pickles creates such an instance before it has state."""
     cls = make()
     empty = object.__new__(cls)
     for action in (lambda: empty == cls(), lambda: cls() == empty, lambda: hash(empty), lambda: repr(empty)):
@@ -202,7 +202,7 @@ def test_copies(make: Make) -> None:
     assert deep.parts is not message.parts
 
 
-# Subclasses of users
+# User subclasses
 
 
 def subclass_with_a_dict(cls: type[Any]) -> type[Any]:

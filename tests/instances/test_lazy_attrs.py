@@ -1,4 +1,4 @@
-"""Generated classes and errors whose attrs part is made late are what attrs would have made at once."""
+"""Generated classes and errors with a deferred attrs part equal those that attrs creates immediately."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cls() -> type[Any]:
 
 
 def made_late(cls: type[Any]) -> set[str]:
-    """The names of the attributes that attrs has not made yet."""
+    """Return the names of the attributes that attrs will create later."""
     return {name for name, value in vars(cls).items() if isinstance(value, DeferredAttribute)}
 
 
@@ -42,7 +42,7 @@ def structs(module: ModuleType) -> Iterator[type[Any]]:
 
 
 def made_at_once(module: ModuleType) -> dict[str, Any]:
-    """The names in the module, with classes that attrs makes when they are defined."""
+    """Return the names in the module, with classes that attrs creates at definition time."""
     before = set(linecache.cache)
     namespace: dict[str, Any] = {"__name__": module.__name__, "__package__": module.__package__}
     source = inspect.getsource(module).replace(", frozen\n", "\nfrom attrs import frozen\n", 1)
@@ -53,7 +53,7 @@ def made_at_once(module: ModuleType) -> dict[str, Any]:
 
 
 def facts(cls: type[Any]) -> dict[str, Any]:
-    """What attrs, ``inspect`` and ``typing`` tell about a class."""
+    """Return the information that attrs, ``inspect`` and ``typing`` have about a class."""
     kept = [*inspect.signature(cls).parameters]
     return {
         "fields": [str(each) for each in attrs.fields(cls)],
@@ -67,7 +67,7 @@ def facts(cls: type[Any]) -> dict[str, Any]:
         "names": [(cls.__init__.__module__, cls.__init__.__qualname__, cls.__init__.__doc__), cls.__match_args__],
         "values": {name: repr(value) for name, value in cls().__getstate__().items()},
         "slots": cls.__slots__,
-        "sealed": cls._sealed and hasattr(attrs, "inspect"),  # earlier attrs do not state what they made
+        "sealed": cls._sealed and hasattr(attrs, "inspect"),  # earlier attrs releases do not record this
         "as a dict": repr(attrs.asdict(cls())),
         "kept": kept,
     }
@@ -199,7 +199,7 @@ def test_a_field_is_what_attrs_takes_for_one() -> None:
 
 
 def errors() -> list[type[Any]]:
-    """Two classes of errors that are the same but for who makes them: attrs at once, and late."""
+    """Two error classes that differ only in when attrs creates them: immediately or late."""
     made = []
     for by in (attrs.define, define):
 

@@ -1,4 +1,4 @@
-"""How long values and their classes live, how deep values may be, and what is left of them."""
+"""Lifetimes of values and their classes, the maximum depth of values, and cleanup."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_values_too_deep_to_compare_are_a_recursion_error(make: Make, wrap: Any)
 
 
 def noticed(value: Any) -> weakref.ref[Any]:
-    """A reference that dies with what it is put into."""
+    """Return a weak reference to an object stored in the value."""
     mark = type("Mark", (), {})()
     value.append(mark)
     return weakref.ref(mark)
@@ -286,7 +286,7 @@ def test_threads_share_classes(form: Any, make: Make) -> None:
 
 
 def test_every_message_is_a_value() -> None:
-    """Random messages of every class: equal to what they are made of again, and to nothing else."""
+    """Random messages of every class equal their rebuilt copies, and no other message."""
     rng = Random(4)
     for cls in iter_message_classes():
         version = cls.INFO.versions.highest
@@ -301,7 +301,7 @@ def test_every_message_is_a_value() -> None:
 
 
 def test_a_large_value_is_quick_to_hold() -> None:
-    """Decoded trees stay unknown to the collector, also after a change."""
+    """The garbage collector does not track decoded trees, even after a change."""
     message = random_message(MetadataResponse, 12, Random(1), max_elements=5)
     decoded = MetadataResponse.decode(message.encode(12), 12)
     assert gc.is_tracked(decoded) == gc.is_tracked(evolve(decoded, controller_id=3))

@@ -1,4 +1,4 @@
-"""``encode``, ``decode`` and ``read`` of classes: however arguments are given, and whatever is wrong with them."""
+"""The class methods ``encode``, ``decode`` and ``read``, with arguments in every form and every invalid argument."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.codecs import message_class
 from tests.support.refcounts import counts
 
 HeartbeatResponse: Any = Typed
-"""Checkers would refuse most calls here."""
+"""As ``Any``, since type checkers would reject most calls here."""
 
 MESSAGE = HeartbeatResponse(throttle_time_ms=5, error_code=3)
 DATA = bytes.fromhex("00000005 0003 00")
@@ -136,7 +136,7 @@ def test_the_counts_stay_as_they_were() -> None:
 
 
 def test_a_class_keeps_few_codecs_by_options() -> None:
-    """Those that the method remembers are bounded; all are kept by the class, as before."""
+    """The method's cache of codecs is bounded; the class keeps all codecs."""
     cls = message_class("Kept", a=field("A", "int8", default=0))
     for depth in range(2, 30):
         options = CodecOptions(budget=DecodeBudget(depth=depth))

@@ -1,4 +1,4 @@
-"""Pickles: small, equal, and readable whatever made them."""
+"""Pickles: small, equal, and readable from every earlier form."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_every_message_comes_back(protocol: int) -> None:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.INFO.name)
 def test_every_version_is_pickled_and_copied(cls: Any) -> None:
-    """A decoded message is pickled as bytes at a version that holds it; one that cannot change is its own copy."""
+    """A decoded message pickles to bytes at a version that can represent it; an immutable message is its own copy."""
     for version in cls.INFO.versions:
         rng = Random(f"{cls.INFO.name} {version}")
         message = cls.decode(random_message(cls, version, rng, max_elements=3).encode(version), version)
-        if not cls._sealed:  # a class without fields of its own
+        if not cls._sealed:  # a class without fields
             assert pickle.loads(pickle.dumps(message)) == copy.deepcopy(message) == message
             continue
-        if message == message:  # not with NaN
+        if message == message:  # false for NaN
             _, (pickled, held, data) = message.__reduce_ex__(4)
             assert pickled.decode(data, held) == message
         assert same(pickle.loads(pickle.dumps(message)), message)

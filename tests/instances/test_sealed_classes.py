@@ -1,4 +1,4 @@
-"""A class stays sealed only while its instances are nothing but their fields, and no cycle through one leaks."""
+"""A class stays sealed only while its instances consist of nothing but fields, and cycles through it do not leak."""
 
 from __future__ import annotations
 

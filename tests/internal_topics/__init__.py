@@ -1,1 +1,1 @@
-"""What the records of internal topics mean, read, written, replayed and described."""
+"""Tests of internal topic records: reading, writing, replaying and describing."""

@@ -1,4 +1,4 @@
-"""The records of internal topics out of real logs, adding up to what their brokers held."""
+"""Internal topic records in real logs add up to their brokers' state."""
 
 from __future__ import annotations
 

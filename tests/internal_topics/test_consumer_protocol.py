@@ -1,4 +1,4 @@
-"""The bytes that members of consumer groups leave in the group's records, opened on request."""
+"""The bytes that consumer group members store in the group's records, decoded on request."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_members_of_other_groups_are_not_opened() -> None:
 
 
 WITHOUT_OWNED_PARTITIONS = bytes.fromhex("0001 00000001 0006 6f7264657273 00000000")
-"""A subscription to ``orders`` as kafka-go and platformatic write it: version 1, and no owned partitions."""
+"""A subscription to ``orders`` as kafka-go and platformatic write it: version 1, without owned partitions."""
 
 
 def test_a_subscription_without_owned_partitions_has_its_topics_and_its_fault() -> None:

@@ -1,4 +1,4 @@
-"""Groups as their coordinator describes them, from the records that a real one wrote."""
+"""Groups as their coordinator describes them, from the records of a real coordinator."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def groups() -> dict[str, GroupDescription]:
 
 
 def described(*records: tuple[Message, Message]) -> GroupDescription:
-    """The only group that keys and values at their lowest versions are about."""
+    """Return the description of the only group in these keys and values, which have their lowest versions."""
     typed = (TopicRecord(topic=OFFSETS, key=key, value=value, version=0) for key, value in records)
     (group,) = replay(typed).groups().values()
     return describe_group(group)

@@ -1,4 +1,4 @@
-"""Kafka's own coordinators read what this library writes, and refuse what it refuses."""
+"""Kafka's own coordinators read this library's records, and reject the same records as this library."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def verdict_here(item: tuple[str, bytes | None, bytes | None]) -> str:
 
 
 def test_frames_are_cut_and_changed_at_their_head_with_the_same_verdict(oracle: Oracle) -> None:
-    """Except that Kafka reads a message at any version, where this library knows which versions there are."""
+    """The exception: Kafka reads a message at any version, whereas this library rejects unknown versions."""
     rng = Random(2)
     items: list[tuple[str, bytes | None, bytes | None]] = []
     for record, (_, value) in random_bytes(5):
@@ -166,5 +166,5 @@ def test_what_is_read_here_kafka_reads_and_writes_back_alike(oracle: Oracle) -> 
     assert len(items) > 1000
     for (found, (key, value)), rewritten in zip(written, oracle.rewrite_records(items), strict=True):
         if isinstance(rewritten, OracleReject) and LAST_TAG in rewritten.reason:
-            continue  # Kafka reads the highest tag, and cannot write it.
+            continue  # Kafka can read the highest tag, but not write it.
         assert rewritten == Rewritten(key, value, class_name(found)), found

@@ -1,4 +1,4 @@
-"""Internal topics as a real broker wrote them: every record reads, is written back alike, and adds up."""
+"""Internal topics as a real broker wrote them: every record decodes, re-encodes equally, and adds up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of internal topics: what keys and frames say, unknown types, tombstones, and what is refused."""
+"""Records of internal topics: keys and frames, unknown types, tombstones, and rejected records."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_unknown_frame_type_is_named_by_its_number() -> None:
 
 
 def test_share_updates_carry_version_0_and_no_other() -> None:
-    """The number of the key, 1, was once in front of the value too; no release wrote it."""
+    """The key's number, 1, once also preceded the value; no release wrote it."""
     record = TopicRecord(topic=SHARES, key=SHARE_KEY, value=SHARE_UPDATE, version=0)
     assert encode_record(record) == (SHARE_KEY_BYTES, SHARE_UPDATE_BYTES)
     assert decode_record(SHARES, SHARE_KEY_BYTES, SHARE_UPDATE_BYTES) == record

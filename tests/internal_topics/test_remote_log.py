@@ -1,4 +1,4 @@
-"""What records of ``__remote_log_metadata`` make, compared with the store in which a broker keeps it."""
+"""State built from ``__remote_log_metadata`` records, compared with the broker's own store."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def kafka_remote_log() -> Iterator[RemoteLogOracle]:
 
 
 def script(seed: int) -> list[Message]:
-    """Return records that mostly fit one another, and now and then not at all."""
+    """Return records that mostly fit together, with occasional mismatches."""
     dice = Random(seed)
     found: list[Message] = []
     for _ in range(40):

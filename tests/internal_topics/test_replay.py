@@ -1,4 +1,4 @@
-"""What records add up to: latest values, tombstones, transactions, and the two kinds that act under another key."""
+"""Replay of records: latest values, tombstones, transactions, and the two types that act on another key."""
 
 from __future__ import annotations
 

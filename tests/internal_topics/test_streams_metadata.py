@@ -1,4 +1,4 @@
-"""The metadata of offsets that Kafka Streams commits, beside Kafka's own class."""
+"""The offset metadata that Kafka Streams commits, compared with Kafka's own class."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_is_read_of_damaged_bytes_kafka_reads_alike(oracle: Oracle) -> None
     rng = Random(1)
     texts = [text_of(2, rng.getrandbits(40), {str(n): n for n in range(rng.randrange(3))}) for _ in range(300)]
     damaged = ["".join(_changed(text, rng)) for text in texts]
-    # Kafka makes room for any size that it reads, and its process may end, so it is asked about what is sound only.
+    # Kafka allocates any size it reads, which may end its process, so it receives only valid data.
     read = {text: found for text in damaged if (found := decode_streams_metadata(text)) is not None}
     assert 20 < len(read) < len(damaged)
     for (text, here), rewritten in zip(read.items(), oracle.rewrite_streams_metadata(read), strict=True):

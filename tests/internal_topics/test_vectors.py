@@ -1,4 +1,4 @@
-"""The vectors of every message in an internal topic, with the bytes in front that a record has."""
+"""The vectors of every message in an internal topic, with the prefix bytes of a record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def vectors(cls: type[Message]) -> Vectors:
 
 
 def some_key(topic: str, number: int) -> bytes | None:
-    """The bytes of one key of a record type; none in a framed topic."""
+    """Return the bytes of one key of a record type; none in a framed topic."""
     place = TOPICS[topic]
     if place.framed:
         return None

@@ -1,1 +1,1 @@
-"""What a broker keeps in its log directory, read and written."""
+"""Tests of reading and writing the contents of a broker's log directory."""

@@ -1,4 +1,4 @@
-"""The count over headers: both implementations agree on any bytes, and end where the first batch is not sound."""
+"""Counts from batch headers: both implementations agree on any bytes, and end at the first invalid batch."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ HEADER = st.builds(
 
 
 def sealed(data: bytes) -> bytes:
-    """The bytes of a header with the checksum that its stated size asks for, where that is there."""
+    """Return a header with the checksum for its stated size, if that many bytes exist."""
     end = 12 + int.from_bytes(data[8:12], "big", signed=True)
     return data[:17] + crc32c(data[21:end]).to_bytes(4, "big") + data[21:] if 61 <= end <= len(data) else data
 

@@ -1,4 +1,4 @@
-"""What a walk over a file may cost: its time by the bytes that it looks at, its memory by what stays mapped."""
+"""Bounds on a walk over a file: time by the bytes examined, memory by the bytes that stay mapped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def batch(offset: int) -> bytes:
 
 
 def claiming(data: bytes, size: int) -> bytes:
-    """A batch that says it has ``size`` bytes, and whose checksum is wrong in any case."""
+    """Return a batch with a stated size of ``size`` bytes and a wrong checksum."""
     changed = bytearray(data)
     pack_into(">i", changed, 8, size - 12)
     changed[20] ^= 1
@@ -41,7 +41,7 @@ def claiming(data: bytes, size: int) -> bytes:
 
 
 class Work:
-    """Counts the bytes that are read as batches, or searched for what is not zero."""
+    """Counts the bytes read as batches or searched for nonzero bytes."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.size = 0
@@ -70,7 +70,7 @@ class Work:
 
 
 def false_headers(count: int) -> bytes:
-    """Sound batches, in front of each one that claims to reach nearly to the end of the file."""
+    """Return valid batches, each preceded by one whose stated size reaches nearly to the end of the file."""
     sound = [batch(number) for number in range(count)]
     left = 2 * sum(map(len, sound)) + 1
     parts = []
@@ -81,14 +81,14 @@ def false_headers(count: int) -> bytes:
 
 
 def headers_in_garbage(count: int) -> bytes:
-    """Headers of batches that claim to reach to the end, one after another, and a sound batch behind them."""
+    """Return batches whose stated sizes reach to the end, followed by a valid batch."""
     sound = batch(0)
     garbage = b"".join(claiming(sound, (count - number) * len(sound) + 1) for number in range(count))
     return garbage + sound
 
 
 def two_holes(count: int) -> bytes:
-    """Damaged batches, by turns in front of sound ones, that say that they end before one of two runs of zeros."""
+    """Return damaged batches alternating with valid ones; the stated sizes end before one of two runs of zeros."""
     sound = [batch(number) for number in range(count)]
     step = 2 * len(sound[0])
     hole = bytes(count * step // 4)
@@ -165,7 +165,7 @@ def test_a_sparse_segment_is_looked_through_in_bounded_memory(tmp_path: Path, st
 
 
 class Searched:
-    """Counts the bytes that are searched for what is not zero, and for the start of a batch."""
+    """Counts the bytes searched for nonzero bytes and for the start of a batch."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.size = 0
@@ -196,7 +196,7 @@ HOLE = 2**36
 
 
 def sparse(path: Path, hole: int, before: bytes) -> None:
-    """A batch, bytes that are not a batch, a hole, and a batch."""
+    """Write a batch, bytes that are not a batch, a hole, and a batch."""
     path.write_bytes(batch(0) + before)
     with path.open("r+b") as file:
         file.seek(hole)
@@ -242,7 +242,7 @@ def test_a_system_without_holes_gives_the_same(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="holes of files are those of Linux")
 def test_a_message_that_ends_in_a_hole_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second window of the search starts where the hole does: at the magic of the message."""
+    """The second search window starts at the hole: at the magic of the message."""
     page = 4096
     monkeypatch.setattr(resync, "WINDOW", page - 11)
     entry = struct.pack(">qiI", 5, 14, zlib.crc32(bytes(10)))

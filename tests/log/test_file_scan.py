@@ -1,4 +1,4 @@
-"""Files of batches with damage: it is reported with its place, and everything around it is read."""
+"""Damaged files of batches: the scan reports the position of the damage and reads everything around it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_file_of_zeros_holds_nothing(log: Log) -> None:
 
 
 def test_a_torn_batch_in_front_of_allocated_space_ends_where_it_says(log: Log) -> None:
-    """What a crash leaves of a segment that was allocated in advance."""
+    """The remains of a preallocated segment after a crash."""
     scan = FileScan(log(FIRST + SECOND[:-20] + bytes(20 + 5000)))
     first, fault = scan
     assert (first.position, fault.position) == (0, START)
@@ -147,7 +147,7 @@ def test_a_changed_byte(log: Log) -> None:
 
 @pytest.mark.parametrize("size", [-1, 0, 13, 14, 48, 49, 60, len(SECOND) - 11, 2**31 - 1])
 def test_a_changed_size(log: Log, size: int) -> None:
-    """The next batch is found where it is, whatever the damaged one says."""
+    """The scan finds the next batch independent of the damaged batch's size."""
     path = log(FIRST + SECOND[:8] + size.to_bytes(4, "big", signed=True) + SECOND[12:] + THIRD)
     assert offsets(path) == [0, 1, 2, 6, 7, 8]
     assert sum(skipped for _, skipped, _ in faults(path)) == len(SECOND)
@@ -160,7 +160,7 @@ def test_an_unknown_format(log: Log) -> None:
 
 
 def test_a_batch_from_before_the_damage_is_not_taken_for_the_next(log: Log) -> None:
-    """Such as one that is the value of a record in a damaged batch."""
+    """For example, a batch in the value of a record in a damaged batch."""
     path = log(FIRST + SECOND + b"damage" + FIRST + THIRD)
     assert offsets(path) == [*range(6), 6, 7, 8]
 
@@ -188,7 +188,7 @@ def test_message_sets_of_every_format_are_found_behind_a_hole_at_the_start(log: 
 @pytest.mark.parametrize("zeros", [1, 11, 12, 13, 2**20 - 1, 2**20, 2**20 + 5, 2**26])
 @pytest.mark.parametrize("first", [FIRST, message_set(0, 0), message_set(1, 0)], ids=["2", "0", "1"])
 def test_the_first_batch_behind_a_hole_is_found_however_long_it_is(log: Log, zeros: int, first: bytes) -> None:
-    """Its offset is 0, so its first bytes are zero, too."""
+    """Its offset is 0, so its first bytes are also zero."""
     scan = FileScan(log(bytes(zeros) + first + batch(9)))
     fault, found, *_ = scan
     assert isinstance(fault, LogFileError)
@@ -196,7 +196,7 @@ def test_the_first_batch_behind_a_hole_is_found_however_long_it_is(log: Log, zer
 
 
 def test_message_sets_behind_newer_batches_are_not_looked_for(log: Log) -> None:
-    """A log goes from old formats to new ones; what looks older is the content of a record."""
+    """Logs are upgraded from old formats to new ones; an apparently older batch is record content."""
     path = log(FIRST + b"damage" + message_set(1, 5) + batch(9))
     assert offsets(path) == [0, 1, 2, 9, 10, 11]
 
@@ -242,7 +242,7 @@ def test_batches_and_damage_cover_the_file_whatever_is_in_it(log: Log, data: st.
 
 
 def test_what_is_made_to_look_like_batches_is_searched_in_bounded_time(log: Log) -> None:
-    """Each of these headers claims the rest of the file, whose checksum would be computed over and over."""
+    """Each header's stated size covers the rest of the file, so each would cause another checksum over it."""
     count = 20_000
     head = bytearray(FIRST[:61])
     size = len(head) * count

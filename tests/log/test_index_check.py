@@ -1,4 +1,4 @@
-"""Indexes compared with their segments: the fault of an entry. Kafka's own tool reports the same entries."""
+"""Indexes compared with their segments: faults of entries. Kafka's own tool reports the same entries."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Pairs = list[tuple[int, int]]
 
 
 def written_segment(folder: Path, rng: Random) -> tuple[Pairs, Pairs]:
-    """Write a segment; return of its batches last offset and position, and greatest time and last offset."""
+    """Write a segment; return two pairs per batch: last offset and position, and maximum time and last offset."""
     data, offset = b"", BASE
     places, times = [], []
     for number in range(12):
@@ -67,7 +67,7 @@ def written_segment(folder: Path, rng: Random) -> tuple[Pairs, Pairs]:
 
 
 def changed(pairs: Pairs, rng: Random, *, which: int) -> Pairs:
-    """Some of the pairs, but not the first, with one of the two numbers of some of them changed; they ascend still."""
+    """Return some of the pairs except the first, in ascending order, with one of the two numbers changed in some."""
     kept: Pairs = []
     for first, second in pairs[1:]:
         numbers = [first, second]
@@ -83,7 +83,7 @@ def write_indexes(folder: Path, offsets: Pairs, times: Pairs) -> None:
 
 
 def faults_here(path: Path) -> list[int]:
-    """The numbers of the entries with a fault, as Kafka's tool prints them."""
+    """Return the numbers of the faulty entries, as Kafka's tool prints them."""
     items: list[Any] = list(check_offset_index(path) if path.suffix == ".index" else check_time_index(path))
     places = []
     for entry, fault in pairwise(items):

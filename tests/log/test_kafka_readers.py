@@ -40,13 +40,13 @@ RECORDED = sorted(
 
 
 def dump(path: Path, *options: str) -> list[str]:
-    """What Kafka's tool prints of a file, a line each."""
+    """Return the output lines of Kafka's tool for a file."""
     command = java_command("org.apache.kafka.tools.DumpLogSegments", ["--files", str(path), *options], heap_mb=256)
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
 
 
 def printed(batch: AnyBatch) -> dict[str, Any]:
-    """A batch in the words of the oracle, control records with their types."""
+    """Return a batch in the oracle's format, control records with their types."""
     printed = as_kafka_prints(batch)
     for control, record in zip(
         batch.control_records() if isinstance(batch, RecordBatch) else (), printed["records"], strict=False
@@ -105,7 +105,7 @@ def test_formats_that_no_broker_writes_any_more_are_dumped_alike(tmp_path: Path)
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(data)
     printed = [line for line in dump(path, "--print-data-log") if line.startswith(("offset: ", "| "))]
-    # Inside a wrapper each message has a checksum of its own, which nobody compares.
+    # Each message in a wrapper has its own checksum, which is not compared.
     assert [re.sub(r" isValid: true crc: \d+", "", line) for line in printed] == list(old_lines(path))
 
 

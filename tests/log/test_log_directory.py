@@ -1,4 +1,4 @@
-"""The files that a real broker left, read as Kafka's own ``DumpLogSegments`` reads them."""
+"""The files of a real broker, read as by Kafka's own ``DumpLogSegments``."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_partition_that_is_written_to_reads_as_it_does_once_its_broker_has_sto
         entries = [f"offset: {each.offset} position: {each.position}" for each in segment.offset_index()]
         assert entries == [line for line in printed[f"{segment.path.stem}.index"] if not line.endswith("is empty.")]
         times = [f"timestamp: {each.timestamp} offset: {each.offset}" for each in segment.time_index()]
-        # When it stops, the broker adds the latest time.
+        # The broker adds the latest time when it stops.
         assert times == printed[f"{segment.path.stem}.timeindex"][: len(times)]
     assert [record.offset for batch in partition.batches() for record in batch] == list(range(48))
 

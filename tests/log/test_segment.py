@@ -1,4 +1,4 @@
-"""Indexes, sound and damaged, and what a segment finds with them."""
+"""Indexes, valid and damaged, and lookups in a segment that use them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STARTS: list[int] = []
 
 
 def content() -> bytes:
-    """Ten batches of ten records, a second apart."""
+    """Return ten batches of ten records, one second apart."""
     data = b""
     STARTS.clear()
     for first in range(BASE, BASE + 100, 10):
@@ -49,7 +49,7 @@ def content() -> bytes:
 
 @pytest.fixture
 def segment(tmp_path: Path) -> Segment:
-    """Ten batches, with an entry for every second one in both indexes."""
+    """A segment of ten batches, with an entry for every second batch in both indexes."""
     path = tmp_path / f"{BASE:020}.log"
     path.write_bytes(content())
     entries = [(10 * number + 9, STARTS[number]) for number in range(1, 10, 2)]

@@ -1,4 +1,4 @@
-"""The small files of a log directory, sound and damaged."""
+"""The small files of a log directory, valid and damaged."""
 
 from __future__ import annotations
 

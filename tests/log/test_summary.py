@@ -1,4 +1,4 @@
-"""What a file of batches comes to: the same by its headers alone as batch by batch, whatever is in it."""
+"""Summaries of batch files: the headers alone give the same result as full batches, for any content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def log(tmp_path: Path) -> Log:
 
 
 def counted(path: Path) -> LogSummary:
-    """What the sound batches of a file come to, damage passed over."""
+    """Return the summary of the valid batches of a file, skipping damage."""
     summary = LogSummary()
     for _ in walk_summary(path, summary):
         pass
@@ -74,7 +74,7 @@ def test_any_file_comes_to_the_same_by_headers(log: Log, pieces: list[bytes]) ->
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=400)
 @given(data=st.data())
 def test_changed_headers_come_to_the_same(log: Log, data: st.DataObject) -> None:
-    """The first 21 bytes are under no checksum."""
+    """The first 21 bytes are outside the checksum."""
     content = bytearray(b"".join(PIECES[:7]))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(content) - 1))

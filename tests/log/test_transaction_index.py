@@ -1,4 +1,4 @@
-"""Which batches a reader of committed records gets, compared with what the broker itself answered and indexed."""
+"""The batches for a read-committed consumer, compared with the broker's own responses and index."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.support.recordings import GROUP_LOGS, LOGS
 
 
 def offsets(partition: Partition, isolation: IsolationLevel = "read_uncommitted") -> list[int]:
-    """The offsets of records, without control records, that ``batches`` gives."""
+    """Return the offsets of the records in ``batches``, without control records."""
     batches = partition.batches(isolation=isolation)
     return [record.offset for batch in batches if not getattr(batch, "is_control", False) for record in batch]
 
 
 def visible_by_the_index(partition: Partition, stable: int) -> list[int]:
-    """The same by the broker's own index of aborted transactions, and the last stable offset that it answered."""
+    """Return the same offsets by the broker's own index of aborted transactions and its last stable offset."""
     aborted = [each for segment in partition.segments for each in segment.aborted_transactions()]
     found = []
     for batch in partition.batches():
@@ -37,7 +37,7 @@ def visible_by_the_index(partition: Partition, stable: int) -> list[int]:
 
 
 def stable_offsets() -> dict[str, int]:
-    """The last stable offset of each partition, as the broker answered a reader of committed records."""
+    """Return each partition's last stable offset in the broker's response to a read-committed client."""
     _, committed = answers(ListOffsetsResponse)
     return {
         f"{topic.name}-{each.partition_index}": each.offset for topic in committed.topics for each in topic.partitions
@@ -61,7 +61,7 @@ def test_aborted_transactions_are_those_of_the_brokers_index() -> None:
 
 
 def batch(offset: int, *, producer: int = 7, end: ControlType | None = None, plain: bool = False) -> bytes:
-    """One record of a transaction, or (``end``) the control record after it, or (``plain``) one outside of any."""
+    """Return a transactional record, or (``end``) its end marker, or (``plain``) a record without a transaction."""
     header = BatchHeader(
         base_offset=offset,
         producer_id=producer,

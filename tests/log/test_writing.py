@@ -1,4 +1,4 @@
-"""The small files of a log directory, written as a real broker wrote them."""
+"""The small files of a log directory, written as by a real broker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kafka_msgs.log.writers.small_files import (
 from kafka_msgs.records import BatchBuilder, BatchHeader, RecordBatch
 
 INTERVALS = {"codecs-0": 1}
-"""The ``index.interval.bytes`` of topics that did not have the default."""
+"""The ``index.interval.bytes`` of topics with a non-default value."""
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 
@@ -44,7 +44,7 @@ def recorded(pattern: str) -> list[Path]:
 
 
 def rewritten(path: Path) -> bytes:
-    """Read a file and write what it says."""
+    """Read a file and write its contents again."""
     match path.name:
         case "leader-epoch-checkpoint":
             return format_leader_epochs(read_leader_epochs(path))
@@ -87,7 +87,7 @@ def test_the_properties_differ_in_the_date_only() -> None:
 
 
 def closed_segments() -> list[Segment]:
-    """Return the recorded segments of magic 2 whose broker closed them."""
+    """Return the recorded segments of magic 2 that the broker closed."""
     partitions = [each for each in LogDirectory(RECORDINGS / "logs").partitions if each.topic != "__cluster_metadata"]
     found = [segment for partition in partitions for segment in partition.segments if segment.size]
     assert len(found) >= 3

@@ -1,4 +1,4 @@
-"""Reads a log directory in Ray, with one worker on loopback; prints how many records a topic has.
+"""Reads a log directory in Ray, with one worker on loopback; prints the number of records in a topic.
 
 ``ray_app.py LOG_DIRECTORY TOPIC``. Ray starts daemons; they end with this process.
 """
@@ -19,7 +19,7 @@ STORE = 80 << 20
 
 
 def main(directory: str, topic: str) -> None:
-    """Count in Ray's own workers."""
+    """Count the records in Ray's own workers."""
     with TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as home:
         ray.init(
             num_cpus=1,

@@ -1,4 +1,4 @@
-"""What clients in captures experience, beside figures that are counted here one by one."""
+"""Client experience in captures, compared with statistics counted one by one here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups out of log directories: held against what the broker answered about them, and against a full replay."""
+"""Groups from log directories, compared with the broker's responses about them and with a full replay."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ STEPS = st.lists(
     ),
     max_size=25,
 )
-"""A record of a producer's transaction or (-1) of none, with or without a value; or the end of a transaction."""
+"""A record inside a producer's transaction or (-1) outside, with or without a value; or the end of a transaction."""
 
 
 def segment(steps: list[tuple[str, int, Any, bool]]) -> bytes:
@@ -175,7 +175,7 @@ def segment(steps: list[tuple[str, int, Any, bool]]) -> bytes:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
 @given(steps=STEPS)
 def test_what_is_left_out_changes_nothing(tmp_path: Path, steps: list[tuple[str, int, Any, bool]]) -> None:
-    """Records that later ones replace are not decoded; a replay of all of them comes to the same."""
+    """Replaced records are not decoded; a replay of all records has the same result."""
     directory = tmp_path / f"{OFFSETS_TOPIC}-0"
     directory.mkdir(exist_ok=True)
     (directory / f"{0:020}.log").write_bytes(segment(steps))

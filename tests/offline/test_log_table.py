@@ -1,4 +1,4 @@
-"""Log directories as Arrow tables: the rows of the source ``kafka-log``, as every program reads them."""
+"""Log directories as Arrow tables: the rows of the source ``kafka-log``, for any program."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_every_program_takes_decoded_messages_as_a_table(program: Callable[[Any]
 
 
 class Opened(Progress):
-    """Notes which files were opened."""
+    """Records which files were opened."""
 
     def __init__(self) -> None:
         self.files: list[Path] = []

@@ -1,4 +1,4 @@
-"""Times in logs, beside a reading of every record."""
+"""Times in logs, compared with a reading of every record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the metadata log says of partitions and topics, beside the image that the embedded broker makes of it."""
+"""Partitions and topics from the metadata log, compared with the embedded broker's metadata image."""
 
 from __future__ import annotations
 

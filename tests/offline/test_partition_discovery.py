@@ -1,4 +1,4 @@
-"""The end offsets of partitions in directories, also of a broker that runs and changes them meanwhile."""
+"""The end offsets of partitions in directories, including directories of a running broker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafka_msgs.records import BatchBuilder, BatchHeader
 
 
 def partition(directory: Path, name: str, base_offset: int) -> Partition:
-    """A partition with one segment, which has two records."""
+    """A partition with one segment of two records."""
     place = directory / name
     place.mkdir()
     builder = BatchBuilder(BatchHeader(base_offset=base_offset))

@@ -1,4 +1,4 @@
-"""Log directories as datasets of Ray, which starts daemons: in a process of its own, once."""
+"""Log directories as Ray datasets, once and in a separate process, since Ray starts daemons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions whose log is in part in remote storage: their batches are those that a consumer gets of the broker."""
+"""Partitions with part of their log in remote storage: their batches equal those a consumer receives."""
 
 from __future__ import annotations
 

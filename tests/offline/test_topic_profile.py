@@ -1,4 +1,4 @@
-"""The profile of topics, on a partition whose figures can be counted by hand, and on recorded directories."""
+"""The topic profile, on a partition with hand-counted statistics and on recorded directories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOUR = 3_600_000
 
 @pytest.fixture
 def partition(tmp_path: Path) -> Partition:
-    """Two batches of hour 1 (one aborted, one of no transaction), a marker in hour 2, a batch without times."""
+    """Two batches of hour 1 (one aborted, one without a transaction), a marker in hour 2, and a batch without times."""
     aborted = BatchBuilder(BatchHeader(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
     aborted.append(b"key", b"value", timestamp=HOUR, headers=[("h", b"12"), ("n", None)])
     aborted.append(None, b"value", timestamp=HOUR + 1)
@@ -67,7 +67,7 @@ def test_figures_add_up(partition: Partition) -> None:
     assert total.bytes == segment.size
     assert (total.records, total.batches, total.first_offset, total.last_offset) == (6, 3, 0, 6)
     assert total.codecs == {"none", "gzip"}
-    assert total.out_of_order == 3  # The record without a time is "earlier" than the one before it.
+    assert total.out_of_order == 3  # The record without a time counts as earlier than the record before it.
 
 
 @pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS], ids=lambda path: path.name)

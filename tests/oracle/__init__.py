@@ -1,7 +1,7 @@
-"""The oracle: Apache Kafka's own message classes, asked whether bytes and values are right.
+"""The oracle: Apache Kafka's own message classes, used to verify bytes and values.
 
-``driver`` talks to it, ``build`` makes it out of ``pom.xml`` and ``src/``. It needs a JDK (11 or newer) and Maven;
-where they are missing, the tests that need it say so in the summary instead of passing.
+``driver`` communicates with it, ``build`` builds it from ``pom.xml`` and ``src/``. Requires a JDK (11 or newer) and
+Maven; if they are missing, the tests that need it are reported in the summary instead of passing.
 """
 
 from tests.oracle.driver import Decoded, MessageInfo, Oracle, OracleReject, Rewritten

@@ -1,4 +1,4 @@
-"""Says how the oracle's Java program is started; building it is the business of ``tests.support.maven``."""
+"""The start command of the oracle's Java program; ``tests.support.maven`` builds it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _KAFKAS: Final = "/org/apache/kafka/"
 
 
 def java_command(jars: Iterable[Path] = ()) -> list[str]:
-    """Return the command that starts the oracle, building it first where needed.
+    """Return the command that starts the oracle, building it first if needed.
 
-    ``jars`` are those of another release of Kafka, which take the place of the pinned one. Raises
-    ``OracleUnavailableError`` where the oracle cannot be built or run.
+    ``jars`` of another Kafka release replace the pinned release. Raises ``OracleUnavailableError`` if the oracle cannot
+    be built or run.
     """
     *command, class_path, main_class = PROJECT.command()
     others = [str(jar) for jar in jars]

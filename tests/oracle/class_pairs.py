@@ -1,6 +1,6 @@
-"""Which classes of ours face which of Kafka's: every message of the release, and Kafka's own test messages.
+"""The pairs of this library's classes and Kafka's: every message of the release, and Kafka's own test messages.
 
-Kafka's test messages put the exotic features of the schema language together that no shipped message combines; their
+Kafka's test messages combine unusual features of the schema language that no shipped message combines; their
 definitions come with the oracle and are compiled here, at run time.
 """
 
@@ -31,28 +31,28 @@ TEST_MESSAGES: Final = (
     "SimpleExampleMessage",
     "SimpleRecordsMessage",
 )
-"""The messages that Kafka has for its own tests."""
+"""Kafka's own test messages."""
 
 ALL_NAMES: Final = tuple(sorted([cls.INFO.name for cls in iter_message_classes()] + list(TEST_MESSAGES)))
-"""Every message that the oracle judges."""
+"""Every message that the oracle verifies."""
 
 
 @frozen
 class Subject:
-    """One message at one version: our class, compiled for every executor, and what is known of Kafka's."""
+    """One message at one version: this library's class, compiled for every executor, and facts about Kafka's class."""
 
     cls: type[Message]
     version: int
     artifact: str
-    """The artifact that Kafka ships the class in."""
+    """The artifact that contains Kafka's class."""
     counts_tags: bool
-    """Whether Kafka's class looks at the number of tags: since 4.4 they do."""
+    """Whether Kafka's class checks the number of tags, as classes since 4.4 do."""
     has_json: bool
     reads_bytes_in_json: bool
-    """Whether Kafka's JSON converter reads fields of bytes: since 3.0 they do."""
+    """Whether Kafka's JSON converter reads bytes fields, as converters since 3.0 do."""
     plan: Plan = field(eq=False)
     codecs: dict[str, Codec[Any]] = field(eq=False)
-    """A codec for each executor, by its name."""
+    """A codec for each executor, by name."""
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
-"""Asks Kafka's own classes to encode and decode, many values a round trip.
+"""Encoding and decoding by Kafka's own classes, many values per round trip.
 
-Owns the process and the pipe protocol (stated in ``src/main/java/oracle/Oracle.java``). What the answers mean for
-this library is for the tests to say.
+This module controls the process and implements the pipe protocol (see ``src/main/java/oracle/Oracle.java``). The tests
+interpret the results.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from kafka_msgs.versions import VersionRange
 from tests.oracle.build import OracleUnavailableError, java_command
 
 ANSWER_SECONDS: Final = 120
-"""How long one batch may take before the process is taken for hung and ended."""
+"""How long a request may take before its process is ended as hung."""
 
 BATCH: Final = 2000
-"""Items a round trip: enough to hide the pipe, few enough to keep both sides' buffers small."""
+"""Items per round trip: enough to hide the pipe's latency, few enough for small buffers on both sides."""
 
 _LIST, _ENCODE, _DECODE, _RECORD, _FOLD = 0, 1, 2, 3, 4
 _READ_BATCHES, _WRITE_BATCH = 5, 6
@@ -41,7 +41,7 @@ _R = TypeVar("_R")
 
 
 class OracleReject(Exception):  # noqa: N818 - a verdict, not a failure
-    """Kafka's class refused. Attributes: ``kafka_class`` (the Java exception) and ``reason`` (its text)."""
+    """Kafka's class rejected the input. Attributes: ``kafka_class`` (the Java exception) and ``reason`` (its text)."""
 
     def __init__(self, kafka_class: str, reason: str) -> None:
         super().__init__(f"{kafka_class}: {reason}")
@@ -50,12 +50,12 @@ class OracleReject(Exception):  # noqa: N818 - a verdict, not a failure
 
 
 class OracleCrashError(RuntimeError):
-    """The Java process ended or hung in the middle of a batch; the text carries the end of its error output."""
+    """The Java process ended or hung during a request; the text contains the end of its error output."""
 
 
 @frozen
 class MessageInfo:
-    """A message of Kafka's: its definition's name and type, the artifact it is in, and what can be asked of it."""
+    """A Kafka message: its definition's name and type, its artifact, and the supported operations."""
 
     index: int
     name: str
@@ -65,18 +65,18 @@ class MessageInfo:
     """The Kafka release of the artifact."""
     versions: VersionRange
     has_json: bool
-    """False where Kafka ships no JSON converter: then only ``decode`` works, and its JSON is a rejection."""
+    """False if Kafka ships no JSON converter: then only ``decode`` works, and its JSON is a rejection."""
     definition: dict[str, Any]
-    """Kafka's definition as the jar carries it."""
+    """Kafka's definition in the jar."""
 
     @property
     def counts_tags(self) -> bool:
-        """Whether the class refuses a number of tags for which the bytes do not suffice, as it does since 4.4."""
+        """Whether the class rejects a number of tags that exceeds the available bytes, as it does since 4.4."""
         return self._since() >= (4, 4)
 
     @property
     def reads_bytes_in_json(self) -> bool:
-        """Whether the JSON converter reads fields of bytes; before 3.0 it refuses their base64, even its own."""
+        """Whether the JSON converter reads bytes fields; before 3.0 it rejects their base64, even its own."""
         return self._since() >= (3, 0)
 
     def _since(self) -> tuple[int, ...]:
@@ -85,13 +85,13 @@ class MessageInfo:
 
 @define(slots=False)
 class Decoded:
-    """What Kafka's class read, and what it writes back."""
+    """The value that Kafka's class read, and the bytes it writes for it."""
 
     json_text: bytes | OracleReject
     consumed: int
-    """How many bytes were read; Kafka leaves the rest to the caller."""
+    """How many bytes were read; Kafka leaves the remaining bytes to the caller."""
     reencoded: bytes | OracleReject
-    """The value written again. It carries what the JSON leaves out: unknown tags and the content of records fields."""
+    """The value encoded again. It includes the data missing in the JSON: unknown tags and records contents."""
 
     @cached_property
     def json(self) -> Any:
@@ -111,13 +111,13 @@ class Rewritten:
 
 
 class Oracle:
-    """One Java process, started at the first question and again after a crash. Safe to share between threads."""
+    """One Java process, started at the first request and again after a crash. Threads can share it."""
 
     _shared: Oracle | None = None
     _unavailable: str | None = None
 
     def __init__(self, command: list[str], classes: Mapping[str, type[Message]] | None = None) -> None:
-        """Remember how to start the process; ``classes`` are ours of its messages, where it is of another release."""
+        """Store the start command; ``classes`` are this library's classes if its messages are of another release."""
         self._command = command
         self.classes = classes
         self._process: subprocess.Popen[bytes] | None = None
@@ -127,7 +127,7 @@ class Oracle:
 
     @classmethod
     def available(cls) -> tuple[bool, str]:
-        """Whether the oracle can run here, and if not why; builds it where needed."""
+        """Return whether the oracle can run here, and the reason if not; builds it if needed."""
         if cls._shared is None and cls._unavailable is None:
             try:
                 cls._shared = cls(java_command())
@@ -138,7 +138,7 @@ class Oracle:
 
     @classmethod
     def shared(cls) -> Oracle:
-        """Return this process's oracle; raises ``OracleUnavailableError`` where it cannot run."""
+        """Return this process's oracle; raises ``OracleUnavailableError`` if it cannot run."""
         available, reason = cls.available()
         if not available or cls._shared is None:
             raise OracleUnavailableError(reason)
@@ -153,9 +153,9 @@ class Oracle:
         return self._messages
 
     def encode(self, name: str, version: int, value: Any, *, json_version: int | None = None) -> bytes:
-        """Return the bytes of a JSON value at a version; raises ``OracleReject`` when Kafka refuses.
+        """Return the bytes of a JSON value at a version; raises ``OracleReject`` if Kafka rejects it.
 
-        With ``json_version``, the value is read at that version and written at ``version``: so fields can be set that
+        With ``json_version``, the value is read at that version and written at ``version``, which allows fields that
         the written version lacks.
         """
         (result,) = self.encode_many([(name, version, value)], json_version=json_version)
@@ -164,7 +164,7 @@ class Oracle:
         return result
 
     def decode(self, name: str, version: int, data: bytes) -> Decoded:
-        """Read ``data`` at a version; raises ``OracleReject`` when Kafka refuses."""
+        """Read ``data`` at a version; raises ``OracleReject`` if Kafka rejects it."""
         (result,) = self.decode_many([(name, version, data)])
         if isinstance(result, OracleReject):
             raise result
@@ -173,7 +173,7 @@ class Oracle:
     def encode_many(
         self, items: Iterable[tuple[str, int, Any]], *, json_version: int | None = None
     ) -> list[bytes | OracleReject]:
-        """As ``encode``, for (name, version, value) triples in order; a refusal is a value of the list."""
+        """Encode (name, version, value) triples as ``encode``, in order; rejections are values of the list."""
 
         def pack(item: tuple[str, int, Any]) -> bytes:
             name, version, value = item
@@ -184,7 +184,7 @@ class Oracle:
         return self._ask_many(_ENCODE, items, pack, _Reader.take_part)
 
     def decode_many(self, items: Iterable[tuple[str, int, bytes]]) -> list[Decoded | OracleReject]:
-        """As ``decode``, for (name, version, bytes) triples in order; a refusal is a value of the list."""
+        """Decode (name, version, bytes) triples as ``decode``, in order; rejections are values of the list."""
 
         def pack(item: tuple[str, int, bytes]) -> bytes:
             name, version, data = item
@@ -204,7 +204,7 @@ class Oracle:
         return self._ask_many(_RECORD, items, pack, _Reader.take_rewritten)
 
     def fold_share_batches(self, items: Iterable[tuple[int, bytes, bytes]]) -> list[bytes | OracleReject]:
-        """Fold share state, (start offset, batches so far, new batches) each; see ``InternalTopics.combine``."""
+        """Fold share state, (start offset, existing batches, new batches) each; see ``InternalTopics.combine``."""
 
         def pack(item: tuple[int, bytes, bytes]) -> bytes:
             start, present, update = item
@@ -213,7 +213,7 @@ class Oracle:
         return self._ask_many(_FOLD, items, pack, _Reader.take_part)
 
     def read_batches_many(self, items: Iterable[bytes]) -> list[bytes | OracleReject]:
-        """Read record batches, checksums compared; each answer is a JSON list, see ``Batches.java``."""
+        """Read record batches and verify their checksums; each result is a JSON list, see ``Batches.java``."""
         return self._ask_many(_READ_BATCHES, items, _sized, _Reader.take_part)
 
     def write_batch_many(self, items: Iterable[dict[str, Any]]) -> list[bytes | OracleReject]:
@@ -221,9 +221,9 @@ class Oracle:
         return self._ask_many(_WRITE_BATCH, items, lambda item: _sized(json.dumps(item).encode()), _Reader.take_part)
 
     def error_responses_many(self, items: Iterable[tuple[int, int, int, int, bytes]]) -> list[bytes | OracleReject]:
-        """Answer requests with an error: (api key, version, throttle time in ms, error code, request) each.
+        """Respond to requests with an error: (api key, version, throttle time in ms, error code, request) each.
 
-        Each answer is the body of the response, empty where Kafka sends none.
+        Each result is the body of the response, empty if Kafka sends none.
         """
 
         def pack(item: tuple[int, int, int, int, bytes]) -> bytes:
@@ -233,16 +233,16 @@ class Oracle:
         return self._ask_many(_ERROR_RESPONSE, items, pack, _Reader.take_part)
 
     def hash_many(self, keys: Iterable[bytes]) -> list[bytes | OracleReject]:
-        """Hash keys as the producer does; each answer is an int32."""
+        """Hash keys as the producer does; each result is an int32."""
         return self._ask_many(_HASH, keys, _sized, _Reader.take_part)
 
     def rewrite_streams_metadata(self, texts: Iterable[str]) -> list[bytes | OracleReject]:
-        """Read metadata of offsets as Kafka Streams does, and write it back."""
+        """Read offset metadata as Kafka Streams does, and write it back."""
         items = [text.encode() for text in texts]
         return self._ask_many(_STREAMS_METADATA, items, _sized, _Reader.take_part)
 
     def close(self) -> None:
-        """End the process; the next question starts another."""
+        """End the process; the next request starts another."""
         process, self._process = self._process, None
         errors, self._errors = self._errors, None
         if process is not None:
@@ -285,7 +285,7 @@ class Oracle:
 
 
 class _Reader:
-    """Takes an answer apart, front to back."""
+    """Parses a result from front to back."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

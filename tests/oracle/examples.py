@@ -1,7 +1,6 @@
 """Random examples of a message, compared with Kafka: values, damaged bytes, and values written at another version.
 
-What the tests run a few of and the campaign runs many of. The examples depend on the message, the version and the seed
-alone.
+The tests run a few examples, the campaign many. They depend only on the message, the version and the seed.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from tests.oracle.parity import Tally, compare_downgrades, compare_inputs, compa
 __all__ = ["EXAMPLES", "Examples", "damaged"]
 
 Examples: TypeAlias = Callable[[Oracle, str, int, str], Tally]
-"""Compares one message, by name, at each version: so many examples a version, made from a seed."""
+"""Compares one message, by name, at each version: this many examples per version, from a seed."""
 
 _CHUNK: Final = 200
 """Examples in memory at a time."""
 
 _DAMAGED: Final = 4
-"""Damaged copies that are made of one value."""
+"""Damaged copies per value."""
 
 
 def values(oracle: Oracle, name: str, count: int, seed: str) -> Tally:
@@ -43,7 +42,7 @@ def values(oracle: Oracle, name: str, count: int, seed: str) -> Tally:
 
 
 def damaged_bytes(oracle: Oracle, name: str, count: int, seed: str) -> Tally:
-    """Compare the verdicts on damaged bytes, and what is read from those that are accepted."""
+    """Compare the verdicts on damaged bytes, and the values read from accepted bytes."""
     tally = Tally()
     for subject, size, rng in _chunks(oracle, name, count, f"bytes {seed}"):
         tally.add(compare_inputs(oracle, subject, damaged(subject, size, rng)))
@@ -51,7 +50,7 @@ def damaged_bytes(oracle: Oracle, name: str, count: int, seed: str) -> Tally:
 
 
 def other_versions(oracle: Oracle, name: str, count: int, seed: str) -> Tally:
-    """Compare what becomes of values at versions that they were not made for."""
+    """Compare the results of writing values at other versions."""
     tally = Tally()
     if not oracle.messages()[name].has_json:
         return tally
@@ -68,7 +67,7 @@ EXAMPLES: Final[dict[str, Examples]] = {
     "damaged bytes": damaged_bytes,
     "other versions": other_versions,
 }
-"""Every kind of example."""
+"""Every type of example."""
 
 
 def _chunks(oracle: Oracle, name: str, count: int, seed: str) -> Iterator[tuple[Subject, int, Random]]:
@@ -79,7 +78,7 @@ def _chunks(oracle: Oracle, name: str, count: int, seed: str) -> Iterator[tuple[
 
 
 def damaged(subject: Subject, count: int, rng: Random) -> Iterator[bytes]:
-    """Yield ``count`` damaged encodings of random values; a few of them are still whole."""
+    """Yield ``count`` damaged encodings of random values; a few of them are still valid."""
     codec = subject.codecs["python"]
     for done in range(0, count, _DAMAGED):
         data = codec.encode(random_message(subject.cls, subject.version, rng))
@@ -87,7 +86,7 @@ def damaged(subject: Subject, count: int, rng: Random) -> Iterator[bytes]:
 
 
 def _bare_values(subject: Subject, count: int, rng: Random) -> Iterator[Message]:
-    """Yield values that JSON carries whole; half of them set one field, so that it alone meets the other version."""
+    """Yield values that JSON represents completely; half of them set only one field, to test it alone."""
     for number in range(count):
         value = random_message(subject.cls, subject.version, rng, unknown_tags=False)
         yield _with_one_field(subject, value, rng) if number % 2 else value

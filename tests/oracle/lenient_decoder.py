@@ -1,9 +1,9 @@
-"""A decoder that is as lenient as Kafka's own, and says where it was.
+"""A decoder that is as lenient as Kafka's own, and records each leniency it uses.
 
-It is the reference interpreter with our deliberate strictness taken back, one point at a time: each method here is one
-point, and noting it is the first thing that it does. So the list of ``DEVIATIONS`` is not a claim but a measurement:
-what Kafka accepts and we refuse must be accepted here, by way of a noted deviation; what Kafka refuses must be refused
-here as well.
+It is the reference interpreter with this library's deliberate strictness removed point by point: each method here is
+one point, and first records its use. The list of ``DEVIATIONS`` is therefore measured, not claimed: input that Kafka
+accepts and this library rejects must be accepted here through a recorded deviation; input that Kafka rejects must be
+rejected here as well.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ DEVIATIONS: Final[dict[str, tuple[type[DecodeError], ...]]] = {
     "text that is not UTF-8": (InvalidUtf8Error,),
     "trailing bytes": (TrailingDataError,),
 }
-"""What Kafka's classes accept and this library refuses, with the errors that the refusal may be.
+"""Input that Kafka's classes accept and this library rejects, with the possible errors.
 
-A compact length that is negative to Kafka is a large one here, for which the bytes do not suffice. A known tag of the
-wrong size may be noticed inside its value, where the bytes of the tag end too early.
+A compact length that is negative for Kafka is a large one here, which exceeds the available bytes. A known tag of the
+wrong size may cause an error inside its value, if the bytes of the tag end too early.
 """
 
 BEFORE_4_4: Final[dict[str, tuple[type[DecodeError], ...]]] = {
     "negative number of tags": (DecodeError,),
     "more than 10000 tags": (InvalidTagError,),
 }
-"""What only classes accept that were generated before Kafka 4.4, which did not look at the number of tags.
+"""Input that only classes generated before Kafka 4.4 accept, which did not check the number of tags.
 
-Kafka's test messages are not always of the release that all else is of.
+Kafka's test messages may be of a different release than all other messages.
 """
 
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 class LenientDecoder(Decoder):
-    """Decodes as Kafka does; ``deviations`` lists, in order, what the strict decoder would have refused."""
+    """Decodes as Kafka does; ``deviations`` lists, in order, the input that the strict decoder rejects."""
 
     def __init__(self, plan: Plan, data: bytes, *, counts_tags: bool) -> None:
         super().__init__(plan, data, 0, CodecOptions(utf8_errors="surrogateescape"))
@@ -65,14 +65,14 @@ class LenientDecoder(Decoder):
         self.deviations: list[str] = []
 
     def whole(self) -> Any:
-        """Decode the message and leave what follows it; raise ``DecodeError`` where Kafka refuses."""
+        """Decode the message and ignore the bytes after it; raise ``DecodeError`` if Kafka rejects it."""
         message = self.message()
         if self.position != self.end:
             self.deviations.append("trailing bytes")
         return message
 
     def uvarint(self) -> int:
-        """Read five bytes at most as a *signed* 32-bit integer, whatever bits are beyond."""
+        """Read at most five bytes as a *signed* 32-bit integer, ignoring any higher bits."""
         start = self.position
         value = 0
         for shift in range(0, 35, 7):
@@ -107,7 +107,7 @@ class LenientDecoder(Decoder):
         return result
 
     def tag_section(self, plan: StructPlan) -> dict[str, Any]:
-        """Read tags in any order, as often as they come."""
+        """Read tags in any order, including repeated tags."""
         known = {step.tag: step for step in plan.tagged}
         values: dict[str, Any] = {}
         unknown: list[tuple[int, bytes]] = []
@@ -128,7 +128,7 @@ class LenientDecoder(Decoder):
         return values | {"unknown_tagged_fields": tuple(unknown)}
 
     def check_tags(self, count: int, start: int) -> None:
-        """Refuse what a class of Kafka 4.4 or later refuses; an older one reads tags for as long as there are bytes."""
+        """Reject what a class of Kafka 4.4 or later rejects; an older class reads tags while bytes are available."""
         if self.counts_tags and not 0 <= count <= min(self.left, MAX_TAGS):
             self.fail(InvalidTagError, f"{count} tags", start)
         if count < 0:
@@ -137,7 +137,7 @@ class LenientDecoder(Decoder):
             self.deviations.append("more than 10000 tags")
 
     def note_tag(self, tag: int, previous: int) -> None:
-        """Note a tag that does not ascend, or whose number is negative as a signed integer."""
+        """Record a tag that does not ascend, or whose number is negative as a signed integer."""
         if tag < 0:
             self.deviations.append("tag number above 2147483647")
         elif tag <= previous:
@@ -152,7 +152,7 @@ class LenientDecoder(Decoder):
         return value
 
     def unknown_tag(self, tag: int, size: int) -> bytes:
-        """Read an unknown tag; a negative size is an error in Java too."""
+        """Read an unknown tag; a negative size is also an error in Java."""
         if size < 0:
             self.fail(InvalidLengthError, f"negative size {size}")
         return super().unknown_tag(tag, size)
@@ -165,12 +165,12 @@ def _int32(value: int) -> int:
 
 
 def _is_utf8(text: str) -> bool:
-    """Whether the text has no byte that ``surrogateescape`` had to carry."""
+    """Return whether the text has no bytes escaped by ``surrogateescape``."""
     return text.isascii() or not any("\udc80" <= char <= "\udcff" for char in text)
 
 
 def _java_replace(error: UnicodeError) -> tuple[str, int]:
-    """Replace bad UTF-8 as Java does: like Python, but an encoded surrogate, cut off or not, is one bad character."""
+    """Replace invalid UTF-8 as Java does: like Python, but with one replacement for each encoded surrogate."""
     assert isinstance(error, UnicodeDecodeError)
     surrogate = _SURROGATE.match(error.object, error.start)
     return "\ufffd", surrogate.end() if surrogate else error.end

@@ -1,7 +1,7 @@
-"""Damages the bytes of a message where it hurts: at lengths, counts, markers and tags, and anywhere else.
+"""Damages the bytes of a message at critical positions (lengths, counts, markers and tags) and at random positions.
 
-Half of the damage aims at the start of a value, as ``annotate`` finds it; the rest is blind. Everything comes from a
-seeded generator, so that a failing input is found again.
+Half of the damage targets the start of a value, as located by ``annotate``; the other half is at random. All damage
+comes from a seeded generator, so failing inputs are reproducible.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _LENGTHS: Final = tuple(
         "ffffffffff01",
     )
 )
-"""Lengths and counts at their ends: null, negative, huge, longer than needed, with more bits than an int32 has."""
+"""Extreme lengths and counts: null, negative, huge, longer than needed, and with more bits than an int32."""
 
 
 def mutations(plan: Plan, data: bytes, count: int, rng: Random) -> Iterator[bytes]:
-    """Yield ``count`` damaged copies of an encoded message; some, by chance, are still whole."""
+    """Yield ``count`` damaged copies of an encoded message; some happen to be valid."""
     spans, _ = annotate(plan, data)
     starts = [span.start for span in spans] or [0]
     sections = [span.start for span in spans if span.kind == "tag section"]
@@ -103,7 +103,7 @@ _DAMAGES: Final[tuple[_Damage, ...]] = (_flip, _set, _set, _length, _length, _cu
 
 
 def _tag(data: bytearray, at: int, rng: Random) -> None:
-    """Add one or two tagged fields at the start of a tag section, with numbers and sizes that may be wrong."""
+    """Add one or two tagged fields at the start of a tag section, possibly with invalid numbers and sizes."""
     fields = bytearray()
     count = rng.choice((1, 1, 2))
     for _ in range(count):

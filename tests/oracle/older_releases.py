@@ -1,6 +1,6 @@
-"""Older releases of Kafka: their jars, the import of their definitions, and the oracle over their classes.
+"""Older Kafka releases: their jars, the import of their definitions, and the oracle over their classes.
 
-Jars come through Maven, once, and stay in ``target/`` with what the import made of them.
+Maven fetches the jars once; they stay in ``target/`` with the imported definitions.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ RELEASES: Final = (
     "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2", "3.0.2", "3.1.2", "3.2.3", "3.3.2", "3.4.1", "3.5.2",
     "3.6.2", "3.7.2", "3.8.1", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0",
 )  # fmt: skip
-"""The newest patch release of each minor release that has definitions."""
+"""The latest patch release of each minor release with definitions."""
 
 _ARTIFACTS: Final = sorted({carrier.artifact for carriers in ORIGINS.values() for carrier in carriers})
 
 
 def jars_of(release: str) -> list[Path]:
-    """Return the jars of a release that carry definitions; raises ``OracleUnavailableError`` without Maven."""
+    """Return the jars of a release that contain definitions; raises ``OracleUnavailableError`` without Maven."""
     coordinates = [f"{GROUP}:{artifact}:{release}" for artifact in _ARTIFACTS]
     try:
         folder = made_once(PROJECT.target / f"jars-{release}", lambda new: fetch_existing_jars(coordinates, new))
@@ -46,7 +46,7 @@ def definitions_of(release: str) -> Path:
 
 
 def error_codes_by_java(release: str) -> list[dict[str, Any]]:
-    """Return the error codes that a program in Java prints of a release, as in ``errors.json``."""
+    """Return a release's error codes as printed by a Java program, in the form of ``errors.json``."""
     *command, _ = java_command(jars_of(release))
     program = Path(__file__).with_name("ErrorTable.java")
     printed = subprocess.run([*command, str(program)], check=True, capture_output=True, text=True).stdout

@@ -1,6 +1,6 @@
-"""Compares this library with Kafka's own classes, many values or inputs at a time, and counts what it found.
+"""Compares this library with Kafka's own classes, many values or inputs at a time, and counts the results.
 
-Owns what "equal" means. Which values and inputs to compare, and how many, is for the tests and the campaign.
+This module defines equality. The tests and the campaign choose which values and inputs to compare, and how many.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ __all__ = [
 ]
 
 LAST_TAG: Final = f"Attempted to use tag {MAX_TAG} as an undefined tag"
-"""Why Kafka cannot write the highest tag, which it can read."""
+"""The reason why Kafka cannot write the highest tag, which it can read."""
 
 NO_BYTES: Final = "expected Base64-encoded binary data"
-"""Why Kafka before 3.0 reads no JSON with bytes in it."""
+"""The reason why Kafka before 3.0 rejects JSON with bytes."""
 
 UNREAD_BYTES: Final = "bytes in JSON, unread by this release"
 
 
 @frozen
 class Difference:
-    """A place where this library and Kafka differ and should not."""
+    """An unexpected difference between this library and Kafka."""
 
     subject: str
     what: str
@@ -56,18 +56,18 @@ class Difference:
 
 @define
 class Tally:
-    """How many comparisons there were, by outcome, and each difference."""
+    """The number of comparisons by outcome, and each difference."""
 
     counts: Counter[str] = Factory(Counter)
     differences: list[Difference] = Factory(list)
 
     def add(self, other: Tally) -> None:
-        """Take over the counts and differences of another tally."""
+        """Add the counts and differences of another tally."""
         self.counts += other.counts
         self.differences += other.differences
 
     def check(self, subject: Subject, what: str, data: bytes, ours: object, kafka: object) -> bool:
-        """Count ``what`` when both sides are equal; else remember the difference."""
+        """Count ``what`` when both sides are equal; otherwise record the difference."""
         equal = ours == kafka
         if equal:
             self.counts[what] += 1
@@ -76,7 +76,7 @@ class Tally:
         return equal
 
     def differ(self, subject: Subject, what: str, data: bytes, ours: object, kafka: object) -> None:
-        """Remember a difference, as texts: they outlive the process that found it."""
+        """Record a difference as text: differences outlive the process that found them."""
         self.differences.append(Difference(str(subject), what, data.hex(), _shown(ours), _shown(kafka)))
 
 
@@ -88,7 +88,7 @@ def _shown(value: object) -> str:
 
 
 def compare_values(oracle: Oracle, subject: Subject, values: Sequence[Message]) -> Tally:
-    """Encode values here and there, and read each other's bytes."""
+    """Encode values with both libraries, and read each other's bytes."""
     tally = Tally(Counter(values=len(values)))
     encoded = [_encoded(tally, subject, value) for value in values]
     answers = oracle.decode_many((subject.name, subject.version, data) for data in encoded)
@@ -109,7 +109,7 @@ def _encoded(tally: Tally, subject: Subject, value: Message) -> bytes:
 def _compare_reading(
     tally: Tally, subject: Subject, value: Message, data: bytes, answer: Decoded | OracleReject
 ) -> None:
-    """Let both sides read our bytes, in which unknown tags and records are whole."""
+    """Decode this library's bytes, which include unknown tags and records, with both libraries."""
     for codec in subject.codecs.values():
         tally.check(subject, "our bytes read back by us", data, _attempt(codec.decode, data), value)
     if isinstance(answer, OracleReject):
@@ -122,7 +122,7 @@ def _compare_reading(
 
 
 def _compare_writing(tally: Tally, oracle: Oracle, subject: Subject, values: Sequence[Message]) -> None:
-    """Let both sides write the JSON form, which has no unknown tags."""
+    """Encode the JSON form, which has no unknown tags, with both libraries."""
     forms = [to_json(value, subject.version) for value in values]
     answers = oracle.encode_many((subject.name, subject.version, form) for form in forms)
     for value, form, answer in zip(values, forms, answers, strict=True):
@@ -137,14 +137,14 @@ def _compare_writing(tally: Tally, oracle: Oracle, subject: Subject, values: Seq
 
 
 def _unread_bytes(tally: Tally, subject: Subject, answer: bytes | OracleReject) -> bool:
-    """Count a refusal of bytes in JSON by a release that always refuses them."""
+    """Count a rejection of bytes in JSON by a release that always rejects them."""
     unread = isinstance(answer, OracleReject) and NO_BYTES in answer.reason and not subject.reads_bytes_in_json
     tally.counts[UNREAD_BYTES] += unread
     return unread
 
 
 def has_unknown_tags(value: object) -> bool:
-    """Whether a message, or a struct inside it, has tagged fields that the definition does not name."""
+    """Return whether a message, or a struct inside it, has unknown tagged fields."""
     if isinstance(value, tuple):
         return any(map(has_unknown_tags, value))
     if not isinstance(value, Struct):
@@ -156,7 +156,7 @@ def has_unknown_tags(value: object) -> bool:
 def _compare_json(tally: Tally, subject: Subject, what: str, message: Message, data: bytes, answer: Decoded) -> None:
     ours: Any = to_json(message, subject.version, records="empty")
     kafkas = answer.json
-    if ours != kafkas:  # As texts they may be equal yet: not-a-number is not equal to itself.
+    if ours != kafkas:  # They may still be equal as text: not-a-number does not equal itself.
         ours, kafkas = json.dumps(ours, sort_keys=True), json.dumps(kafkas, sort_keys=True)
     tally.check(subject, what, data, ours, kafkas)
 
@@ -165,7 +165,7 @@ def _compare_json(tally: Tally, subject: Subject, what: str, message: Message, d
 
 
 def compare_downgrades(oracle: Oracle, subject: Subject, written: Subject, values: Sequence[Message]) -> Tally:
-    """Write values of one version at another: what that lacks must be dropped, or refused, by both alike."""
+    """Write values of one version at another: both libraries must drop or reject the same fields."""
     tally, counts = Tally(), Counter[str]()
     forms = [to_json(value, subject.version) for value in values]
     items = [(subject.name, written.version, form) for form in forms]
@@ -190,13 +190,13 @@ def _written(subject: Subject, executor: str, value: Message) -> bytes | str:
         return "refused"
 
 
-# Inputs that may be wrong
+# Possibly invalid inputs
 
 
 def compare_inputs(oracle: Oracle, subject: Subject, inputs: Iterable[bytes]) -> Tally:
-    """Let both sides read bytes that may be wrong.
+    """Decode possibly invalid bytes with both libraries.
 
-    Each input is agreed on, or refused here for one of the ``DEVIATIONS``, or a difference.
+    Both agree on the input, or this library rejects it for one of the ``DEVIATIONS``, or it counts as a difference.
     """
     data = list(inputs)
     tally = Tally(Counter(inputs=len(data)))
@@ -214,10 +214,10 @@ def compare_inputs(oracle: Oracle, subject: Subject, inputs: Iterable[bytes]) ->
 
 
 def _read(tally: Tally, subject: Subject, data: bytes) -> Any:
-    """Return what every executor makes of the bytes: a message, or the error."""
+    """Return the common result of all executors: a message, or the error."""
     first, *others = (_attempt(codec.decode, data) for codec in subject.codecs.values())
     for other in others:
-        if other != first and repr(other) != repr(first):  # errors, and not-a-number, are equal as texts only
+        if other != first and repr(other) != repr(first):  # errors and not-a-number are equal only as text
             tally.differ(subject, "executors differ", data, first, other)
     return first
 
@@ -230,7 +230,7 @@ def _attempt(decode: Callable[[bytes], Any], data: bytes) -> Any:
 
 
 def _read_leniently(subject: Subject, data: bytes) -> tuple[LenientDecoder, Any]:
-    """Return the decoder that is as lenient as Kafka, and what it makes of the bytes."""
+    """Return the decoder that is as lenient as Kafka, and its result."""
     lenient = LenientDecoder(subject.plan, data, counts_tags=subject.counts_tags)
     try:
         return lenient, lenient.whole()
@@ -253,7 +253,7 @@ def _compare_refused(
 
 
 def _compare_stricter(tally: Tally, subject: Subject, data: bytes, ours: DecodeError, answer: Decoded) -> None:
-    """Explain why only we refuse: the lenient decoder must read what Kafka reads, through a deviation we know."""
+    """Explain a rejection by this library alone: the lenient decoder must accept the input by a known deviation."""
     lenient, message = _read_leniently(subject, data)
     if isinstance(message, DecodeError) or not lenient.deviations:
         tally.differ(subject, "only we refuse", data, ours, answer)
@@ -275,7 +275,7 @@ def _compare_accepted(tally: Tally, subject: Subject, data: bytes, ours: Message
 
 
 def _compare_rewriting(tally: Tally, subject: Subject, message: Message, data: bytes, answer: Decoded) -> None:
-    """Values are equal when both sides write them back as the same bytes, or both cannot."""
+    """Compare values by encoding: both sides must write the same bytes, or both must fail."""
     if isinstance(answer.reencoded, OracleReject) and LAST_TAG in answer.reencoded.reason:
         tally.counts["written back by us alone: the last tag"] += 1
         return

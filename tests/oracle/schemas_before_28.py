@@ -1,6 +1,6 @@
 """Kafka 2.2 to 2.7 as an oracle: their clients read and write requests and responses by hand-written schemas.
 
-Our bytes of random values, without unknown tags, are read and written back by those schemas.
+Those schemas read and write back this library's bytes of random values without unknown tags.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["compare_by_schemas"]
 
 _PROGRAM: Final = Path(__file__).with_name("SchemasBefore28.java")
 _NULL_RECORDS: Final = "buffer should not be null"
-"""Why these releases read no null records, which their own definitions allow."""
+"""The reason why these releases reject null records, which their own definitions allow."""
 
 
 def compare_by_schemas(release: str, examples: int, seed: str) -> tuple[Counter[str], list[str]]:
-    """Return how many values a release read and wrote back as we wrote them, and a line for each other outcome."""
+    """Return how many values a release wrote back unchanged, and a line for each other outcome."""
     classes = [cls for cls in compile_schemas(definitions_of(release)) if cls.INFO.kind in ("request", "response")]
     random = Random(f"schemas {seed}")
     lines = [

@@ -1,4 +1,4 @@
-"""Error responses against Kafka's own ``AbstractRequest.getErrorResponse``, for every api and version."""
+"""Error responses compared with Kafka's own ``AbstractRequest.getErrorResponse``, for every API and version."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ EACH: Final = 12
 THROTTLE_MS: Final = 77
 
 WITHOUT_ELEMENTS: Final = {ApiKey.LIST_PARTITION_REASSIGNMENTS, ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS}
-"""Kafka repeats elements beside the error code at the top, without a code in them, or without their names."""
+"""Besides the top-level error code, Kafka returns elements without error codes, or without their names."""
 
 UNORDERED: Final = {ApiKey.PRODUCE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.WRITE_TXN_MARKERS}
-"""Kafka collects the elements in hash maps: in another order, each once, without topics that have no partitions."""
+"""Kafka collects the elements in hash maps: unordered, deduplicated, and without topics that have no partitions."""
 
 
 PARTITIONS: Final[dict[int, str]] = {ApiKey.PRODUCE: "partition_responses", ApiKey.WRITE_TXN_MARKERS: "partitions"}
 
 
 def comparable(response: Any, api_key: int) -> Any:
-    """A response without what Kafka words or orders in its own way."""
+    """Return a response without the parts that Kafka words or orders differently."""
     changes: dict[str, Any] = {}
     for field in fields(type(response)):
         value = getattr(response, field.attribute)
@@ -44,19 +44,19 @@ def comparable(response: Any, api_key: int) -> Any:
                 found = [each for each in found if getattr(each, PARTITIONS.get(api_key, ""), True)]
             changes[field.attribute] = tuple(sorted(set(found), key=repr) if api_key in UNORDERED else found)
         elif api_key == ApiKey.METADATA and field.name == "Name" and value is None:
-            changes[field.attribute] = ""  # Kafka leaves out that a topic was asked for by its id alone.
+            changes[field.attribute] = ""  # Kafka does not distinguish a topic requested by id only.
     return evolve(response, **changes)
 
 
 def expected(request: Request[Any], version: int, answer: bytes) -> tuple[Response, Response]:
-    """Our answer and Kafka's, made comparable."""
+    """Return this library's response and Kafka's, made comparable."""
     cls: type[Any] = request.response_class()
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     made = error_response(request, code, version, throttle_time_ms=THROTTLE_MS)
     ours, theirs = cls.decode(made.encode(version), version), cls.decode(answer, version)
     if (
         getattr(theirs, "throttle_time_ms", None) == 0
-    ):  # Some of Kafka's classes leave out the time that they are given.
+    ):  # Some of Kafka's classes omit the throttle time passed to them.
         ours = evolve(ours, throttle_time_ms=0)
     api_key = request.INFO.api_key
     if api_key in WITHOUT_ELEMENTS:
@@ -68,7 +68,7 @@ NAMES: Final = ("ProducerId", "Topic", "Name", "TopicId", "Partition", "Partitio
 
 
 def distinct(item: Any) -> bool:
-    """Whether no two elements of an array have the same names: Kafka's maps make one of such."""
+    """Return whether the elements of each array have distinct names: Kafka's maps merge equal ones."""
     for field in fields(type(item)):
         value = getattr(item, field.attribute)
         if not field.is_array or not value:
@@ -100,7 +100,7 @@ def test_an_error_response_is_that_of_kafkas_own_class(oracle: Oracle, cls: type
     compared = 0
     for (request, version), answer in zip(requests, answers, strict=True):
         if isinstance(answer, OracleReject):
-            continue  # Some of Kafka's classes refuse values that no client sends.
+            continue  # Some of Kafka's classes reject values that no client sends.
         if not answer:
             assert not request_needs_response(request)
             continue

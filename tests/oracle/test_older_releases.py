@@ -1,4 +1,4 @@
-"""Older releases of Kafka judge our import; ``tests.campaigns.older_releases`` takes all of them."""
+"""Imports of older releases, verified by those releases; ``tests.campaigns.older_releases`` covers all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle itself: that it finds every message, tells Kafka's verdicts apart, and survives what it is asked."""
+"""The oracle itself: it finds every message, distinguishes Kafka's verdicts, and survives any request."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_every_string_crosses_the_json(oracle: Oracle, text: str) -> None:
 
 
 def _all_types(**changed: object) -> dict[str, object]:
-    """Return an ``AllTypeMessage`` as Kafka reads it from no bytes but zeros, with some fields changed."""
+    """Return an ``AllTypeMessage`` as Kafka reads it from all zeros, with some fields changed."""
     (decoded,) = Oracle.shared().decode_many([("AllTypeMessage", 0, bytes(400))])
     assert isinstance(decoded, Decoded)
     return {**decoded.json, **changed}

@@ -1,7 +1,7 @@
-"""Every message at every version against Kafka's own classes: values, damaged bytes, values at other versions.
+"""Every message at every version compared with Kafka's own classes: values, damaged bytes, values at other versions.
 
-The seeded examples here are the first of those that ``make oracle`` runs by the thousand; Hypothesis adds others, and
-makes the ones that fail small.
+These seeded examples are the first of the thousands that ``make oracle`` runs; Hypothesis adds more examples and
+shrinks failing ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.oracle.parity import Difference, Tally, compare_inputs, compare_value
 pytestmark = pytest.mark.oracle
 
 COUNT = 20
-"""Seeded examples of each kind for each message at each version."""
+"""Seeded examples of each type for each message at each version."""
 
 SEED = "1"
 
@@ -63,7 +63,7 @@ def test_what_a_version_lacks_is_dropped_or_refused_as_kafka_does(oracle: Oracle
     assert_no_difference(EXAMPLES["other versions"](oracle, name, COUNT, SEED).differences)
 
 
-@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # it would hide the difference that was found
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # it would hide the difference
 @pytest.mark.parametrize("name", ALL_NAMES)
 def test_hypothesis_finds_no_value_that_kafka_writes_otherwise(oracle: Oracle, name: str) -> None:
     found = subjects_of(name, oracle)
@@ -81,7 +81,7 @@ def test_hypothesis_finds_no_value_that_kafka_writes_otherwise(oracle: Oracle, n
 
 
 def _of_another_version(name: str, version: int, other: int, oracle: Oracle) -> tuple[Subject, Subject]:
-    """Return a message at two versions, the first with the codecs of the second: a codec that is wrong on purpose."""
+    """Return a message at two versions, the first with the codecs of the second: a deliberately wrong codec."""
     by_version = {subject.version: subject for subject in subjects_of(name, oracle)}
     return evolve(by_version[version], codecs=by_version[other].codecs), by_version[other]
 

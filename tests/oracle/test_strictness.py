@@ -1,6 +1,6 @@
-"""Each point where this library is stricter than Kafka's own classes, and each where it could have been and is not.
+"""Each point at which this library is stricter than Kafka's own classes, and each at which it is deliberately not.
 
-``docs/reference/strictness.md`` tells readers of them; a point that is not there, or only there, fails here.
+``docs/reference/strictness.md`` documents these points; a point missing here or there causes a failure.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What the package looks like once it is built, and that it works without a compiler."""
+"""Tests of the built package, including its operation without a compiler."""

@@ -1,9 +1,9 @@
-"""Checks an installed kafka-msgs: that all of it runs on one backend, and that every message comes through it whole.
+"""Checks an installed kafka-msgs: all of it runs on one backend, and every message round-trips.
 
     python check_install.py c|python
 
-It needs the installation and pyarrow, and its status is 1 when something is wrong: wheels are tested with it. What runs
-in C is not asked of the library: calls of the C core are counted while the library works.
+Requires the installation and pyarrow, and exits with status 1 on failure: wheel builds run it. It does not rely on the
+library's own report of its backend, but counts calls of the C core while the library works.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CORE: Final = "kafka_msgs._core"
 
 
 def core_calls(work: Callable[[], object]) -> set[str]:
-    """Return the functions of the C core that are called while something works."""
+    """Return the functions of the C core called by ``work``."""
     found = set()
 
     def note(frame: object, event: str, called: Any) -> None:
@@ -71,11 +71,11 @@ WORK: Final[dict[str, tuple[Callable[[], object], set[str]]]] = {
     "a table of records": (lambda: list(read_record_table(a_batch())), {"RecordColumns.append"}),
     "the scan of a log file": (count, {"count_batches"}),
 }
-"""What the library does, and what of the C core does it."""
+"""Library operations, and the C core functions that they use."""
 
 
 def run(expected: str) -> str | None:
-    """Return what runs on another backend than the expected one, or None."""
+    """Return an operation that runs on an unexpected backend, or None."""
     if kafka_msgs.backend() != expected:
         return f"this installation runs {kafka_msgs.backend()}, not {expected}"
     for name, (work, functions) in WORK.items():
@@ -86,7 +86,7 @@ def run(expected: str) -> str | None:
 
 
 def main(expected: str) -> str | None:
-    """Return what is wrong, or None."""
+    """Return an error, or None."""
     wrong = run(expected)
     if wrong:
         return wrong

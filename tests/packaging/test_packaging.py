@@ -1,4 +1,4 @@
-"""The package as it is built, with a compiler, without one, and without the C file; nothing is fetched for it."""
+"""The package built with a compiler, without a compiler, and without the C file, all without downloads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPILER = os.environ.get("CC", "cc")
 
 
 def compiles() -> bool:
-    """Whether there is a C compiler that runs."""
+    """Return whether a working C compiler is available."""
     command = shlex.split(COMPILER)
     return shutil.which(command[0]) is not None and not subprocess.call(
         [*command, "--version"], stdout=subprocess.DEVNULL
@@ -34,7 +34,7 @@ with_compiler = pytest.mark.skipif(not compiles(), reason=f"no C compiler ({COMP
 
 
 def copy_of_the_project(to: Path) -> Path:
-    """A copy of what is versioned of the project, with nothing built in it."""
+    """Copy the project's versioned files, without any build output."""
     to.mkdir()
     for name in DIRECTORIES:
         shutil.copytree(ROOT / name, to / name, ignore=LEFT_BEHIND)
@@ -57,7 +57,7 @@ def run(*command: object, cwd: Path, **environment: str) -> subprocess.Completed
 
 
 def build(project: Path, what: str, compiler: str) -> Path:
-    """Build a wheel or an sdist of a project, and return it."""
+    """Build a wheel or an sdist of a project, and return its path."""
     code = f"from setuptools import build_meta; build_meta.build_{what}('dist')"
     done = run(sys.executable, "-c", code, cwd=project, CC=compiler)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -66,7 +66,7 @@ def build(project: Path, what: str, compiler: str) -> Path:
 
 
 def install(wheel: Path, to: Path) -> Path:
-    """Install a wheel alone, in a directory of its own."""
+    """Install a wheel alone into a directory."""
     options = ("--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", "--target", to)
     done = run(sys.executable, "-m", "pip", "install", *options, wheel, cwd=to.parent)
     assert done.returncode == 0, done.stderr
@@ -74,12 +74,12 @@ def install(wheel: Path, to: Path) -> Path:
 
 
 def cores(project: Path) -> list[Path]:
-    """The C files of a project."""
+    """Return the C files of a project."""
     return sorted((project / "kafka_msgs/_core").glob("*.c"))
 
 
 def extensions(installed: Path) -> list[str]:
-    """The extensions of an installation, without what depends on the platform."""
+    """Return the extensions of an installation, without the platform-dependent part of their names."""
     found = (path for path in installed.rglob("*") if path.suffix in BINARY)
     return sorted(str(path.relative_to(installed)).partition(".")[0] for path in found)
 
@@ -89,7 +89,7 @@ def run_installed(installed: Path, *arguments: object, **environment: str) -> su
 
 
 def wheel_test() -> list[str]:
-    """The arguments to Python with which every wheel is tested before it is published."""
+    """Return the Python arguments that test every wheel before publication."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]
     python, *arguments = shlex.split(settings["test-command"].replace("{project}", str(ROOT)))
     assert python == "python"
@@ -98,14 +98,14 @@ def wheel_test() -> list[str]:
 
 @pytest.fixture(scope="module")
 def without_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installation that was made without a compiler."""
+    """An installation built without a compiler."""
     root = tmp_path_factory.mktemp("without_compiler")
     return install(build(copy_of_the_project(root / "project"), "wheel", compiler="false"), root / "installed")
 
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An sdist, unpacked."""
+    """An unpacked sdist."""
     root = tmp_path_factory.mktemp("sdist")
     with tarfile.open(build(copy_of_the_project(root / "project"), "sdist", COMPILER)) as archive:
         archive.extractall(root / "unpacked", filter="data")
@@ -121,7 +121,7 @@ def test_without_a_compiler_the_library_is_installed_and_works(without_compiler:
 
 
 def test_an_installation_has_the_sample_and_answers_from_it(without_compiler: Path, tmp_path: Path) -> None:
-    """What the tutorial does first, with nothing of the repository at hand."""
+    """The tutorial's first steps, without the repository."""
     logs = tmp_path / "kafka-logs"
     assert run_installed(without_compiler, "-m", "kafka_msgs", "sample", logs).returncode == 0
     done = run_installed(without_compiler, "-m", "kafka_msgs", "lag", "--log-dirs", logs, "audit", "--output", "jsonl")

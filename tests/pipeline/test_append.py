@@ -1,4 +1,4 @@
-"""A run that goes on from an earlier one has the tables of a run from nothing, whatever happened to the log since."""
+"""A continued run has the tables of a run from scratch, after any change to the log."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_any_cut_of_the_log_of_a_broker_gives_the_same_report_on_groups(tmp_path
     logs = copy_of_earlier(GROUP_LOGS, tmp_path / "logs", share)
     run_state(logs, tmp_path / "out")
     found, said = run_state(copy_of_earlier(GROUP_LOGS, logs, 1), tmp_path / "out")
-    # The broker had compacted the first segments, so that records are missing after an early cut.
+    # The broker had compacted the first segments, so records are missing after an early cut.
     assert share < 0.9 or not said
     fresh, _ = run_state(logs, tmp_path / "fresh")
     assert tables(tmp_path / "out", *STATE_TABLES) == tables(tmp_path / "fresh", *STATE_TABLES)
@@ -130,7 +130,7 @@ def test_a_record_that_a_later_leader_wrote_is_not_the_one_that_was_read(tmp_pat
     last = commit("last", 3)
     write_segments(tmp_path / "logs", 0, [{0: commit("a", 1), 1: last}])
     run(tmp_path / "logs", tmp_path / "out")
-    # Both records were lost. The producer of the last one sent it again.
+    # Both records were lost. The producer sent the last one again.
     write_segments(tmp_path / "logs", 0, [{0: commit("b", 2), 1: last}], epoch=1)
     assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").summaries] == [True]
     assert {row["topic"] for row in tables(tmp_path / "out")["offsets"]} == {"b", "last"}
@@ -181,7 +181,7 @@ def test_a_deletion_that_compaction_removed_meanwhile_is_not_missed(tmp_path: Pa
     logs = tmp_path / "logs"
     write_segments(logs, 0, [{0: commit("gone", 0), 1: kept}, {2: tip}])
     run(logs, tmp_path / "out", history=True)
-    # The offset 4 deleted "gone"; both were compacted away.
+    # The offset 4 deleted "gone"; compaction removed both.
     write_segments(logs, 0, [{1: kept}, {2: tip, 3: after}, {5: last}])
     assert [each.from_start for each in run(logs, tmp_path / "out", history=True).summaries] == [True]
     found = tables(tmp_path / "out", *TABLES, "history")
@@ -239,7 +239,7 @@ def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(tmp_path
 
 
 def killed(function: Any, logs: Any) -> Any:
-    """An engine that dies when the work is done and nothing is in its place."""
+    """Run an engine that is killed after the work, before the output is published."""
     for log in logs:
         function(log)
     raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""``kafka-msgs pipeline`` in one process: runs that go on, in every format, and what is said."""
+"""``kafka-msgs pipeline`` in one process: continued runs, in every format, and the output."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def job(request: pytest.FixtureRequest) -> str:
 
 
 def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
-    # pyiceberg reads a list of structs that is null as an empty one.
+    # pyiceberg reads a null list of structs as an empty list.
     plain = ({name: value or None for name, value in row.items() if name != "day"} for row in rows)
     return sorted(str(sorted(row.items())) for row in plain)
 
@@ -84,7 +84,7 @@ def test_a_partition_that_is_read_from_its_start_again_is_named(tmp_path: Path) 
 
 
 def refusals(tmp_path: Path) -> Iterator[tuple[list[str], str]]:
-    """What is refused, and the sentence about it, after a run of group-state over the same logs."""
+    """Yield rejected commands and their messages, after a run of group-state over the same logs."""
     nothing = "it exists and is not an empty directory; nothing is overwritten"
     state = tmp_path / "state"
     yield ["topic-profile", str(GROUP_LOGS), "--out", str(state)], f"{state}: {nothing}"

@@ -1,4 +1,4 @@
-"""What counts in ``__consumer_offsets``, held against ``replay``, a real broker and another reader."""
+"""The effective records of ``__consumer_offsets``, compared with ``replay``, a real broker and another reader."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def table(out: Path, name: str) -> Any:
 
 @pytest.fixture(scope="module", params=["one reduction", "a reduction for each batch"])
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Item]], Path]:
-    """Stories, and the tables of a log that has each as a partition; records are reduced seldom or all the time."""
+    """Stories, and the tables of a log with one partition per story; records are reduced rarely or continually."""
     stories = [*STORIES.values(), *map(random_story, range(8))]
     home = tmp_path_factory.mktemp("stories")
     for number, story in enumerate(stories):

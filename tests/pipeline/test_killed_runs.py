@@ -1,4 +1,4 @@
-"""Runs and tasks that are killed: the next run puts the rest in place, and other attempts of a task leave nothing."""
+"""Killed runs and tasks: the next run completes the output, and repeated task attempts leave no trace."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ NAMES = ("offsets", "pending", "groups", "problems", "history")
 
 
 class KilledError(Exception):
-    """What ends a run here, in place of a signal."""
+    """Ends a run here, in place of a signal."""
 
 
 class Dying:
-    """A filesystem on which so many changes of places work, and the next one does not."""
+    """A filesystem on which a fixed number of changes succeed before one is killed."""
 
     left: int
 
     def move(self, *args: Any) -> None:
-        """Move, or die."""
+        """Move, or raise ``KilledError``."""
         self._live()
         super().move(*args)  # type: ignore[misc]
 
     def delete_file(self, *args: Any) -> None:
-        """Delete a file, or die."""
+        """Delete a file, or raise ``KilledError``."""
         self._live()
         super().delete_file(*args)  # type: ignore[misc]
 
     def delete_dir(self, *args: Any) -> None:
-        """Delete a directory, or die."""
+        """Delete a directory, or raise ``KilledError``."""
         self._live()
         super().delete_dir(*args)  # type: ignore[misc]
 
@@ -56,11 +56,11 @@ class Dying:
 
 
 class Machine(Dying, fs.LocalFileSystem):  # type: ignore[misc]
-    """A filesystem whose directories are renamed."""
+    """A filesystem that renames directories."""
 
 
 class Store(Dying, fs.SubTreeFileSystem):  # type: ignore[misc]
-    """A filesystem whose files are moved one by one."""
+    """A filesystem that moves files one by one."""
 
 
 def machine() -> Any:
@@ -82,7 +82,7 @@ def test_a_run_that_is_killed_at_any_step_is_completed_by_the_next_one(
     topic.write()
     wanted = from_nothing(topic.home, tmp_path / "fresh", history=True)
     filesystem, steps, killed = make(), 0, True
-    start = isinstance(filesystem, Store)  # Below the root of a store paths have no slash in front.
+    start = isinstance(filesystem, Store)  # Paths below the root of a store have no leading slash.
     monkeypatch.setattr(
         OutputDirectory, "of", lambda out, _=NO_OPTIONS: OutputDirectory(filesystem, str(Path(out).absolute())[start:])
     )

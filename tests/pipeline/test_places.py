@@ -1,4 +1,4 @@
-"""Where tables go: the files of a run take the place of those of an earlier one, on any kind of filesystem."""
+"""Table output: the files of a run replace the files of an earlier run, on any type of filesystem."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from kafka_msgs.pipeline.table_output import OutputDirectory, write_table
 
 
 class WithoutMoves(fs.FSSpecHandler):  # type: ignore[misc]
-    """Files that are not moved, as in a store of objects whose library does not copy for its users."""
+    """Files that cannot be moved, as in an object store whose library does not copy for its users."""
 
     def move(self, src: Any, dest: Any) -> None:
-        """Refuse."""
+        """Raise an error."""
         raise NotImplementedError
 
 
@@ -32,7 +32,7 @@ FILESYSTEMS = {
 
 @pytest.fixture(params=FILESYSTEMS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> OutputDirectory:
-    """A directory of this machine, one that moves files, and one that cannot."""
+    """A local directory, one that moves files, and one that cannot."""
     return OutputDirectory(FILESYSTEMS[request.param], str(tmp_path / "out"))
 
 

@@ -1,4 +1,4 @@
-"""Records of log directories as Parquet: the rows of the table, in files of their own, in little memory."""
+"""Records of log directories as Parquet: the rows of the table, in separate files, with little memory."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.support.recordings import GROUP_LOGS, LOGS
 
 
 def rows_of(table: Any) -> list[str]:
-    """Rows as text, in an order that does not depend on files: whose order is none of a directory's."""
+    """Return rows as sorted text: a directory of files has no order."""
     return sorted(repr(sorted(row.items())) for row in pa.table(table).to_pylist())
 
 
 def written_rows(out: Path) -> pa.Table:
-    """What a reader of Hive's directories finds."""
+    """Return the rows that a reader of Hive directories finds."""
     parts = ds.partitioning(pa.schema([("topic", pa.string()), ("partition", pa.int32())]), flavor="hive")
     return ds.dataset(out, format="parquet", partitioning=parts).to_table()
 

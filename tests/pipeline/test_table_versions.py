@@ -1,4 +1,4 @@
-"""Runs that go on, as versions of tables in Delta and Iceberg: each has the rows of a run from nothing."""
+"""Continued runs as Delta and Iceberg table versions: each has the rows of a run from scratch."""
 
 from __future__ import annotations
 

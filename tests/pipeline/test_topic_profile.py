@@ -1,4 +1,4 @@
-"""The profile of topics, held against a plain walk over batches, and runs that go on against those from nothing."""
+"""The topic profile, compared with a plain walk over batches, and continued runs compared with runs from scratch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Tables = dict[str, list[dict[str, Any]]]
 
 
 class Ran:
-    """A run: what it found of each partition, what it said, and its report."""
+    """A run: its result for each partition, its messages, and its report."""
 
     def __init__(self, logs: Path, out: Path) -> None:
         inputs = LocalInputs([str(logs)])
@@ -51,7 +51,7 @@ def tables(out: Path) -> Tables:
 
 
 def plain(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows with timestamps as numbers, of which Python does not have all."""
+    """Return rows with timestamps as numbers, as Python cannot represent all of them."""
     is_time = pa.types.is_timestamp
     types = [pa.field(each.name, pa.int64() if is_time(each.type) else each.type) for each in table.schema]
     return list(table.cast(pa.schema(types)).to_pylist())
@@ -59,19 +59,19 @@ def plain(table: pa.Table) -> list[dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def now(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that stands still: reports take no time that is later than now for the newest."""
+    """A fixed clock: reports never use a time later than now as the newest."""
     monkeypatch.setattr("kafka_msgs.offline.log_timestamps.time", lambda: 2e9)
 
 
 def with_small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let everything be reduced after each batch."""
+    """Reduce all data after each batch."""
     monkeypatch.setattr(batch_table, "_BUFFER", 1)
     monkeypatch.setattr(hourly_stats, "_BUFFER", 1)
     monkeypatch.setattr("kafka_msgs.pipeline.partition_reader._MAX_BYTES", 1)
 
 
 def walked(logs: Path) -> dict[tuple[str, int, int | None], tuple[Any, ...]]:
-    """The figures of a walk over batches in Python."""
+    """Return the statistics of a walk over batches in Python."""
     return {place: of_walk(each) for place, each in read_profile(partitions_in([logs])).figures.items()}
 
 
@@ -243,7 +243,7 @@ def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(
 
 
 def dies_at(at: str) -> Callable[[OutputDirectory, PublishPlan], None]:
-    """What puts tables in their places, and dies when it comes to one of them."""
+    """Return a function that publishes tables and is killed at one of them."""
     carry_out = OutputDirectory._carry_out
 
     def dies(self: OutputDirectory, plan: PublishPlan) -> None:

@@ -1,1 +1,1 @@
-"""Traffic of a real Apache Kafka broker: the tools that record it, and the recordings that tests and demo read."""
+"""Recorders of a real Apache Kafka broker's traffic, and tests of the recordings used by tests and demos."""

@@ -1,10 +1,10 @@
 """Record a partition while its broker writes to it: ``python -m tests.recorders.active_log``.
 
-Fills ``active/drafts-0`` before the broker is stopped: the last segment and its indexes end in space that the broker
-allocated in advance; the segment before it does not any more. ``dump.txt`` is what Kafka's own ``DumpLogSegments`` says
-of the partition when the broker has been stopped, and has given back that space.
+Fills ``active/drafts-0`` before the broker stops: the last segment and its indexes end in preallocated space; the
+previous segment does not. ``dump.txt`` is the output of Kafka's own ``DumpLogSegments`` for the partition after the
+broker has stopped and released the preallocated space.
 
-Needs Java, Maven and a package index; takes half a minute.
+Requires Java, Maven and a package index; takes half a minute.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TOPIC: Final = {
 
 
 def main() -> None:
-    """Run the session and take the files."""
+    """Run the session and copy the files."""
     options = [part for name, value in _TOPIC.items() for part in ("--config", f"{name}={value}")]
     with Broker() as broker:
         where = ["--bootstrap-server", broker.bootstrap, "--topic", "drafts"]

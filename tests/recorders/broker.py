@@ -1,10 +1,11 @@
-"""A single Apache Kafka node in KRaft mode, for the scripts that record what a real broker writes.
+"""A single Apache Kafka node in KRaft mode, for scripts that record a real broker's output.
 
-This file owns fetching the jars, formatting the storage, starting the node, stopping it, and running Kafka's own
-command-line classes against it. It knows nothing of what is recorded.
+This module fetches the jars, formats the storage, starts and stops the node, and runs Kafka's own command-line classes
+against it. The recording itself is up to the scripts.
 
-Needs Java 17 or newer, Maven, and ``timeout`` from coreutils: the last ends the node even when the Python process that
-started it was killed. The node listens on loopback only, and its files live in a temporary directory that goes with it.
+Requires Java 17 or newer, Maven, and ``timeout`` from coreutils, which ends the node even if the Python process that
+started it is killed. The node listens on loopback only, and its files are in a temporary directory that is deleted with
+it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _JVM: Final = (
 _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 20
 
-# ApiVersions v0, correlation id 0, no client id: the one request that every listener answers.
+# ApiVersions v0, correlation id 0, no client id: the only request that every listener accepts.
 _PROBE: Final = struct.pack(">ihhih", 10, 18, 0, 0, -1)
 
 _SETTINGS: Final[Mapping[str, str]] = {
@@ -79,7 +80,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
 
 
 class Jars(Enum):
-    """Which jars a class is run from: the name of a Maven project beside this file, and whose release they have."""
+    """The jars for running a class: the name of the Maven project in this directory, and the origin of its release."""
 
     NODE = ("node", "clients")
     """The node itself, and Kafka's core with the commands in it (package ``kafka``)."""
@@ -88,7 +89,7 @@ class Jars(Enum):
 
     @property
     def project(self) -> Path:
-        """Maven's file."""
+        """The Maven project file."""
         return _HERE / f"{self.value[0]}.xml"
 
     @property
@@ -98,11 +99,11 @@ class Jars(Enum):
 
 
 class BrokerError(Exception):
-    """The node, or a Kafka class run against it, did not do what was asked; the text carries its last output."""
+    """The node, or a Kafka class run against it, failed; the text contains its last output."""
 
 
 def classpath(jars: Jars) -> str:
-    """The Java class path of a project at its release; Maven resolves it again when the project's file changes."""
+    """Return the Java class path of a project at its release; Maven resolves it again when the project file changes."""
     path = _HERE / "target" / f"{jars.project.stem}-{jars.release}.txt"
     if not path.exists() or path.stat().st_mtime < jars.project.stat().st_mtime:
         goal = ["dependency:build-classpath", f"-Dmdep.outputFile={path}", "-DincludeScope=runtime"]
@@ -114,9 +115,10 @@ def classpath(jars: Jars) -> str:
 def java_command(
     class_name: str, arguments: Sequence[str], *, heap_mb: int, jars: Jars = Jars.TOOLS, options: Sequence[str] = ()
 ) -> list[str]:
-    """The command line that runs the main method of ``class_name``, or of a ``.java`` source file given by its path.
+    """Return the command that runs the main method of ``class_name``, or of a ``.java`` source file given by its path.
 
-    ``options`` are for the virtual machine. The class of a source file has its name; it is compiled once, and kept.
+    ``options`` are for the virtual machine. A source file must be named after its class; it is compiled once and
+    cached.
     """
     path = classpath(jars)
     if class_name.endswith(".java"):
@@ -126,7 +128,7 @@ def java_command(
 
 
 def _compiled(source: Path, path: str) -> Path:
-    """The directory that has the classes of a source file."""
+    """Return the directory with the compiled classes of a source file."""
     digest = hashlib.sha256(source.read_bytes() + path.encode()).hexdigest()[:12]
 
     def compile_into(directory: Path) -> None:
@@ -137,7 +139,7 @@ def _compiled(source: Path, path: str) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nothing listened on a moment ago; all are held until the last one is found, so none repeats."""
+    """Return ports that were free a moment ago; all are held until the last is found, so none repeats."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -146,7 +148,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def answers(port: int) -> bool:
-    """Whether a broker listens on a port of loopback without TLS, and answers there."""
+    """Return whether a broker listens on a loopback port without TLS and responds."""
     try:
         with socket.create_connection((LOOPBACK, port), timeout=2) as connection:
             connection.sendall(_PROBE)
@@ -156,13 +158,13 @@ def answers(port: int) -> bool:
 
 
 class Broker:
-    """One Kafka node, alive inside a ``with`` block and for ``lifetime`` seconds at most.
+    """One Kafka node that runs inside a ``with`` block, for at most ``lifetime`` seconds.
 
-    ``advertised_port`` opens a second listener, at ``proxied_port``, whose address clients are told is
-    ``127.0.0.1:advertised_port``: whoever listens there sees all that clients say. ``settings`` override the broker
-    configuration. With ``standalone`` the node is the first voter of a quorum that may grow, and says so in its log,
-    instead of in its configuration. ``home`` is a temporary directory that goes when the node goes. Raises
-    :class:`BrokerError` when the node does not come up.
+    ``advertised_port`` opens a second listener, at ``proxied_port``, that advertises ``127.0.0.1:advertised_port`` to
+    clients: a proxy on that port sees all client traffic. ``settings`` override the broker configuration. With
+    ``standalone`` the node is the first voter of a dynamic quorum, as recorded in its log instead of its configuration.
+    ``home`` is a temporary directory that is deleted with the node. Raises :class:`BrokerError` if the node does not
+    start.
     """
 
     def __init__(
@@ -184,16 +186,16 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        """``host:port`` of the listener that leads to the node directly."""
+        """``host:port`` of the listener that bypasses the proxy."""
         return f"{LOOPBACK}:{self.port}"
 
     @property
     def log_dir(self) -> Path:
-        """The directory that holds the partitions' segment files."""
+        """The directory with the partitions' segment files."""
         return self.home / "data"
 
     def stop(self) -> None:
-        """End the node in an orderly way; what it wrote is then complete, and stays as long as ``home`` does."""
+        """Stop the node in an orderly way; its files are then complete, and stay as long as ``home``."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
@@ -203,7 +205,7 @@ class Broker:
                 self._process.wait()
 
     def restart(self) -> None:
-        """Stop the node in an orderly way, and start it again with the same files."""
+        """Stop the node in an orderly way, and restart it with the same files."""
         self.stop()
         self._start()
         self._await_ready()
@@ -288,9 +290,9 @@ def _listener_list(ports: Mapping[str, int]) -> str:
 def run_kafka_class(
     class_name: str, arguments: Sequence[str], *, stdin: str = "", timeout: float = 60, jars: Jars = Jars.TOOLS
 ) -> str:
-    """Run a Kafka class, or a Java source file, to its end and return what it printed.
+    """Run a Kafka class, or a Java source file, to completion and return its output.
 
-    Raises ``BrokerError`` when it fails, and ``subprocess.TimeoutExpired``.
+    Raises ``BrokerError`` if it fails, and ``subprocess.TimeoutExpired``.
     """
     done = subprocess.run(
         java_command(class_name, arguments, heap_mb=128, jars=jars),

@@ -1,4 +1,4 @@
-"""Settings that the recorded stories need. Kafka's own tool for them is not among the jars of the release."""
+"""Config changes that the recorded stories need. The release's jars do not include Kafka's own config tool."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["limit_producers", "share_from_earliest"]
 
 
 def share_from_earliest(bootstrap: str, group: str) -> None:
-    """Let a share group begin at the earliest offset."""
+    """Make a share group start at the earliest offset."""
     change = ConfigChange("share.auto.offset.reset", "earliest")
     with Admin(bootstrap) as admin:
         admin.alter_configs({ConfigResource(ConfigResourceType.GROUP, group): [change]}).all()
 
 
 def limit_producers(bootstrap: str, *, client_id: str, bytes_per_second: int) -> None:
-    """Set the quota of the producers with a client id."""
+    """Set the quota of producers with a client id."""
     entity = frozenset({("client-id", client_id)})
     with Admin(bootstrap) as admin:
         admin.alter_client_quotas({entity: {"producer_byte_rate": float(bytes_per_second)}}).all()

@@ -1,13 +1,13 @@
-"""Record what real clients and a real broker say to each other: ``python -m tests.recorders.client_traffic``.
+"""Record the traffic between real clients and a real broker: ``python -m tests.recorders.client_traffic``.
 
-Writes three recordings beside this file, in the format of :mod:`tests.support.recorded_frames`:
+Writes three files to ``tests/recordings``, in the format of :mod:`tests.support.recorded_frames`:
 
-* ``client_traffic.jsonl``: frames between the clients and the broker, thinned of idle repetition;
-* ``kip88.jsonl``: OffsetFetch version 2 with null topics, over a plain socket, and the broker's answer;
-* ``consumer_offsets.jsonl``: the records that the session left in ``__consumer_offsets``.
+* ``client_traffic.jsonl``: frames between the clients and the broker, with idle repetition thinned out;
+* ``kip88.jsonl``: OffsetFetch version 2 with null topics, over a plain socket, and the broker's response;
+* ``consumer_offsets.jsonl``: the session's records in ``__consumer_offsets``.
 
-Needs Java, Maven and a package index; takes about two minutes. The Python clients go into a temporary environment, at
-the versions below.
+Requires Java, Maven and a package index; takes about two minutes. The Python clients are installed into a temporary
+environment, at the versions below.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ALIKE_IN_ALL: Final = 4
 
 
 def main() -> None:
-    """Run the whole session and write the recordings."""
+    """Run the complete session and write the recordings."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-clients-") as directory:
         python = python_with_clients(Path(directory), _CLIENTS)
         proxy = RecordingProxy()
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _session(broker: Broker, proxy: RecordingProxy, python: Path) -> list[dict[str, Any]]:
-    """All clients in turn; returns what ``__consumer_offsets`` holds at the end."""
+    """Run all clients in turn; return the final contents of ``__consumer_offsets``."""
     tools = ShopTools(broker, proxy)
     tools.run()
     _run_client(python, "kafka_python.py", "orders", proxy.bootstrap)
@@ -65,7 +65,7 @@ def _session(broker: Broker, proxy: RecordingProxy, python: Path) -> list[dict[s
 
 
 def python_with_clients(directory: Path, clients: Mapping[str, str]) -> Path:
-    """An interpreter, in a new environment at ``directory``, that can import Python clients at the given versions."""
+    """Create an environment at ``directory`` with Python clients at the given versions; return its interpreter."""
     subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True, timeout=120)
     python = directory / "bin" / "python"
     packages = [f"{name}=={version}" for name, version in clients.items()]
@@ -80,14 +80,14 @@ def _run_client(python: Path, script: str, *arguments: str) -> str:
 
 
 def _fetch_all_offsets(broker: Broker, group: str) -> list[Frame]:
-    """Ask the broker for every offset of ``group``, as KIP-88 has it: version 2, null topics."""
+    """Request every offset of ``group`` as in KIP-88: version 2, null topics."""
     with Conversation(broker.port, client_id="kip88") as conversation:
         conversation.ask(OffsetFetchRequest(group_id=group, topics=None), 2)
         return conversation.frames
 
 
 def thinned(frames: list[Frame]) -> Iterator[Frame]:
-    """Whole exchanges only; of those alike in API, version and sizes, the first few of a connection and of them all."""
+    """Yield the frames of complete exchanges, without repeats in API, version and sizes beyond the first few."""
     seen: Counter[tuple[int, ...]] = Counter()
     kept: set[int] = set()
     for pair in exchanges(frames):
@@ -102,7 +102,7 @@ def thinned(frames: list[Frame]) -> Iterator[Frame]:
 def write_recording(
     path: Path, content: str, lines: Iterable[dict[str, Any]], *, clients: Mapping[str, str], script: str
 ) -> None:
-    """Write a recording below a header that says what it holds and how it was made."""
+    """Write a recording with a header that describes its contents and origin."""
     header = {
         "format": f"kafka-msgs {content} 1",
         "kafka": Jars.NODE.release,

@@ -1,7 +1,7 @@
-"""Record what clients in Go say to a real cluster behind ``kafka-msgs tap``: ``python -m tests.recorders.go_clients``.
+"""Record Go clients of a real cluster through ``kafka-msgs tap``: ``python -m tests.recorders.go_clients``.
 
-Writes ``go_clients.jsonl`` among the recordings: what the proxy itself recorded. Three nodes, so that the clients are
-led from broker to broker. Needs Java, Maven and Go, and the package indexes of these; takes some minutes.
+Writes ``tapped_go.jsonl`` to ``tests/recordings``: the proxy's own recording. The cluster has three nodes, so that
+requests are redirected between brokers. Requires Java, Maven and Go, and their package indexes; takes several minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.tap_process import TappedCluster
 
 
 def main() -> None:
-    """Build the clients, and let one after the other speak."""
+    """Build the clients and run them one after another."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-tapped-") as directory, KafkaCluster() as cluster:
         home = Path(directory)
         clients = build_go(home)

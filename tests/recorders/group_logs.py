@@ -1,18 +1,18 @@
-"""Record what groups leave in a log directory: ``python -m tests.recorders.group_logs``.
+"""Record the log directory of a broker with groups: ``python -m tests.recorders.group_logs``.
 
-Fills ``groups/``: ``log`` is the log directory of a real broker, each partition with Kafka's own dump of it in
-``dump.txt``; ``answers.jsonl`` holds, in the format of :mod:`tests.support.recorded_frames`, what the broker answered
-about all groups and partitions just before, while nothing moved any more; ``end-offsets.txt`` is the output of Kafka's
-tool for end offsets.
+Fills ``groups/``: ``log`` is the log directory of a real broker, each partition with Kafka's own dump in ``dump.txt``;
+``answers.jsonl`` contains, in the format of :mod:`tests.support.recorded_frames`, the broker's responses about all
+groups and partitions just before, after all activity had ended; ``end-offsets.txt`` is the output of Kafka's tool for
+end offsets.
 
 The story: ``orders`` and ``payments`` are read by ``billing`` (classic, two members, one of them static), ``shipping``
 (consumer protocol, two members), ``watch`` (consumer protocol, by a regular expression), ``packing`` (share) and
 ``totals`` (streams: two instances, with standby tasks). ``audit`` (classic) and ``inspection`` (consumer protocol) are
-empty and have offsets. ``ledger`` has offsets only, of which one was deleted; of those of ``seasonal`` one expired and
-one has a time to expire at; ``retired`` was deleted. ``settlement`` has offsets from transactions: of one that
-committed, one that aborted, and one that is still open. The offsets topic was compacted on the way.
+empty and have offsets. ``ledger`` has only offsets, one of which was deleted; ``seasonal`` has one expired offset and
+one with an expiry time; ``retired`` was deleted. ``settlement`` has offsets from three transactions: committed,
+aborted, and still open. The offsets topic was compacted along the way.
 
-Needs Java, Maven and a package index; takes about two minutes.
+Requires Java, Maven and a package index; takes about two minutes.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _LATEST: Final = -1
 
 
 def main() -> None:
-    """Run the session, ask the broker, stop it, and take its files."""
+    """Run the session, query the broker, stop it, and copy its files."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-clients-") as directory:
         python = python_with_clients(Path(directory), _CLIENTS)
         with Broker(settings=_SETTINGS, lifetime=_LIFETIME_SECONDS) as broker:
@@ -100,7 +100,7 @@ def main() -> None:
 
 @contextmanager
 def _groups(broker: Broker, python: Path) -> Iterator[None]:
-    """All groups. Within the block they are in the state for the recording. After it, all living members are killed."""
+    """Run all groups. Within the block they are in the recorded state. After it, all running members are killed."""
     subprocess.run([python, _MEMBERS, "past", broker.bootstrap], check=True, timeout=120)
     share_from_earliest(broker.bootstrap, "packing")
     with ExitStack() as stack:
@@ -125,7 +125,7 @@ def _streams_application(broker: Broker) -> list[str]:
 
 @contextmanager
 def _running(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that is killed at the end: a member that may say goodbye leaves its group."""
+    """Run a process that is killed at the end: a member that shuts down normally leaves its group."""
     bounded = ["timeout", "--signal=KILL", str(_LIFETIME_SECONDS), *command]
     process = subprocess.Popen(bounded, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
     try:
@@ -161,7 +161,7 @@ def _commit(
 
 
 def _questions(broker: Broker) -> list[Frame]:
-    """Ask for everything once nothing moves, and again should it have moved meanwhile."""
+    """Send all requests once activity has ended, and repeat them if the state changed meanwhile."""
     deadline = time.monotonic() + _SETTLING_SECONDS
     while time.monotonic() < deadline:
         with Conversation(broker.port, client_id="recorder") as recorder:
@@ -196,7 +196,7 @@ def _ask_for_all(recorder: Conversation) -> list[Message]:
 
 
 def _end_offsets(recorder: Conversation) -> list[Message]:
-    """The ends of all partitions: of the log, and of what is not in an open transaction."""
+    """Return the end offsets of all partitions: log end and last stable offset."""
     metadata = recorder.ask(MetadataRequest(topics=None), 13)
     assert isinstance(metadata, MetadataResponse)
     topics = tuple(

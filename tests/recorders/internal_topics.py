@@ -1,14 +1,15 @@
-"""Record what a real broker writes about itself: ``python -m tests.recorders.internal_topics``.
+"""Record a real broker's internal topics: ``python -m tests.recorders.internal_topics``.
 
-Writes ``internal_topics.jsonl``: one JSON object a line, below a line that describes the recording. Each holds
-``topic``, ``offset``, ``timestamp`` (milliseconds since the epoch), ``producer_id`` where it belongs to a transaction,
-and either ``key`` and ``value`` in hexadecimal or null, or ``marker``: ``commit`` or ``abort`` of that producer.
+Writes ``internal_topics.jsonl``: one JSON object per line, after a line that describes the recording. Each object
+contains ``topic``, ``offset``, ``timestamp`` (milliseconds since the epoch), ``producer_id`` if it belongs to a
+transaction, and either ``key`` and ``value`` in hexadecimal or null, or ``marker``: ``commit`` or ``abort`` of that
+producer.
 
-The story: a client pays for orders in transactions, of which one commits, one aborts, and one is left open until the
-coordinator aborts it; two share groups read the orders, and one of them is deleted; a topic is made and deleted, and a
-client gets a quota. What the broker writes merely to show that it lives is thinned.
+The story: a client pays for orders in three transactions: one commits, one aborts, and one stays open until the
+coordinator aborts it. Two share groups read the orders, and one of them is deleted; a topic is created and deleted, and
+a client gets a quota. The broker's periodic liveness records are thinned out.
 
-Needs Java, Maven and a package index; takes about two minutes.
+Requires Java, Maven and a package index; takes about two minutes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Record the log directory of a real broker: ``python -m tests.recorders.log_directory``.
 
-Fills ``logs/``: the files of two partitions and of the metadata log as the broker left them when it was stopped, and
-beside each directory what Kafka's own ``DumpLogSegments`` says of its files, in ``dump.txt``.
+Fills ``logs/``: the files of two partitions and of the metadata log after the broker stopped, with the output of
+Kafka's own ``DumpLogSegments`` for the files of each directory in its ``dump.txt``.
 
-``codecs-0`` has two segments: every compression, idempotent producers, headers, tombstones, and transactions of which
-one was aborted. ``prices-0`` was compacted and keeps the broker's time. ``__transaction_state-0`` has what the
-coordinator wrote meanwhile, ``__cluster_metadata-0`` what the controller did, with a KRaft snapshot.
+``codecs-0`` has two segments: every compression, idempotent producers, headers, tombstones, and transactions, one of
+them aborted. ``prices-0`` was compacted and uses the broker's time. ``__transaction_state-0`` contains the
+coordinator's records from that time, ``__cluster_metadata-0`` the controller's, with a KRaft snapshot.
 
-Needs Java, Maven and a package index; takes about a minute.
+Requires Java, Maven and a package index; takes about a minute.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CLEANING_SECONDS: Final = 12
 
 
 def main() -> None:
-    """Run the session and take the files."""
+    """Run the session and copy the files."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-clients-") as directory:
         python = python_with_clients(Path(directory), _CLIENTS)
         with Broker(settings=_SETTINGS) as broker:
@@ -57,9 +57,9 @@ def main() -> None:
 
 
 def take_directory(broker: Broker, target: Path, partitions: Iterable[str]) -> None:
-    """Replace ``target`` by the directories of partitions that a stopped broker left, each with Kafka's dump of it.
+    """Replace ``target`` by the partition directories of a stopped broker, each with Kafka's dump.
 
-    The files that are about the whole directory are taken too.
+    Also copies the files that describe the complete log directory.
     """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -67,13 +67,13 @@ def take_directory(broker: Broker, target: Path, partitions: Iterable[str]) -> N
         if path.is_file() and path.name != ".lock":
             shutil.copy(path, target)
     for name in partitions:
-        # A segment's files that wait for their deletion have another suffix.
+        # Segment files that await deletion have another suffix.
         shutil.copytree(broker.log_dir / name, target / name, ignore=shutil.ignore_patterns("*.deleted", "*.lock"))
         (target / name / "dump.txt").write_text(dump_of(broker, target / name))
 
 
 def dump_of(broker: Broker, directory: Path) -> str:
-    """What Kafka's tool says of the files, without the directory that they are in."""
+    """Return the output of Kafka's tool for the files, without their directory."""
     files = ",".join(str(path) for path in sorted(directory.iterdir()) if path.suffix in _DUMPED)
     option = _DECODERS.get(directory.name.rpartition("-")[0], "--print-data-log")
     said = run_kafka_class("org.apache.kafka.tools.DumpLogSegments", ["--files", files, option])

@@ -1,7 +1,7 @@
-"""Reads the segment files of a broker's log directory, as far as the recorder of internal topics needs it.
+"""Reads the segment files of a broker's log directory, to the extent that the recorder of internal topics needs.
 
-That is uncompressed batches of the newest format, which is all that a broker writes to the topics in question. Nothing
-is checked: the file is one that our own broker has just written.
+Supports uncompressed batches of the newest format, the only kind that a broker writes to these topics. It checks
+nothing: the recorder's own broker has just written the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MARKERS: Final = {0: "abort", 1: "commit"}
 
 
 def read_partition(directory: Path) -> Iterator[dict[str, Any]]:
-    """The records of a partition and the markers that end transactions, as the recording's lines hold them."""
+    """Return a partition's records and end markers of transactions, as lines of the recording."""
     for segment in sorted(directory.glob("*.log")):
         data = segment.read_bytes()
         position = 0

@@ -1,9 +1,9 @@
-"""Record what clients in several languages say to a real broker: ``python -m tests.recorders.other_clients``.
+"""Record the traffic of clients in several languages to a real broker: ``python -m tests.recorders.other_clients``.
 
-Writes ``other_clients.jsonl`` among the recordings, in the format of :mod:`tests.support.recorded_frames`, thinned of
-idle repetition. Needs Java, Maven, Go, npm and Cargo, and the package indexes of these; takes some minutes. The clients
-are built in a temporary directory, at the versions that their projects below ``clients/`` and ``_PYTHON`` name.
-``CARGO_TARGET_DIR``, where it is set, keeps what Cargo built for the next time.
+Writes ``other_clients.jsonl`` to ``tests/recordings``, in the format of :mod:`tests.support.recorded_frames`, with idle
+repetition thinned out. Requires Java, Maven, Go, npm and Cargo, and their package indexes; takes several minutes. The
+clients are built in a temporary directory, at the versions that their projects below ``clients/`` and ``_PYTHON`` pin.
+If ``CARGO_TARGET_DIR`` is set, Cargo's build is kept there for the next run.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["GO", "build_go", "main", "run_client", "versions"]
 
 _CLIENTS: Final = Path(__file__).parent / "clients"
 GO: Final = ("franz-go", "sarama", "kafka-go")
-"""The clients in Go, by the names that their program takes."""
+"""The Go clients, by their names in the program."""
 _PYTHON: Final = {"confluent-kafka": "2.16.1"}
 _RUST: Final = "rskafka"
 
 
 def main() -> None:
-    """Build the clients, let one after the other speak, and write the recording."""
+    """Build the clients, run them one after another, and write the recording."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-clients-") as directory:
         commands = _built(Path(directory))
         proxy = RecordingProxy()
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def versions() -> dict[str, str]:
-    """The clients' names and versions, as their projects pin them."""
+    """Return the clients' names and versions, as their projects pin them."""
     go = re.findall(r"^\t\S+/(\S+) v(\S+)$", (_CLIENTS / "go" / "go.mod").read_text(), re.MULTILINE)
     node = json.loads((_CLIENTS / "node" / "package.json").read_text())["dependencies"]
     rust = tomllib.loads((_CLIENTS / "rust" / "Cargo.toml").read_text())["dependencies"][_RUST]["version"]
@@ -56,7 +56,7 @@ def versions() -> dict[str, str]:
 
 
 def _built(directory: Path) -> list[list[str]]:
-    """Build every client; return the command that runs each, its broker still to be named."""
+    """Build every client; return the command for each, without the broker argument."""
     go_clients = build_go(directory)
     for language in ("node", "rust"):
         shutil.copytree(_CLIENTS / language, directory / language)
@@ -70,7 +70,7 @@ def _built(directory: Path) -> list[list[str]]:
 
 
 def build_go(directory: Path) -> Path:
-    """Build the clients in Go below a directory; return their program, which takes a client and a broker."""
+    """Build the Go clients below a directory; return the path of their program, which takes a client and a broker."""
     project = directory / "go"
     shutil.copytree(_CLIENTS / "go", project)
     _run(["go", "mod", "tidy"], project, seconds=300)
@@ -79,7 +79,7 @@ def build_go(directory: Path) -> Path:
 
 
 def run_client(command: Sequence[str], directory: Path) -> None:
-    """Let a client do what it does in a recording, from its beginning to its end."""
+    """Run a client's recorded session to completion."""
     _run(command, directory, seconds=120)
 
 

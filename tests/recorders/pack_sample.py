@@ -1,7 +1,7 @@
 """Pack the sample that comes with the package: ``python -m tests.recorders.pack_sample``.
 
-The sample is the recorded log directory with groups of every kind, without what Kafka's own tool says of its files. The
-archive names no time and no owner: packed again from the same files it is the same, up to the release of zlib.
+The sample is the recorded log directory with groups of every type, without the output of Kafka's own tool. The archive
+contains no times and no owners: packing the same files again gives identical bytes, for the same release of zlib.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def pack(path: Path) -> None:
 
 
 def main() -> None:
-    """Write the archive to its place in the package."""
+    """Write the archive to its path in the package."""
     pack(Path(samples.__file__).with_name(samples.LOG_DIRECTORY))
 
 

@@ -3,15 +3,15 @@
 Fills ``packets/``:
 
 * ``shop.pcapng``: dumpcap on the loopback interface (Ethernet headers); librdkafka and kafka-python write, read, commit
-  and ask, one producer without acknowledgements, some for what does not exist. Small buffers make for frames of many
-  segments.
-* ``sasl.pcap``: tcpdump on all interfaces (cooked headers); librdkafka logs in, and a plain socket does so with a
+  and send queries, including one producer without acknowledgements and requests for missing topics and groups. Small
+  buffers split frames into many segments.
+* ``sasl.pcap``: tcpdump on all interfaces (cooked headers); librdkafka logs in, and so does a plain socket with a
   handshake of version 0, whose tokens have no headers.
-* ``shop.tshark.tsv`` and ``sasl.tshark.tsv``: what tshark's own dissector says of them, see
-  ``tests/capture/tshark.py``.
-* ``about.json``: the port of the broker in each, and what was run.
+* ``shop.tshark.tsv`` and ``sasl.tshark.tsv``: the output of tshark's own dissector, see
+  ``tests/support/tshark.py``.
+* ``about.json``: the broker's port in each file, and the programs that were run.
 
-Needs Java, Maven, a package index, tcpdump and tshark, and the right to capture; takes about a minute.
+Requires Java, Maven, a package index, tcpdump and tshark, and permission to capture; takes about a minute.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _WARM_UP_SECONDS: Final = 1.5
 
 
 def main() -> None:
-    """Run both sessions and write what was seen of them."""
+    """Run both sessions and write their recordings."""
     PACKETS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-clients-") as directory:
         python = python_with_clients(Path(directory), _CLIENTS)
@@ -93,9 +93,9 @@ def _sasl(python: Path) -> int:
 
 @contextmanager
 def _captured(name: str, port: int) -> Iterator[None]:
-    """Capture what goes over a port into a file, as long as the block runs."""
+    """Capture a port's traffic into a file while the block runs."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-packets-") as directory:
-        # The tools may give up the right to write elsewhere.
+        # The tools may drop their permission to write elsewhere.
         path = Path(directory) / name
         Path(directory).chmod(0o777)
         command = [*_TOOLS[name], "-w", str(path), *(["-f"] if "dumpcap" in _TOOLS[name] else []), f"tcp port {port}"]
@@ -112,7 +112,7 @@ def _captured(name: str, port: int) -> Iterator[None]:
 
 
 def _without_machine(data: bytes) -> bytes:
-    """Leave out of a pcapng file what it says of the machine and of the capture, but for the clock's resolution."""
+    """Remove the description of machine and capture from a pcapng file, except the clock's resolution."""
     kept, at = [], 0
     while at < len(data):
         kind, size = struct.unpack_from("<II", data, at)

@@ -1,7 +1,7 @@
-"""A TCP proxy on loopback that writes down every Kafka frame passing through it.
+"""A TCP proxy on loopback that records every Kafka frame passing through it.
 
-Clients connect to the proxy because the broker advertises the proxy's address. Each connection is relayed by two
-threads, one a direction; a request is noted before it is forwarded, so it always stands before its response.
+Clients connect to the proxy because the broker advertises the proxy's address. Two threads relay each connection, one
+per direction; a request is recorded before it is forwarded, so it always precedes its response.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _IDLE_SECONDS: Final = 120
 class RecordingProxy:
     """Relays loopback connections to ``upstream_port`` inside a ``with`` block; ``frames`` grows as traffic passes.
 
-    The proxy listens from construction on, so that its ``port`` can be advertised by a broker that is yet to start;
-    ``upstream_port`` must be set before the first client connects. A connection idle for two minutes is closed.
+    The proxy listens from construction on, so that a broker started later can advertise its ``port``; set
+    ``upstream_port`` before the first client connects. Connections idle for two minutes are closed.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class RecordingProxy:
 
     @property
     def port(self) -> int:
-        """The port that clients connect to."""
+        """The port for clients."""
         port: int = self._server.server_address[1]
         return port
 
@@ -65,7 +65,7 @@ class RecordingProxy:
         self._thread.join()
 
     def relay(self, client: socket.socket) -> None:
-        """Serve one client until either side hangs up."""
+        """Serve one client until either end closes the connection."""
         with self._lock:
             self._connections += 1
             number = self._connections
@@ -78,7 +78,7 @@ class RecordingProxy:
 
     def _pump(self, number: int, direction: Direction, source: socket.socket, sink: socket.socket) -> None:
         splitter = FrameSplitter(limit=_MAX_FRAME)
-        # Either side may hang up at any time, or send what is not a frame; the connection is over then.
+        # Either end may close the connection at any time, or send bytes that are not a frame; the connection then ends.
         with contextlib.suppress(OSError, FrameSizeError):
             while chunk := source.recv(_CHUNK):
                 for payload in splitter.feed(chunk):
@@ -106,5 +106,5 @@ def _server(proxy: RecordingProxy) -> socketserver.ThreadingTCPServer:
 
 
 def _hang_up(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # Already closed by the peer, perhaps.
+    with contextlib.suppress(OSError):  # The peer may have closed it already.
         connection.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Asks a broker over a plain socket, with our own messages, and keeps the frames of both sides."""
+"""Requests to a broker over a plain socket, with this library's messages, recording the frames of both directions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMEOUT_SECONDS: Final = 30
 
 
 class Conversation:
-    """One connection to a broker on loopback, open inside a ``with`` block; ``frames`` grows with each question."""
+    """One connection to a broker on loopback, open inside a ``with`` block; ``frames`` grows with each request."""
 
     def __init__(self, port: int, *, client_id: str) -> None:
         self.frames: list[Frame] = []
@@ -38,7 +38,7 @@ class Conversation:
         self._socket.close()
 
     def ask(self, request: Request[Response], version: int) -> Any:
-        """Send a request and return the broker's answer to it."""
+        """Send a request and return the broker's response."""
         number = len(self.frames) // 2 + 1
         payload = encode_request(request, version, correlation_id=number, client_id=self._client_id)
         self._note(REQUEST, join_frames(payload))
@@ -50,7 +50,8 @@ class Conversation:
         return decode_response(self.frames[-1].payload, api_key, version).message
 
     def is_closed(self) -> bool:
-        """Wait until the broker closes the connection. Raises ``TimeoutError`` if it does not, and says nothing."""
+        """Return whether the broker closes the connection. Raises ``TimeoutError`` if it neither closes it nor
+        responds."""
         return not self._stream.read(1)
 
     def _note(self, direction: Direction, data: bytes) -> None:

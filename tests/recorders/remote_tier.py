@@ -1,12 +1,12 @@
-"""Record a remote tier, and what consumers read of it: ``python -m tests.recorders.remote_tier``.
+"""Record a remote tier, and the records that consumers read from it: ``python -m tests.recorders.remote_tier``.
 
-Fills ``remote_tier/``: ``tier`` has the segments that a broker copied to remote storage, ``log`` its log directory,
-with the metadata topic and the segments that are still on its disk, some of them in the tier, too. The broker was
-started three times, so there are several leader epochs. Transactions committed, aborted, and one is open. Of one
-partition the first records were deleted, and with them their segments in the tier. ``consumed.jsonl`` is what consumers
-of both isolation levels then got from that broker, from its tier and its disk.
+Fills ``remote_tier/``: ``tier`` contains the segments that a broker copied to remote storage, ``log`` its log
+directory, with the metadata topic and the segments still on its disk, some of which are also in the tier. The broker
+was started three times, so there are several leader epochs. Some transactions committed, some aborted, and one is open.
+The first records of one partition were deleted, along with their segments in the tier. ``consumed.jsonl`` contains the
+records that consumers of both isolation levels then received from that broker, from its tier and its disk.
 
-Needs Java (with its compiler), Maven and a package index; takes about two minutes.
+Requires Java (with its compiler), Maven and a package index; takes about two minutes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SECONDS: Final = 60
 
 
 def main() -> None:
-    """Run the session and take the files."""
+    """Run the session and copy the files."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-tier-") as home:
         python = python_with_clients(Path(home, "clients"), _CLIENTS)
         command = ["javac", "-proc:none", "-cp", classpath(Jars.NODE), "-d", home, str(_STORAGE)]
@@ -80,7 +80,7 @@ def _session(broker: Broker, python: Path, tier: Path) -> str:
 
 
 def _are_copied(broker: Broker, tier: Path, *, kept: bool) -> bool:
-    """Whether all segments but the active one are in the tier, and, unless they are kept, only there."""
+    """Return whether all segments except the active one are in the tier and, unless ``kept``, only there."""
     for partition in _PARTITIONS[1:]:
         local = sorted(int(path.stem) for path in (broker.log_dir / partition).glob("*.log"))
         copied = {int(path.name[:20]) for path in tier.glob(f"{partition}-*/*.log")}
@@ -90,7 +90,7 @@ def _are_copied(broker: Broker, tier: Path, *, kept: bool) -> bool:
 
 
 def _wait(done: Callable[[], bool]) -> None:
-    """Wait until something is so, and a little longer, for the metadata that says it."""
+    """Wait until a condition holds, and a little longer for its metadata."""
     deadline = time.monotonic() + _SECONDS
     while not done():
         if time.monotonic() > deadline:

@@ -1,9 +1,9 @@
-"""What Kafka's own command-line tools do in the recording, step by step.
+"""Sessions of Kafka's own command-line tools for the recording.
 
 The story: a shop writes orders; ``billing`` reads them as a classic group, ``shipping`` under the consumer group
 protocol, ``packing`` as a share group, and a Kafka Streams application counts items as the streams group ``totals``.
-Some are looked at while they live and after; ``shipping`` is deleted in the end, so that the offsets topic holds
-tombstones.
+The tools describe some groups during their run and afterward; ``shipping`` is deleted in the end, so that the offsets
+topic contains tombstones.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ShopTools:
         self._proxy = proxy
 
     def run(self) -> None:
-        """Every step, in order."""
+        """Run every step, in order."""
         self._topics()
         self._produce()
         with self._member("consumer.ConsoleConsumer", BILLING_GROUP, "classic", until=_OFFSET_FETCH):
@@ -70,7 +70,7 @@ class ShopTools:
         self._tool("GroupsCommand", "--list")
 
     def clean_up(self) -> None:
-        """Rewind one group, take offsets away from another and delete it."""
+        """Reset one group; delete another group's offsets and then the group."""
         group = ["--group", BILLING_GROUP, "--topic", TOPIC + ":1"]
         self._groups("--reset-offsets", "--to-earliest", "--execute", *group)
         self._groups("--delete-offsets", "--group", SHIPPING_GROUP, "--topic", TOPIC + ":0")
@@ -86,7 +86,8 @@ class ShopTools:
 
     @contextmanager
     def _member(self, tool: str, group: str, protocol: str, *, until: int) -> Iterator[None]:
-        """A consumer that reads all orders and lingers; the block runs once it has sent a request of API ``until``."""
+        """Run a consumer that reads all orders and lingers. The block starts when it has sent a request of API
+        ``until``."""
         properties = [f"group.protocol={protocol}", "auto.offset.reset=earliest", f"client.id={group}-console"]
         if protocol == "classic":
             properties.append("heartbeat.interval.ms=500")
@@ -120,7 +121,7 @@ class ShopTools:
         self._tool("consumer.ConsoleShareConsumer", *arguments)
 
     def _streams(self) -> None:
-        """The Streams application, looked at while it runs; it ends by itself."""
+        """Run the Streams application, which ends by itself, and describe its group meanwhile."""
         arguments = [self._proxy.bootstrap, TOTALS_GROUP, str(self._broker.home / "streams")]
         since = len(self._proxy.frames)
         with ThreadPoolExecutor(1) as pool:

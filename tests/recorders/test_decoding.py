@@ -1,4 +1,4 @@
-"""What a real broker and real clients wrote decodes, and encodes to the very bytes it came from, in every executor."""
+"""Messages from a real broker and real clients decode and re-encode to the original bytes in every executor."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_kip88_request_asks_for_all_topics_with_none() -> None:
 
 
 def subscriptions_and_assignments() -> Iterator[tuple[type[Message], bytes]]:
-    """What the members of classic groups say through the broker, which does not look inside."""
+    """Yield the data that members of classic groups exchange; the broker does not parse it."""
     for record in RECORDS:
         value = key_and_value(record)[1]
         if value is not None and isinstance(value.message, GroupMetadataValue):

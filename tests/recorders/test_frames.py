@@ -1,4 +1,4 @@
-"""The committed recordings are whole: every frame is as long as it says, and every response has its request."""
+"""The committed recordings are complete: every frame has its stated length, and every response has its request."""
 
 from __future__ import annotations
 

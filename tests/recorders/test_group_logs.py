@@ -1,4 +1,4 @@
-"""The recorded log directory of groups: read as Kafka's tool reads it, and adding up to what the broker answered."""
+"""The recorded log directory of groups: readings equal Kafka's tool, and totals equal the broker's responses."""
 
 from __future__ import annotations
 

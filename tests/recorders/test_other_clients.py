@@ -1,4 +1,4 @@
-"""The frames of clients in other languages: every frame is read, and written back byte for byte."""
+"""Frames of clients in other languages: every frame is decoded, and re-encoded byte for byte."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_header_names_the_clients_that_the_recorder_pins() -> None:
     "exchange", EXCHANGES, ids=lambda each: f"{each.request.connection}-{each.request.correlation_id}"
 )
 def test_a_request_and_its_response_are_encoded_again_to_the_same_bytes(exchange: Exchange) -> None:
-    """An evolved frame no longer holds the bytes that it came from: header, message and surplus are all encoded."""
+    """An evolved frame no longer keeps its original bytes: it encodes header, message and surplus again."""
     request, response = exchange.request.payload, exchange.response.payload
     asked, answered = decode_request(request), decode_response(response, exchange.api_key, exchange.api_version)
     assert asked.encode() == evolve(asked).encode() == request
@@ -33,7 +33,7 @@ def test_a_request_and_its_response_are_encoded_again_to_the_same_bytes(exchange
 
 
 def test_surplus_bytes_of_answered_requests_are_kept() -> None:
-    """A client writes an empty set of tagged fields twice in some requests; the broker answers these."""
+    """Some requests contain an empty set of tagged fields twice; the broker accepts them."""
     requests = [each.request.payload for each in EXCHANGES]
     surplus = [payload for payload in requests if decode_request(payload).trailing]
     found = {(type(frame.message), frame.version, frame.trailing) for frame in map(decode_request, surplus)}

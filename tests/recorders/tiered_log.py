@@ -1,12 +1,12 @@
-"""Record the log of tiered storage, and of a quorum with its voters in it: ``python -m tests.recorders.tiered_log``.
+"""Record the logs of tiered storage and of a quorum with its voters: ``python -m tests.recorders.tiered_log``.
 
-Fills ``tiered/`` in the way of :mod:`tests.recorders.log_directory`: a broker keeps the closed segments of a topic in
-remote storage, drops them there when they are too old, and drops the rest when the topic is deleted, and says all that
-in ``__remote_log_metadata-0``. Its controller was formatted as the only voter of a quorum that may grow, so that the
-voters and the version of KRaft stand in the log of ``__cluster_metadata-0``, and ``quorum-state`` has its newer form.
-Beside the partitions stand the checkpoints of the whole directory.
+Fills ``tiered/`` in the manner of :mod:`tests.recorders.log_directory`: a broker keeps the closed segments of a topic
+in remote storage, deletes expired segments there, deletes the remaining segments with the topic, and records all this
+in ``__remote_log_metadata-0``. Its controller was formatted as the only voter of a dynamic quorum, so the log of
+``__cluster_metadata-0`` contains the voters and the KRaft version, and ``quorum-state`` has its newer form. The
+checkpoints of the complete log directory are next to the partitions.
 
-Needs Java (with its compiler), Maven and a package index; takes about a minute.
+Requires Java (with its compiler), Maven and a package index; takes about a minute.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SECONDS: Final = 40
 
 
 def main() -> None:
-    """Run the session and take the files."""
+    """Run the session and copy the files."""
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-storage-") as directory:
         command = ["javac", "-proc:none", "-cp", classpath(Jars.NODE), "-d", directory, str(_STORAGE)]
         subprocess.run(command, check=True, timeout=120)
@@ -74,7 +74,7 @@ def _tool(broker: Broker, name: str, *arguments: str, stdin: str = "") -> None:
 
 
 def _wait(broker: Broker, *, finished: int) -> None:
-    """Wait until the broker has logged so often that it has finished a segment."""
+    """Wait until the broker's log shows this many finished segments."""
     log = broker.log_dir / "__remote_log_metadata-0" / f"{0:020}.log"
     deadline = time.monotonic() + _SECONDS
     while not log.exists() or log.read_bytes().count(b"in memory") < finished:

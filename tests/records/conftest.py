@@ -1,4 +1,4 @@
-"""Runs every test of records over both implementations, the one in Python and the one in C."""
+"""Runs every records test over both implementations, Python and C."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.implementations import implementations, name_of
 
 @pytest.fixture(scope="module", params=implementations("kafka_msgs.records"), ids=name_of, autouse=True)
 def implementation(request: pytest.FixtureRequest) -> Iterator[object]:
-    """The implementation under test, in the place of the one that is chosen."""
+    """The implementation under test, which replaces the selected one."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (batch, builder):
             patch.setattr(module, "_IMPLEMENTATION", request.param)

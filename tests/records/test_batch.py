@@ -1,4 +1,4 @@
-"""Magic 2 batches byte by byte, the walk over a buffer, and what errors say."""
+"""Magic 2 batches byte by byte, the walk over a buffer, and error messages."""
 
 from __future__ import annotations
 

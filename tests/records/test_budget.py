@@ -1,4 +1,4 @@
-"""How many records and headers one batch may have: refused beyond that before any is made, alike in C and in Python."""
+"""The limit on records and headers per batch: larger batches are rejected before any is created, in C and in Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.damaged_batches import mutated
 
 
 def with_headers(headers: int, *, records: int = 1) -> bytes:
-    """A batch compressed with gzip, of records with empty headers and nothing else."""
+    """Return a gzip-compressed batch of records that contain only empty headers."""
     builder = BatchBuilder(codec=CompressionType.GZIP)
     for _ in range(records):
         builder.append(None, None, headers=[("", None)] * headers)
@@ -63,7 +63,7 @@ def test_both_implementations_refuse_the_same(
 
 
 def peak_of(data: bytes, options: ReadOptions) -> int:
-    """The most bytes that were allocated while a batch was refused."""
+    """Return the peak memory allocated while a batch is rejected."""
     (batch,) = read_batches(data, options)
     tracemalloc.start()
     try:
@@ -75,13 +75,13 @@ def peak_of(data: bytes, options: ReadOptions) -> int:
 
 
 HEAD = 8 << 20
-"""What decompressing may take beyond the limit."""
+"""Memory that decompression may use beyond the limit."""
 
 
 @pytest.mark.parametrize("size", [1 << 20, 4 << 20])
 @pytest.mark.parametrize("headers", [2, 1000, 400_000])
 def test_what_is_refused_takes_the_memory_of_its_content(headers: int, size: int) -> None:
-    """Two bytes are enough for a header, of which a tuple takes forty times as many."""
+    """Two bytes suffice for a header, whose tuple needs forty times more memory."""
     data = with_headers(headers, records=max(size // (2 * headers + 16), 1))
     options = ReadOptions(max_decompressed_bytes=size, max_elements=100)
     assert peak_of(data, options) <= size + HEAD

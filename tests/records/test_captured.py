@@ -1,4 +1,4 @@
-"""The record batches that real producers and a real broker exchanged."""
+"""Record batches exchanged by real producers and a real broker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.recordings import TRAFFIC
 
 
 def payloads() -> Iterator[tuple[str, bytes]]:
-    """The content of the records fields, and the side that sent it."""
+    """Return the contents of the records fields, and their sender."""
     for pair in exchanges(read_frames(TRAFFIC)):
         if pair.api_key == 0:
             request = decode_request(pair.request.payload).message

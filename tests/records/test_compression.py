@@ -1,4 +1,4 @@
-"""The codecs: what they write is read, damage is an error, and bombs end at the limit, in memory too."""
+"""Compression types: round trips, errors for damage, and bombs that stop at the limit, including in memory."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_level_changes_the_size_and_not_the_content(codec: CompressionType) ->
 
 
 def test_the_default_levels_are_those_of_kafkas_producer() -> None:
-    """6 of zlib, the fast compressor of lz4 and 3 of zstd, whatever the libraries do without a level."""
+    """6 for zlib, the fast compressor for lz4 and 3 for zstd, independent of the libraries' own defaults."""
     assert (
         compress(CompressionType.GZIP, TEXT)
         == compress(CompressionType.GZIP, TEXT, 6)
@@ -208,17 +208,17 @@ def test_message_sets_have_the_same_limit(codec: CompressionType) -> None:
 
 CAP = 48 << 20
 HEAD = 8 << 20
-"""What decompressing may take beyond the limit."""
+"""Memory that decompression may use beyond the limit."""
 
 
 def zstd_blocks(window: int, count: int) -> bytes:
-    """A frame of blocks that repeat one byte 128 KiB long, under a header that asks for a window of 2**``window``."""
+    """Return a frame of 128 KiB blocks of one repeated byte, with a header for a window of 2**``window``."""
     block = ((128 << 10) << 3 | 1 << 1).to_bytes(3, "little") + b"x"
     return bytes.fromhex("28b52ffd00") + bytes([window - 10 << 3]) + block * count + bytes.fromhex("010000")
 
 
 def lz4_frames(size: int) -> bytes:
-    """A frame of the largest blocks there are."""
+    """Return a frame of blocks with the maximum size."""
     frame = bytearray(bytes.fromhex("04224d18 6070 73"))
     block = bytes(cramjam.lz4.compress_block(bytes(4 << 20), store_size=False))
     return bytes(frame) + (len(block).to_bytes(4, "little") + block) * (size >> 22) + bytes(4)
@@ -271,7 +271,7 @@ def test_a_bomb_ends_at_the_limit_in_little_more_memory_than_that(bomb: str) -> 
 
 
 class CountingMember:
-    """A member of gzip that counts the bytes that zlib copies because it did not use them."""
+    """A gzip member that counts the bytes that zlib copies as unused."""
 
     copied = 0
 
@@ -326,7 +326,7 @@ def test_what_is_left_of_gzip_is_not_copied_for_each_member_or_step(kind: str) -
 
 
 def peak_of(codec: int, data: bytes, limit: int) -> int:
-    """The most bytes that Python had allocated while data was decompressed."""
+    """Return the peak memory allocated by Python while data is decompressed."""
     compress(CompressionType(codec), b"")
     tracemalloc.start()
     try:

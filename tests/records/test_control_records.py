@@ -1,4 +1,4 @@
-"""Control records: what a log says about itself."""
+"""Control records, which a log contains about itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.control_records import MESSAGES, control_batch
 
 
 def with_content(key: bytes | None, value: bytes | None) -> list[ControlRecord]:
-    """The control records of a batch that holds this one, written without the builder's checks."""
+    """Return the control records of a batch with this one, written without the builder's checks."""
     parts = [b"\1" if part is None else bytes([2 * len(part)]) + part for part in (key, value)]
     body = b"\0\0\0" + b"".join(parts) + b"\0"
     return read_one(by_hand((bytes([2 * len(body)]) + body).hex(), attributes=1 << 5)).control_records()

@@ -1,4 +1,4 @@
-"""gzip by zlib and by ISA-L: both read what the other writes, and refuse what the other refuses."""
+"""gzip by zlib and by ISA-L: each reads the other's output, and rejects the same input."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LIMIT = 1 << 20
 
 @pytest.fixture(params=["zlib", "isal_zlib"])
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The library that reads gzip, and that writes it at the fastest level."""
+    """The library that reads gzip and writes it at the fastest level."""
     chosen = zlib if request.param == "zlib" else pytest.importorskip("isal.isal_zlib", reason="needs the extra gzip")
     monkeypatch.setattr(compression, "_fast_zlib", lambda: chosen)
     return chosen
 
 
 def outcome(data: bytes, limit: int = LIMIT) -> bytes | str:
-    """What the data contains, or the class of the error."""
+    """Return the contents of the data, or the class of the error."""
     try:
         return decompress(CompressionType.GZIP, memoryview(data), limit)
     except CompressionError as error:
@@ -34,7 +34,7 @@ def outcome(data: bytes, limit: int = LIMIT) -> bytes | str:
 
 
 def zlib_outcome(data: bytes) -> bytes | str:
-    """What zlib alone makes of members that follow each other, and that fill the data."""
+    """Return zlib's own result for consecutive members that fill the data."""
     out = b""
     while data:
         member = zlib.decompressobj(31)

@@ -1,4 +1,4 @@
-"""Hostile bytes end in an error of this library, soon, and without large allocations."""
+"""Hostile bytes cause an error of this library, quickly, and without large allocations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.implementations import name_of
 
 
 def read_everything(data: bytes, check_crc: bool) -> int:
-    """Read what can be read, going on behind errors; return how many records there were."""
+    """Read all readable data, continuing after errors; return the number of records."""
     found = 0
     reader = read_batches(data, ReadOptions(check_crc=check_crc, max_decompressed_bytes=1 << 20))
     for _ in range(len(data) // 14 + 2):
@@ -53,7 +53,7 @@ def test_any_bytes_end_in_errors_of_this_library(data: bytes) -> None:
 
 
 def test_the_loops_and_their_explanation_agree(implementation: Any) -> None:
-    """The slow reader finds a fault in all bytes that a loop refuses, and in none that it accepts."""
+    """The slow reader finds a fault in all bytes that a loop rejects, and in none that it accepts."""
     chance = random.Random(23)
     whole = read_one(next(each for each in samples() if each[16] == 2))
     verdicts: Counter[str] = Counter()
@@ -69,7 +69,7 @@ def test_the_loops_and_their_explanation_agree(implementation: Any) -> None:
             assert (verdict == "fault") == isinstance(slow, RecordFaultError)
             if (
                 name_of(implementation) == "native"
-            ):  # which leaves to Python only what is damaged: no number is wide here
+            ):  # which leaves only damaged data to Python: there are no wide numbers here
                 assert (implementation.extension.read_records(*place) is None) == (verdict == "fault")
         verdicts[verdict] += 1
     assert min(verdicts.values()) > 50

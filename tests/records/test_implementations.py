@@ -1,4 +1,4 @@
-"""Both implementations of records agree: the same values, bytes and errors, whichever runs."""
+"""Both implementations of records agree on values, bytes and errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_both_write_the_same_bytes(implementation: Any, batch: BatchSpec) -> Non
 
 
 def place(data: bytes, views: bool, base_offset: int = 7, append_timestamp: int | None = None) -> tuple[Any, ...]:
-    """The arguments after the part for the records of a batch without compression."""
+    """Return the arguments after the part for the records of an uncompressed batch."""
     batch = read_one(data, check_crc=False)
     return data, 61, len(data), batch.count, base_offset, batch.base_timestamp, append_timestamp, views
 
@@ -79,7 +79,7 @@ def test_headers_may_differ_from_those_of_the_record_before() -> None:
 
 @pytest.mark.parametrize("views", [False, True])
 def test_records_in_c_are_unknown_to_the_collector(implementation: Any, views: bool) -> None:
-    """They can be in no cycle, and programs that hold many do not pay for the search of one."""
+    """Records cannot be part of a cycle, so programs that hold many do not pay for garbage collection."""
     made = BatchBuilder()
     made.append(b"key", b"value", headers=[("name", b"content")])
     (record,) = batch = read_one(made.build(), zero_copy=views).records()

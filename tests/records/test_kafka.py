@@ -1,4 +1,4 @@
-"""Batches against Kafka's own classes, both ways: every format, codec and attribute."""
+"""Batches compared with Kafka's own classes, both ways: every format, compression and attribute."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_both_read_snappy_with_and_without_a_frame(oracle: Oracle, content: byte
 
 
 def damaged(chance: random.Random) -> Iterator[bytes]:
-    """Batches of magic 2 whose records or header were changed, under a checksum that is right."""
+    """Yield magic 2 batches with changed records or headers and a correct checksum."""
     for sample in samples():
         if sample[16] != 2:
             continue
@@ -195,7 +195,7 @@ def damaged(chance: random.Random) -> Iterator[bytes]:
 
 
 def read_here(data: bytes) -> list[dict[str, Any]] | None:
-    """What this library reads, or None where it refuses; header names as Kafka makes them text."""
+    """Return this library's reading, or None if it rejects the data; header names as Kafka converts them to text."""
     try:
         batches = [as_kafka_prints(batch) for batch in read_batches(data)]
         for each in read_batches(data):

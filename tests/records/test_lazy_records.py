@@ -1,4 +1,4 @@
-"""Records that are made when they are asked for are those that are made at once, and so are their errors."""
+"""Records created on demand equal records created immediately, as do their errors."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tests.support.batches import BatchSpec, by_hand, described, read_one, seale
 from tests.support.damaged_batches import mutated, samples
 
 COUNTS = [1, 2, MARK_INTERVAL - 1, MARK_INTERVAL, MARK_INTERVAL + 1, 2 * MARK_INTERVAL, 3 * MARK_INTERVAL + 5]
-"""Numbers of records around those where another mark is needed."""
+"""Numbers of records near the points that require another mark."""
 
 
 def many(count: int, codec: CompressionType = CompressionType.NONE) -> bytes:
-    """A batch of records that differ in all fields; compaction has taken some between them."""
+    """Return a batch of records that differ in all fields, with gaps as after compaction."""
     builder = BatchBuilder(BatchHeader(base_offset=100), codec=codec)
     for number in range(count):
         key = b"key-%d" % number if number % 3 else None
@@ -93,7 +93,7 @@ def test_faults_are_found_before_any_record_is_asked_for() -> None:
 
 
 def made_or_error(work: Any) -> Any:
-    """The records in a list, or the error in place of them."""
+    """Return the records in a list, or their error."""
     try:
         return list(work())
     except RecordError as error:

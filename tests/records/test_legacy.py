@@ -1,4 +1,4 @@
-"""Message sets of magic 0 and 1: bytes by hand, and what wrappers do to offsets and timestamps."""
+"""Message sets of magic 0 and 1: handwritten bytes, and the effect of wrappers on offsets and timestamps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hash of keys: Kafka's own class, C and Python give the same number."""
+"""The hash of keys: Kafka's own class, C and Python return the same number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records in C keep no reference that they do not own and lose none that they do, whatever comes of a call."""
+"""The C records hold exactly the references they own, for any outcome of a call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARED: list[Any] = [None, True, False, (), b"", "", 0, 1, -1, Record]
 
 
 def rich_batch() -> bytes:
-    """A batch of records with keys and headers, repeated names among them, and numbers beyond the small ones."""
+    """Return a batch of records with keys and headers, including repeated names, and numbers beyond the small ints."""
     made = BatchBuilder(BatchHeader(base_offset=2**40))
     for number in range(30):
         headers = [("source", b"till"), ("größe", None), (f"n{number}", b"%d" % number)][: number % 4]
@@ -33,7 +33,7 @@ def rich_batch() -> bytes:
 
 
 def walked(batch: Batch) -> list[Record]:
-    """The records of a batch, each made when the walk comes to it."""
+    """Return the records of a batch, each created during the walk."""
     return list(batch.lazy_records())
 
 

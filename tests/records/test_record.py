@@ -1,4 +1,4 @@
-"""A record is a plain attrs value, whatever keeps its fields."""
+"""A record is a plain attrs value, whichever type stores its fields."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_it_keeps_no_reference_that_it_does_not_own() -> None:
         object.__setattr__(copies[1], "offset", 5)
         assert [each.offset for each in copies] == [wide, 5, 2**50]
 
-    for _ in range(200):  # CPython keeps some of what pickle and attrs do at first
+    for _ in range(200):  # CPython keeps some of the first objects that pickle and attrs create
         make_and_drop()
     check_balance(make_and_drop, [wide, key, Record, None])
 

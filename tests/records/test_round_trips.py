@@ -1,4 +1,4 @@
-"""Whatever is written is read back: every format, codec and attribute, and sizes around the borders of varints."""
+"""Round trips of every format, compression and attribute, with sizes near the varint boundaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records out of columns: the same bytes as record by record, in both implementations, and no reading past a buffer."""
+"""Records from columns: the same bytes as record by record, in both implementations, without reads beyond a buffer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ rows = st.lists(st.tuples(contents, contents, st.integers(-1, 2**62)), max_size=
 
 
 def column(values: list[bytes | None], first: int) -> tuple[Any, Any, Any, int]:
-    """Return the offsets, the bytes, and the flags of contents; some offsets come before."""
+    """Return the offsets, bytes and flags of contents, preceded by some unused offsets."""
     offsets, data = array("q", [0] * first), b""
     for value in values:
         offsets.append(len(data))

@@ -1,4 +1,4 @@
-"""Batches in views: the same records as in bytes, and with the C core no copy of the bytes."""
+"""Batches in views: the same records as in bytes, and no copies of the bytes in the C core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redacted exchanges: they decode, keep their lengths, and hold nothing of what was to be hidden."""
+"""Redacted exchanges: they decode, keep their lengths, and contain no hidden data."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _texts(cls: type[Any]) -> Iterator[tuple[type[Any], Any]]:
 
 
 def test_every_text_of_every_message_is_in_a_table() -> None:
-    """A field that a new release adds is hidden, and must be looked at."""
+    """A field added by a new release is hidden by default, and must be reviewed."""
     roots: list[type[Message]] = [cls for cls in iter_message_classes() if issubclass(cls, Request | Response)]
     roots += [RequestHeader, ConsumerProtocolSubscription, ConsumerProtocolAssignment]
     unknown = {
@@ -90,7 +90,7 @@ def test_every_text_of_every_message_is_in_a_table() -> None:
 
 @pytest.mark.parametrize("name", ["client_traffic", "other_clients"])
 def test_recorded_exchanges_of_real_clients_decode_and_keep_their_lengths(name: str) -> None:
-    """Numbers, error codes and arrays are those of the original; no topic, group, client or value is left."""
+    """Numbers, error codes and arrays keep their values; every topic, group, client and value is masked."""
     secrets = [b"orders", b"billing", b"shipping", b"packing", b"totals", b"green tea", b"order-100", b"console"]
     lengths = 0
     for pair in exchanges(read_frames(RECORDINGS / f"{name}.jsonl")):
@@ -109,7 +109,7 @@ def test_recorded_exchanges_of_real_clients_decode_and_keep_their_lengths(name: 
 
 
 def test_equal_names_have_equal_masks_of_the_same_length() -> None:
-    """In requests and in messages inside of them; other names have others."""
+    """This holds in requests and in their nested messages; different names have different masks."""
     subscription = encode_versioned(ConsumerProtocolSubscription(topics=("orders", "grüße"), user_data=b"orders"), 1)
     protocol = JoinGroupRequestProtocol(name="range", metadata=subscription)
     join = _hidden(_exchange(JoinGroupRequest(group_id="billing", protocol_type="consumer", protocols=(protocol,)), 5))
@@ -129,7 +129,7 @@ def test_equal_names_have_equal_masks_of_the_same_length() -> None:
 
 
 def test_only_the_kinds_that_are_asked_for_are_hidden() -> None:
-    """Each kind by itself."""
+    """Each category alone."""
     partition = OffsetCommitRequestPartition(partition_index=1, committed_offset=5, committed_metadata="secret note")
     topic = OffsetCommitRequestTopic(name="orders", partitions=(partition,))
     commit = _exchange(OffsetCommitRequest(group_id="billing", member_id="app-7-uuid", topics=(topic,)), 8)
@@ -148,7 +148,7 @@ def test_only_the_kinds_that_are_asked_for_are_hidden() -> None:
 
 
 def test_passwords_and_tokens() -> None:
-    """SASL, SCRAM and the values of configurations that hold secrets; other configurations stay."""
+    """SASL, SCRAM and secret configuration values are hidden; other configurations stay."""
     login = _hidden(
         _exchange(
             SaslAuthenticateRequest(auth_bytes=b"\0alice\0tea-time"), 2, SaslAuthenticateResponse(auth_bytes=b"v=proof")
@@ -177,7 +177,7 @@ def test_passwords_and_tokens() -> None:
 
 
 def test_what_cannot_be_decoded_is_zeros_behind_its_start() -> None:
-    """An unknown api, and a damaged request; their lengths stay. If only SASL is hidden, they stay as they are."""
+    """An unknown API, and a damaged request; their lengths stay. If only SASL is hidden, they stay unchanged."""
     unknown = _of(999, 1, bytes.fromhex("03e7 0001 00000003 0005") + b"order", bytes.fromhex("00000003") + b"order")
     hidden = _hidden(unknown)
     assert hidden.request.payload == bytes.fromhex("03e7 0001 00000003") + bytes(7)

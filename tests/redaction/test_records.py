@@ -1,4 +1,4 @@
-"""Redacted batches: sound, of the same size, and without the secret, whatever the codec."""
+"""Redacted batches: valid, of the same size, and without the secret, for every compression."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _only(data: bytes) -> RecordBatch:
     "values", [_texts(40), _noise(40), [b"", SECRET * 3], _texts(400)], ids=["text", "noise", "few", "more"]
 )
 def test_batches_stay_sound_and_keep_all_but_the_payload(codec: CompressionType, values: list[bytes]) -> None:
-    """The checksum is that of the new bytes; offsets, times, producers and all lengths are those of the original."""
+    """The checksum matches the new bytes; offsets, times, producers and all lengths stay unchanged."""
     header = BatchHeader(base_offset=7, producer_id=9, producer_epoch=1, base_sequence=4, partition_leader_epoch=2)
     data = _batch(codec, values, header)
     hidden = redact_records(data)
@@ -73,7 +73,7 @@ def test_batches_stay_sound_and_keep_all_but_the_payload(codec: CompressionType,
 
 
 def test_most_compressed_batches_keep_their_size_exactly() -> None:
-    """Content is looked for that compresses to the same size; it is found in nearly all cases."""
+    """The redaction searches for content with the same compressed size; it succeeds in nearly all cases."""
     batches = [
         _batch(codec, values)
         for codec in (CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.LZ4, CompressionType.ZSTD)
@@ -84,7 +84,7 @@ def test_most_compressed_batches_keep_their_size_exactly() -> None:
 
 
 def test_several_batches_and_a_partial_one() -> None:
-    """The beginning of a batch that a broker cut off keeps its header and its length."""
+    """The start of a batch that a broker truncated keeps its header and its length."""
     whole = _batch(CompressionType.NONE, [SECRET])
     hidden = redact_records(whole + whole + whole[:-10])
     assert len(hidden) == 3 * len(whole) - 10
@@ -94,7 +94,7 @@ def test_several_batches_and_a_partial_one() -> None:
 
 
 def test_control_batches_stay_as_they_are() -> None:
-    """The marker of a transaction has no secret, and its content has a meaning."""
+    """A transaction marker contains no secret, and its content is meaningful."""
     builder = BatchBuilder(BatchHeader(producer_id=1, producer_epoch=0, control=True, transactional=True))
     builder.append_control(ControlType.COMMIT, EndTxnMarker(coordinator_epoch=3), timestamp=5)
     marker = builder.build()
@@ -103,7 +103,7 @@ def test_control_batches_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_message_sets(magic: int) -> None:
-    """Entries of magic 0 and 1 stay sound if they are not compressed, else they are hidden as a whole."""
+    """Uncompressed entries of magic 0 and 1 stay valid; compressed ones are hidden completely."""
     for codec in (CompressionType.NONE, CompressionType.GZIP):
         builder = MessageSetBuilder(magic=magic, codec=codec)
         builder.append(b"k", SECRET)
@@ -120,7 +120,7 @@ def test_message_sets(magic: int) -> None:
 
 
 def test_damaged_batches_are_hidden_as_a_whole() -> None:
-    """Where nothing can be told apart, nothing is shown."""
+    """Unreadable data is hidden entirely."""
     data = bytearray(_batch(CompressionType.NONE, [SECRET]))
     data[70] ^= 1
     hidden = redact_records(bytes(data))

@@ -1,4 +1,4 @@
-"""Avro: payloads of Confluent's serializer, read by theirs and by ours."""
+"""Avro: payloads of Confluent's serializer, read by Confluent's deserializer and by this library."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_values_of_an_older_schema_become_those_of_the_newer(registry: Registry)
 
 
 def written(schema_id: int, schema: Any, value: object) -> bytes:
-    """Return a payload, of a library that is not Confluent's: their serializer knows records only."""
+    """Return a payload written by another library: Confluent's serializer supports only records."""
     stream = BytesIO()
     schemaless_writer(stream, schema, value)
     return bytes(1) + schema_id.to_bytes(4) + stream.getvalue()

@@ -1,4 +1,4 @@
-"""Payloads of a registry without the libraries of their formats."""
+"""Schema Registry payloads without the format libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The header of a payload, and schemas that cannot be used, in any format."""
+"""The header of a payload, and unusable schemas, in any format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOOD = b"\0\0\0\0\7\x0a"
 
 
 class Counted(StaticSchemas):
-    """Schemas that count how often each was asked for, and one that cannot be had."""
+    """Schemas that count the lookups of each, and one that is unavailable."""
 
     def __init__(self) -> None:
         written = [TARGET, RegisteredSchema(8, "JSON", "{}"), RegisteredSchema(9, "AVRO", "{")]

@@ -84,7 +84,7 @@ TARGET = SCHEMAS.latest("orders-value")
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> DescriptorPool:
-    """The types of the files, made without our code."""
+    """The types of the files, created without this library."""
     folder = tmp_path_factory.mktemp("protobuf")
     (folder / "parts").mkdir()
     (folder / "parts" / "color.proto").write_text(COLOR)
@@ -103,7 +103,7 @@ def made(classes: Any, name: str, **fields: Any) -> Any:
 
 
 def sent(message: Any) -> bytes:
-    """Return the payload of Confluent's serializer, with the number that the schema has here."""
+    """Return the payload of Confluent's serializer, with this test's schema id."""
     return b"\0\0\0\0\7" + Registry("protobuf").protobuf("orders", message)[5:]
 
 

@@ -1,4 +1,4 @@
-"""Where schemas come from: a file, the topic of a registry, and its REST interface beside Confluent's own client."""
+"""Schema sources: a file, a registry's topic, and its REST interface, compared with Confluent's own client."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OURS = [
 
 
 def check(schemas: Any) -> None:
-    """Check what any source of these schemas answers."""
+    """Check the results of a source of these schemas."""
     assert [schemas.version(each.subject, each.version) for each in OURS] == OURS
     assert schemas.latest("o/v 1") == OURS[2]
     assert [schemas.by_id(each.id).text for each in OURS] == [each.text for each in OURS]
@@ -148,7 +148,7 @@ def test_references_come_before_those_that_need_them_and_end_where_they_turn_in_
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers what a registry does to the requests of its readers; the interface is Confluent's."""
+    """Responds like a registry to its readers' requests; the interface is Confluent's."""
 
     def do_GET(self) -> None:
         self.server.seen.append(self.headers.get("Authorization"))  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Single values both ways, beside Confluent's serializers and deserializers."""
+"""Single values both ways, compared with Confluent's serializers and deserializers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Reports: what they consist of, and the files that they are written to."""
+"""Tests of reports: their sections and output files."""

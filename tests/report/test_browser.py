@@ -1,4 +1,4 @@
-"""Reports in a real browser: sorted by mouse and keyboard, wide and narrow, and nothing fetched."""
+"""Reports in a real browser: sorted by mouse and keyboard, wide and narrow, without network requests."""
 
 from __future__ import annotations
 

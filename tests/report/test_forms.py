@@ -1,4 +1,4 @@
-"""A report as a page, as JSON and as metrics: the same content, whatever text and numbers are in it."""
+"""A report as a page, as JSON and as metrics: the same content, for any text and numbers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 class Tags(HTMLParser):
-    """Collects the tags of a page, and the names of their attributes."""
+    """Collects the tags of a page, and their attribute names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ def test_the_parser_of_prometheus_reads_the_metrics() -> None:
 
 
 def test_a_collector_can_read_two_reports_with_tables_of_the_same_name() -> None:
-    """Prometheus refuses a name that has the same labels twice in what it reads at once."""
+    """Prometheus rejects a scrape that repeats a name with the same labels."""
     one, another = (
         {tuple(each.labels.items()) for each in parsed(exposition(report))["kafka_msgs_report_rows"].samples}
         for report in (REPORT, evolve(REPORT, title="Another"))

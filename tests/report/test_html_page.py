@@ -1,4 +1,4 @@
-"""Reports as one page, and the plots beside it."""
+"""Reports as one page with their plots."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def texts(svg: ElementTree.Element) -> list[str]:
 
 
 def shapes(svg: ElementTree.Element, name: str) -> list[ElementTree.Element]:
-    """Return the shapes that stand for values: those with a title."""
+    """Return the shapes that represent values: those that have a title."""
     return [each for each in svg.iter(f"{SPACE}{name}") if each.find(f"{SPACE}title") is not None]
 
 

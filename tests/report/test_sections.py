@@ -1,4 +1,4 @@
-"""Parts of reports out of rows: lag and trend, skew, retention, slow clients."""
+"""Report sections built from rows: lag and trend, skew, retention, slow clients."""
 
 from __future__ import annotations
 

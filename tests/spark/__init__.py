@@ -1,1 +1,1 @@
-"""Kafka's files and messages as tables of Spark."""
+"""Tests of Kafka's files and messages as Spark tables."""

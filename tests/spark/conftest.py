@@ -1,4 +1,4 @@
-"""The one session of Spark that all tests share: two cores, quiet, with everything registered and shipped."""
+"""The Spark session that all tests share: two cores, quiet, with all extensions registered and shipped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ appender.stderr.layout.pattern = %p %c: %m%n
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A classic session, whose workers run this Python and have the project only as it was shipped."""
+    """A classic session whose workers run this Python and have only the shipped copy of the project."""
     home = tmp_path_factory.mktemp("spark")
     logging = home / "log4j2.properties"
     logging.write_text(_LOGGING)
@@ -43,7 +43,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
-        # Else workers would find modules where the JVM was started, which may be where the project is.
+        # Otherwise workers would import modules from the JVM's start directory, which may be the project's.
         .config("spark.executorEnv.PYTHONSAFEPATH", "1")
     )
     session: SparkSession = builder.getOrCreate()
@@ -54,7 +54,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(params=["here", "elsewhere"])
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What to put in front of the name of a directory in ``tmp_path``: it is on this machine, or in a bucket."""
+    """The prefix for directory names in ``tmp_path``: a local path or a bucket."""
     if request.param == "here":
         return f"{tmp_path}/"
     as_bucket(tmp_path, monkeypatch)

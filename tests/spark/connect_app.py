@@ -1,4 +1,4 @@
-"""What a user of Spark Connect would call, in a process of its own; prints what came of it as one line of JSON.
+"""Typical calls of a Spark Connect user, in a separate process; prints the results as one line of JSON.
 
 ``connect_app.py REMOTE LOG_DIRECTORY``: ``REMOTE`` is ``local[2]``, which starts a server on loopback, or ``sc://...``.
 """
@@ -16,7 +16,7 @@ from kafka_msgs.spark import count_records, from_kafka, register, to_kafka
 
 
 def answers(spark: SparkSession, directory: str) -> dict[str, Any]:
-    """Sources, functions and SQL, each asked once."""
+    """Return one result of each source, function and SQL statement."""
     log = spark.read.format("kafka-log").load(directory)
     orders = log.where("topic = 'orders'").agg(sf.count("*"), sf.sum("offset")).first()
     commits = log.where("topic = '__consumer_offsets' AND value IS NOT NULL").select(
@@ -43,13 +43,13 @@ def answers(spark: SparkSession, directory: str) -> dict[str, Any]:
 
 
 def one(rows: DataFrame) -> Any:
-    """The one value of a table that has one."""
+    """Return the single value of a table."""
     (row,) = rows.collect()
     return row[0]
 
 
 def main(remote: str, directory: str) -> None:
-    """Ask everything over one session."""
+    """Run all calls over one session."""
     spark = SparkSession.builder.remote(remote).getOrCreate()
     register(spark)
     print(json.dumps({"session": type(spark).__module__, **answers(spark, directory)}))

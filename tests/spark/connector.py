@@ -1,4 +1,4 @@
-"""Fetches the jars of Spark's Kafka connector with Maven, once, and again when the pom changes."""
+"""Fetches the jars of Spark's Kafka connector with Maven, once per version of the pom."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS: Final = 300
 
 
 def connector_jars() -> list[str]:
-    """Return the paths of the jars that the pom names; raises ``subprocess.CalledProcessError`` where Maven fails."""
+    """Return the paths of the jars in the pom; raises ``subprocess.CalledProcessError`` if Maven fails."""
     if not _LISTING.exists() or _LISTING.stat().st_mtime < _POM.stat().st_mtime:
         goal = ["dependency:build-classpath", f"-Dmdep.outputFile={_LISTING}", "-DincludeScope=runtime"]
         subprocess.run(["mvn", "-q", "-B", *goal], cwd=_HERE, check=True, timeout=_SECONDS)

@@ -1,7 +1,7 @@
-"""An application of Spark with ``kafka-live``, in a process of its own: it is killed, or needs the jars of a connector.
+"""Spark application for ``kafka-live`` in a separate process, to be killed or to load a connector's jars.
 
-python kafka_live_app.py compare BROKERS HOME TOPIC
-python kafka_live_app.py copy BROKERS HOME SOURCE TARGET
+* python kafka_live_app.py compare BROKERS HOME TOPIC
+* python kafka_live_app.py copy BROKERS HOME SOURCE TARGET
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", 
 
 
 def compare(spark: SparkSession, brokers: str, home: Path, topic: str) -> None:
-    """Read a topic with this library and with Spark's own connector, and note how many rows differ."""
+    """Read a topic with this library and with Spark's own connector, and write the number of different rows."""
 
     def read(source: str, **options: str) -> DataFrame:
         reader = spark.read.format(source).option("kafka.bootstrap.servers", brokers).option("subscribe", topic)
@@ -31,7 +31,7 @@ def compare(spark: SparkSession, brokers: str, home: Path, topic: str) -> None:
 
 
 def copy(spark: SparkSession, brokers: str, home: Path, source: str, target: str) -> None:
-    """Copy a topic in small batches, up to where it ends."""
+    """Copy a topic in small batches, up to its current end."""
     frame = (
         spark.readStream.format("kafka-live")
         .option("kafka.bootstrap.servers", brokers)
@@ -54,7 +54,7 @@ def copy(spark: SparkSession, brokers: str, home: Path, source: str, target: str
 
 
 def main(how: str, brokers: str, home: str, *topics: str) -> None:
-    """Do what the first argument says."""
+    """Run the command in the first argument."""
     spark = SparkSession.builder.appName("kafka-live").getOrCreate()
     register(spark)
     if how == "compare":

@@ -1,8 +1,8 @@
-"""A streaming application as a user would write it, to be started, killed and started again by ``test_streaming``.
+"""A typical streaming application, started, killed and restarted by ``test_streaming``.
 
-``live_app.py until-killed|to-the-end BOOTSTRAP TOPIC HOME``: from ``HOME/commits``, Parquet files with the columns of
-an ``OffsetCommitValue``, to the topic; and from there to Parquet in ``HOME/seen``, a few records at a time.
-Checkpoints are below ``HOME/checkpoints``.
+``live_app.py until-killed|to-the-end BOOTSTRAP TOPIC HOME`` copies Parquet files with the columns of an
+``OffsetCommitValue`` from ``HOME/commits`` to the topic, and from there to Parquet in ``HOME/seen``, a few records at a
+time. Checkpoints are below ``HOME/checkpoints``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FEW = "60"
 
 
 def started(writer: DataStreamWriter, home: Path, name: str, *, to_the_end: bool) -> StreamingQuery:
-    """Start a query with its checkpoint; without an end it runs batch after batch."""
+    """Start a query with its checkpoint; if it has no end, it runs batch after batch."""
     writer = writer.option("checkpointLocation", str(home / "checkpoints" / name))
     return (writer.trigger(availableNow=True) if to_the_end else writer.trigger(processingTime="0 seconds")).start()
 
 
 def copying(spark: SparkSession, bootstrap: str, topic: str, home: Path) -> DataStreamWriter:
-    """Commits in files, to a topic."""
+    """Copy commits from files to a topic."""
     schema = schema_of("OffsetCommitValue", VERSION)
     rows = spark.readStream.schema(schema).parquet(str(home / "commits"))
     value = to_kafka(sf.struct(*schema.names), "OffsetCommitValue", VERSION, prefix=True)
@@ -39,14 +39,14 @@ def copying(spark: SparkSession, bootstrap: str, topic: str, home: Path) -> Data
 
 
 def watching(spark: SparkSession, bootstrap: str, topic: str, home: Path) -> DataStreamWriter:
-    """The topic, to files, a few records at a time."""
+    """Copy the topic to files, a few records at a time."""
     rows = read_stream(spark, bootstrap, topic, options={"maxOffsetsPerTrigger": FEW})
     typed = rows.withColumn("typed", from_kafka("value", "OffsetCommitValue"))
     return typed.writeStream.format("parquet").option("path", str(home / "seen"))
 
 
 def main(how: str, bootstrap: str, topic: str, directory: str) -> None:
-    """Run both streams: at once, or each to its end, so that the second sees what the first has written."""
+    """Run both streams: concurrently, or the second after the first, so that it reads all output."""
     home, to_the_end = Path(directory), how == "to-the-end"
     spark = SparkSession.builder.getOrCreate()
     register(spark)

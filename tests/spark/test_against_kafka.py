@@ -1,6 +1,6 @@
-"""The rows of ``kafka-log`` under every option and form of path are those that Kafka's own classes read.
+"""Tests that ``kafka-log`` returns the rows that Kafka's own classes read, under every option and path form.
 
-Kafka's ``MemoryRecords`` reads each segment; which of its records an option means is worked out here from all of them.
+Kafka's ``MemoryRecords`` reads each segment completely; this module computes which records each option selects.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ END: Final = 2**31
 
 @frozen
 class Place:
-    """A partition of a recording, with all that Kafka reads of its segments."""
+    """A partition of a recording, with all records that Kafka reads from its segments."""
 
     topic: str
     number: int
@@ -55,7 +55,7 @@ class Place:
 
     @property
     def committed(self) -> set[int]:
-        """The offsets of records that a consumer of committed ones gets: those before the first open transaction."""
+        """The offsets that a read-committed consumer receives: committed records before the first open transaction."""
         ended: dict[int, list[tuple[int, str]]] = {}
         for row in self.rows:
             if row["control"]:
@@ -73,13 +73,13 @@ class Place:
         }
 
     def first_at(self, timestamp: int, absent: int) -> int:
-        """The offset of the first record that is not earlier."""
+        """Return the offset of the first record with this timestamp or a later one."""
         return next((row["offset"] for row in self.rows if row["timestampMs"] >= timestamp), absent)
 
 
 @frozen
 class Asked:
-    """What is read of a recording."""
+    """A request for part of a recording."""
 
     topics: tuple[str, ...] | None
     partitions: tuple[int, ...] | None
@@ -93,7 +93,7 @@ class Asked:
     columns: tuple[str, ...]
 
     def options(self) -> dict[str, str]:
-        """The options that say so."""
+        """Return the request as data source options."""
         found = {"columns": ",".join(self.columns), "splitBytes": str(self.split), "control": str(self.control)}
         found |= {"isolation": "read_committed"} if self.committed else {}
         found |= {} if self.topics is None else {"topics": ",".join(self.topics)}
@@ -105,7 +105,7 @@ class Asked:
         return found
 
     def rows(self, place: Place) -> Iterator[Row]:
-        """The rows of a partition."""
+        """Return the expected rows of a partition."""
         if self.topics is not None and place.topic not in self.topics:
             return
         if self.partitions is not None and place.number not in self.partitions:
@@ -129,7 +129,7 @@ def in_json(offsets: Mapping[tuple[str, int], int]) -> str:
 
 @cache
 def places(home: str) -> list[Place]:
-    """The partitions of a recording, by topic and number."""
+    """Return the partitions of a recording, by topic and number."""
     oracle, found = Oracle.shared(), []
     for directory in HOMES[home].iterdir():
         topic, _, number = directory.name.rpartition("-")
@@ -174,7 +174,7 @@ def in_bytes(text: str | bytes | None) -> bytes | None:
 
 
 def numbers(found: list[int], absent: st.SearchStrategy[int]) -> st.SearchStrategy[int]:
-    """Numbers of the records, those beside them, and others."""
+    """Draw a record's number, its successor, or another number."""
     return st.sampled_from(sorted({near for number in found for near in (number, number + 1)})) | absent
 
 
@@ -209,7 +209,7 @@ def asked(draw: st.DrawFn, known: list[Place]) -> Asked:
 
 
 def found(path: object, options: Mapping[str, str]) -> list[Row]:
-    """The rows of the source, without the column for damage, of which there is none."""
+    """Return the rows of the source, which must be undamaged, without the damage column."""
     rows = read(KafkaLogSource, path, **options)
     assert not [row["_error"] for row in rows if row["_error"]]
     return [{name: value for name, value in row.items() if name != "_error"} for row in rows]
@@ -232,7 +232,7 @@ def test_every_option_means_what_kafka_reads(home: str) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[S3Server]:
-    """A server with each recording in a bucket of its own."""
+    """Run a server with each recording in a separate bucket."""
     with s3_server() as made:
         for home, directory in HOMES.items():
             made.store().create_dir(home)

@@ -1,4 +1,4 @@
-"""The source ``kafka-capture`` gives the exchanges of ``read_exchanges``, one row per exchange."""
+"""The source ``kafka-capture`` returns the exchanges of ``read_exchanges``, one row per exchange."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def items(path: Path) -> list[Exchange | CaptureFault]:
 
 
 def moment(micros: int) -> datetime:
-    """The time as Spark gives it to Python: in the zone of this machine, without naming it."""
+    """Return the time as Spark returns it to Python: in the local time zone, without naming it."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).astimezone().replace(tzinfo=None)
 
 
@@ -102,7 +102,7 @@ def test_columns_that_are_asked_for(spark: SparkSession) -> None:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A directory with both captures, one of them cut off, and a file that is not a capture."""
+    """A directory with both captures, one of them truncated, and a file that is not a capture."""
     shutil.copy(SASL, tmp_path / "whole.pcap")
     (tmp_path / "cut.pcapng").write_bytes(SHOP.read_bytes()[:20_000])
     (tmp_path / "notes.txt").write_text("no capture")

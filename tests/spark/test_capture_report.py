@@ -1,4 +1,4 @@
-"""The job ``capture-report`` counts what plain Python counts in the same captures."""
+"""The job ``capture-report`` returns the counts that plain Python finds in the same captures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``isolation=read_committed``: the rows of what was committed, whatever a broker left beside the segments.
+"""``isolation=read_committed``: the committed rows, with any combination of the files that accompany segments.
 
-Expected rows follow from the history that was written, not from a reading of it. The last test has its history written
-by a real broker.
+Expected rows follow from the generated history, not from a reading of it. In the last test a real broker writes the
+history.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COMMITTED: Final = {"isolation": "read_committed"}
 
 
 def history_in(home: Path, seed: int, *, segments: int = 5, steps: int = 14, size: int = 10) -> History:
-    """A history of some segments in a directory of its own."""
+    """Write a history of several segments in a new directory."""
     home.mkdir()
     history = History(home, random.Random(seed), size)
     history.write(segments, steps)
@@ -47,13 +47,13 @@ def history_in(home: Path, seed: int, *, segments: int = 5, steps: int = 14, siz
 
 
 def offsets(path: object, **options: object) -> list[int]:
-    """The offsets of the rows, of which none is damage."""
+    """Return the offsets of the rows, which must be undamaged."""
     rows = read(KafkaLogSource, path, columns="offset,batchPosition", **COMMITTED, **options)
     assert not [row["_error"] for row in rows if row["_error"]]
     return [row["offset"] for row in rows]
 
 
-# What a broker leaves
+# Files left by a broker
 
 
 def _stopped(history: History) -> None:
@@ -61,7 +61,7 @@ def _stopped(history: History) -> None:
 
 
 def _restarted(history: History) -> None:
-    """It was stopped, and went on in the same segment."""
+    """Stop the broker and resume in the same segment."""
     history.snapshot()
     last = max(history.home.glob("*.log"))
     more = History(history.home, history.dice, history.size, history.next_offset, history.open, history.committed)
@@ -77,13 +77,13 @@ def _restarted(history: History) -> None:
 
 
 def _running(history: History) -> None:
-    """It has not stopped: the last segment has no snapshot at its end, and its indexes have room."""
+    """Keep the broker running: the last segment has no final snapshot, and its indexes have free space."""
     index = max(history.home.glob("*.index"))
     index.write_bytes(index.read_bytes() + bytes(4096))
 
 
 def _bare(history: History) -> None:
-    """The segments alone."""
+    """Keep only the segments."""
     for path in history.home.iterdir():
         if path.suffix != ".log":
             path.unlink()
@@ -95,7 +95,7 @@ def _without_snapshots(history: History) -> None:
 
 
 def _without_an_index(history: History) -> None:
-    """Who takes away the index of a segment may have taken that of its transactions, too."""
+    """Delete the index of a segment and its transaction index."""
     stem = history.dice.choice(sorted(history.home.glob("*.log"))).with_suffix("")
     stem.with_suffix(".index").unlink()
     stem.with_suffix(".txnindex").unlink(missing_ok=True)
@@ -113,7 +113,7 @@ def _damaged(pattern: str) -> Callable[[History], None]:
 
 
 def _from_another_time(history: History) -> None:
-    """Snapshots of offsets that the log does not have, or does not lead to."""
+    """Add snapshots of offsets beyond the log."""
     data = format_producer_snapshot(ProducerSnapshot())
     for offset in (history.next_offset + 5, history.next_offset + 10**6):
         (history.home / f"{offset:020}.snapshot").write_bytes(data)
@@ -147,7 +147,7 @@ def test_rows_are_those_of_committed_records(left: str, tmp_path: Path, place: s
 
 
 def at(number: int, offset: int) -> str:
-    """An option that names an offset."""
+    """Return an option with an offset."""
     return json.dumps({"events": {str(number): offset}})
 
 
@@ -164,7 +164,7 @@ def test_a_log_that_starts_in_transactions_shows_what_a_broker_shows(left: str, 
 
 
 def test_a_transaction_whose_records_were_deleted_is_still_open(tmp_path: Path, place: str) -> None:
-    """The segments alone do not show that it is: the snapshot does."""
+    """The segments alone do not show the open transaction; the snapshot does."""
     home = tmp_path / "events-0"
     home.mkdir()
     history = History(home, random.Random(1), next_offset=7, open={40: [3]})
@@ -211,7 +211,7 @@ def test_the_driver_reads_less_than_a_hundredth_and_tasks_the_rest(
     whole = [split for split in splits if isinstance(split[-1].transactions, TransactionTrail)]
     assert len(whole) == (0 if left == "stopped" else 1)
     assert len(splits) == 1 if left == "bare" else len(splits) >= 4
-    # A task gets its parts as a copy, and reads what decides about them once.
+    # A task receives a copy of its parts, and reads the transaction data once.
     source = KafkaLogSource({**given, "columns": "offset"})
     reader: Any = source.reader(source.schema())
     found = []
@@ -236,7 +236,8 @@ class _Transactions:
             producer.init_transactions()
 
     def play(self, script: str) -> None:
-        """``a(`` begins a transaction of ``a``, ``a7`` writes 28 records, ``a+`` commits, ``a-`` aborts."""
+        """Run a script. ``a(`` begins a transaction of ``a``, ``a7`` writes 28 records, ``a+`` commits, ``a-``
+        aborts."""
         for step in script.split():
             producer, action = self._made[step[0]], step[1]
             if action == "(":
@@ -251,25 +252,25 @@ class _Transactions:
                 producer.flush()
 
     def close(self) -> None:
-        """Close the producers, which aborts what is open."""
+        """Close the producers, which aborts open transactions."""
         for producer in self._made.values():
             producer.close()
 
 
 def _directory(cluster: ClusterAddresses, place: TopicPartition) -> Path:
-    """The directory of a partition that has one replica."""
+    """Return the directory of a partition with one replica."""
     name = f"{place.topic}-{place.partition}"
     (found,) = (path for node in cluster.nodes if (path := cluster.log_dir(node) / name).exists())
     return found
 
 
 def _open_transactions(admin: Admin, place: TopicPartition) -> int:
-    """How many transactions are open in a partition."""
+    """Return the number of open transactions in a partition."""
     return sum(each.current_txn_start_offset >= 0 for each in admin.describe_producers([place])[place])
 
 
 def _consumed(cluster: ClusterAddresses, place: TopicPartition, count: int) -> list[int]:
-    """The offsets of the first records that a consumer of committed records gets."""
+    """Return the offsets of the first records that a read-committed consumer receives."""
     found: list[int] = []
     settings: Any = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
     with Consumer(cluster.bootstrap_servers, **settings) as consumer:

@@ -1,4 +1,4 @@
-"""Payloads of a schema registry as columns of Spark, held against what the readers of columns make of them."""
+"""Schema Registry payloads as Spark columns, compared with the column readers."""
 
 from __future__ import annotations
 

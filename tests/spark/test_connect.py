@@ -1,4 +1,4 @@
-"""Sources, functions and SQL over Spark Connect: a server on loopback, a client without a JVM, code that is shipped."""
+"""Sources, functions and SQL over Spark Connect: a loopback server, a client without a JVM, and shipped code."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the application printed; it runs where the project is not."""
+    """The output of the application, which runs in a directory outside the project."""
     home = tmp_path_factory.mktemp("connect")
     confs = " ".join(f"--conf {name}={value}" for name, value in SETTINGS.items())
     environment = os.environ | {
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": f"{confs} pyspark-shell",
         "SPARK_LOCAL_IP": "127.0.0.1",
-        # The server takes a free port, and not the usual one.
+        # Makes the server use a free port instead of the default one.
         "SPARK_TESTING": "1",
     }
     command = [sys.executable, str(APPLICATION), "local[2]", str(GROUP_LOGS)]
@@ -66,7 +66,7 @@ def records(topic: str) -> list[Record]:
 
 
 def commits() -> list[tuple[bytes, OffsetCommitValue]]:
-    """Commits with their bytes, read without Spark."""
+    """Return commits with their bytes, read without Spark."""
     found = []
     for record in records("__consumer_offsets"):
         typed = decode_record("__consumer_offsets", record.key, record.value)

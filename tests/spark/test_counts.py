@@ -1,4 +1,4 @@
-"""``kafka-log-counts`` and ``count_records`` give the numbers of the rows of ``kafka-log``."""
+"""``kafka-log-counts`` and ``count_records`` return the counts of the rows of ``kafka-log``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SOME = {"startingOffsets": '{"codecs": {"0": 3}}', "endingOffsets": '{"codecs": 
 
 
 def counted(path: object, **options: object) -> dict[str, tuple[int, int]]:
-    """The records and the damage of each file."""
+    """Return the number of records and of damage rows in each file."""
     found: Counter[str] = Counter()
     damage: Counter[str] = Counter()
     for row in read(KafkaLogCountsSource, path, **options):
@@ -33,7 +33,7 @@ def counted(path: object, **options: object) -> dict[str, tuple[int, int]]:
 
 
 def rows(path: object, **options: object) -> dict[str, tuple[int, int]]:
-    """The same from the rows of ``kafka-log``, whose records are decoded."""
+    """Return the same counts from the rows of ``kafka-log``, which decodes the records."""
     found: Counter[str] = Counter()
     damage: Counter[str] = Counter()
     for row in read(KafkaLogSource, path, columns="file,offset,batchPosition", **options):

@@ -1,4 +1,4 @@
-"""What is sent to executors stands on its own there, beside nothing but Arrow."""
+"""The code shipped to executors runs there without any other package except Arrow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_shipped_packages_need_none_that_is_installed(tmp_path: Path) -> None:
     for name, archive in _archives().items():
         with zipfile.ZipFile(archive) as packed:
             packed.extractall(tmp_path / name)
-    # Isolated and without site-packages, as on an executor where nothing is installed.
+    # Isolated and without site-packages, as on an executor without installed packages.
     command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr

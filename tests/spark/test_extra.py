@@ -1,4 +1,4 @@
-"""The package without what it needs."""
+"""The package without its optional dependencies."""
 
 from __future__ import annotations
 

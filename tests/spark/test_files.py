@@ -1,4 +1,4 @@
-"""Logs on filesystems other than this machine's go another way, and give the same rows."""
+"""Logs on remote filesystems take another code path, and return the same rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.spark_tables import read
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files in this directory are also in ``s3a://bucket/``."""
+    """Make the files in this directory also available in ``s3a://bucket/``."""
     as_bucket(tmp_path, monkeypatch)
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""Messages out of columns and back, in Python and in SQL, held against the codec."""
+"""Messages decoded from columns and encoded back, in Python and in SQL, compared with the codec."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BAD = b"\x00\x04\x00"
 
 @pytest.fixture(scope="module")
 def values(spark: SparkSession) -> DataFrame:
-    """Three commits, a tombstone, and bytes that are no commit, numbered."""
+    """Three commits, a tombstone, and invalid bytes, numbered."""
     rows = [*enumerate(GOOD), (3, None), (4, BAD)]
     return spark.createDataFrame(rows, "number int, value binary").repartition(2)
 
@@ -162,7 +162,7 @@ def test_a_filter_on_what_was_decoded_does_not_decode_twice(values: DataFrame) -
 
 @pytest.fixture
 def query(spark: SparkSession, values: DataFrame) -> Callable[[str], list[Any]]:
-    """Runs a query over the table ``commits``."""
+    """A function that runs a query over the table ``commits``."""
     values.createOrReplaceTempView("commits")
     return lambda text: spark.sql(text).collect()
 

@@ -1,4 +1,4 @@
-"""``kafka-offsets`` and ``kafka-cluster-metadata`` give what ``decode_record`` reads, one row a record."""
+"""``kafka-offsets`` and ``kafka-cluster-metadata`` return the results of ``decode_record``, one row per record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def metadata(path: object = METADATA, **options: object) -> list[dict[str, Any]]
 
 
 def recorded() -> Iterator[tuple[Partition, RecordBatch, int, TopicRecord]]:
-    """The records of the group coordinator, decoded one by one."""
+    """Return the records of the group coordinator, decoded one by one."""
     for partition in LogDirectory(GROUP_LOGS).partitions:
         for batch in partition.batches() if partition.topic == "__consumer_offsets" else ():
             assert isinstance(batch, RecordBatch)
@@ -63,7 +63,7 @@ def test_every_record_of_the_group_coordinator_is_a_row() -> None:
 
 
 def moment(milliseconds: int) -> datetime | None:
-    """The time that Kafka counts in milliseconds; none for -1."""
+    """Return the time for a Kafka timestamp in milliseconds, or None for -1."""
     return None if milliseconds == -1 else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
 
 
@@ -145,7 +145,7 @@ def test_records_that_cannot_be_read_say_why() -> None:
     assert [row["logOffset"] for row in _rows_of(records, mode="DROPMALFORMED")] == [4]
     with pytest.raises(LogFileError, match="the key has no record type"):
         _rows_of(records, mode="FAILFAST")
-    # Records of no type count whatever type is asked for.
+    # Records without a type appear for every requested type.
     assert [row["logOffset"] for row in _rows_of(records, recordType="GroupMetadata")] == [0, 1]
 
 
@@ -173,7 +173,7 @@ def test_keys_and_values_as_json_are_those_of_kafkas_own_tool() -> None:
     said = [line for name in ("0", "1", "2") for line in _dumped(GROUP_LOGS / f"__consumer_offsets-{name}")]
     ours = [(json.loads(row["key"]), row["value"] and json.loads(row["value"])) for row in offsets(form="json")]
     assert [key for key, _ in ours] == [key for key, _ in said]
-    # The tool goes into the bytes of subscriptions and assignments, which are messages of their own.
+    # The tool also decodes the bytes of subscriptions and assignments, which are nested messages.
     assert [value for _, value in ours if "members" not in (value or "")] == [
         value for _, value in said if "members" not in (value or "")
     ]

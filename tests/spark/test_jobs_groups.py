@@ -1,4 +1,4 @@
-"""Offsets and groups of a real broker's log directory, held against what that broker answered about them."""
+"""Offsets and groups of a real broker's log directory, compared with that broker's responses about them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Rows = list[dict[str, Any]]
 
 
 class Ran:
-    """A job that was run: its tables as another reader of Parquet finds them, and the files of its report."""
+    """A completed job: its tables, read by another Parquet reader, and its report files."""
 
     def __init__(self, out: Path, report: Report, files: Sequence[Path]) -> None:
         self.out = out
@@ -80,7 +80,7 @@ def answer(cls: type[M]) -> M:
 
 
 def described(cls: type[Message]) -> dict[str, Any]:
-    """The broker's description of each group of one kind."""
+    """Return the broker's description of each group of one type."""
     return {each.group_id: each for each in getattr(answer(cls), "groups") if each.error_code == 0}  # noqa: B009
 
 
@@ -157,7 +157,7 @@ def test_reports_are_pages_with_plots(offsets: Ran, groups: Ran) -> None:
 
 
 def assigned(rows: Rows, status: str, *names: str) -> dict[tuple[str, str], set[tuple[Any, ...]]]:
-    """The assignments with a status, by group and member, as these columns describe them."""
+    """Return the assignments with a status, by group and member, in the form of these columns."""
     found: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
     for row in rows:
         if row["status"] == status:

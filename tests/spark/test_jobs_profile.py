@@ -1,4 +1,4 @@
-"""The profile of topics, held against a plain walk over the same log directories of a real broker."""
+"""The topic profile, compared with a plain walk over the same log directories of a real broker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def batches(partition: Partition) -> Iterator[RecordBatch]:
 
 
 def walked(partition: Partition) -> dict[int, Facts]:
-    """The same figures by hour, from one walk over a partition."""
+    """Return the same hourly numbers from one walk over a partition."""
     hours: defaultdict[int, Facts] = defaultdict(lambda: defaultdict(int))
     open_records: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     before: int | None = None

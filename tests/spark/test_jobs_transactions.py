@@ -1,4 +1,4 @@
-"""Offsets committed in transactions: what counts is what ``replay`` loads from the same records, as brokers do."""
+"""Offsets committed in transactions: the effective ones are those that ``replay`` loads, as brokers do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Item = TopicRecord | TransactionEnd
 
 
 def commit(name: str, offset: int | None, producer: int = NO_PRODUCER) -> TopicRecord:
-    """A commit of an offset of one partition, or its deletion."""
+    """Return an offset commit for one partition, or its deletion."""
     value = None if offset is None else OffsetCommitValue(offset=offset)
     version = None if offset is None else 3
     key = OffsetCommitKey(group="tea", topic=name)
@@ -76,7 +76,7 @@ def random_story(seed: int) -> list[Item]:
 
 
 def frame(spark: SparkSession, stories: Sequence[Sequence[Item]]) -> DataFrame:
-    """Stories as partitions of the topic, as rows of ``kafka-log``."""
+    """Return stories as partitions of the topic, as rows of ``kafka-log``."""
     rows = [row(number, at, item) for number, story in enumerate(stories) for at, item in enumerate(story)]
     return spark.createDataFrame(rows, COLUMNS).withColumn("timestamp", F.timestamp_millis("timestamp"))
 

@@ -1,4 +1,4 @@
-"""Differential fuzzing on Spark: executors that agree leave no mismatch, and one that is broken is found again."""
+"""Differential fuzzing on Spark: equal executors produce no mismatch, and a broken executor is detected."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SEEDS = range(3, 5)
 
 
 def broken() -> Executor:
-    """An executor that writes the last byte of heartbeats wrong, and is the Python one in all else.
+    """Return the Python executor, but with a wrong last byte in each heartbeat.
 
-    Made in a function, so that it goes to the workers, which have no tests, as code and not by name.
+    The class is local to a function so that it is pickled as code, not by name: the workers do not have the tests.
     """
 
     def executor(plan: Plan, options: CodecOptions) -> CodecFunctions:

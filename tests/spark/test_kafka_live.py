@@ -1,4 +1,4 @@
-"""``kafka-live`` against real brokers: tables, streams and sinks without a jar, beside Spark's own connector."""
+"""``kafka-live`` against real brokers: tables, streams and sinks without a jar, compared with Spark's own connector."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ pytestmark = pytest.mark.spark
 
 APPLICATION = Path(__file__).parent / "kafka_live_app.py"
 SECONDS = 900
-"""How long an application may run: starting Spark alone has taken minutes where the machine is busy."""
+"""Maximum run time of an application in seconds: on a busy machine, starting Spark alone takes minutes."""
 KEPT = {"retention.ms": "-1"}
-"""Records have timestamps of 1970: without this the broker may delete them."""
+"""Records have timestamps of 1970: by default the broker may delete them."""
 
 
 def fill(cluster: ClusterAddresses, topic: str, numbers: range) -> None:
-    """Write one record per number; the timestamp in ms is the number."""
+    """Write one record per number; the number is also the timestamp in ms."""
     with Producer(cluster.bootstrap_servers) as producer:
         for number in numbers:
             producer.send(topic, b"%d" % number, key=b"k%d" % (number % 7), timestamp=number, headers=[("h", b"1")])
@@ -63,12 +63,12 @@ def table(spark: SparkSession, cluster: ClusterAddresses, **options: str) -> Dat
 
 
 def numbers_in(frame: DataFrame) -> list[int]:
-    """Return the values, which are numbers."""
+    """Return the values as numbers."""
     return sorted(int(row.value) for row in frame.select("value").collect())
 
 
 def read_committed(cluster: ClusterAddresses, topic: str, partitions: int = 2) -> list[int]:
-    """Read the numbers of a topic with the consumer, up to where its partitions end now."""
+    """Read the numbers of a topic with the consumer, up to the current ends of its partitions."""
     places = [TopicPartition(topic, number) for number in range(partitions)]
     with Consumer(cluster.bootstrap_servers) as consumer:
         consumer.assign(places)
@@ -78,14 +78,14 @@ def read_committed(cluster: ClusterAddresses, topic: str, partitions: int = 2) -
     found: list[int] = []
     with Consumer(cluster.bootstrap_servers, **settings) as consumer:
         consumer.assign(places)
-        # Markers of transactions may be written after the answer to whoever ended them, and are no records.
+        # Transaction markers, which are not records, may be written after the EndTxn response.
         while any(consumer.position(place) < end for place, end in ends.items()):
             found += [int(bytes(record.value or b"")) for record in consumer.poll(0.1)]
     return sorted(found)
 
 
 def stream(spark: SparkSession, cluster: ClusterAddresses, home: Path, target: str, **options: str) -> list[int]:
-    """Copy topics to ``target`` up to where they end now; return the rows of each batch."""
+    """Copy topics to ``target`` up to their current ends; return the row counts of each batch."""
     source = spark.readStream.format("kafka-live").option("kafka.bootstrap.servers", cluster.bootstrap_servers)
     sink = (
         source.options(**options)
@@ -205,7 +205,7 @@ def test_a_batch_that_spark_repeats_is_written_once(
     options = {"subscribe": source, "startingOffsets": "earliest"}
     stream(spark, kafka_cluster, tmp_path, target, **options)
     last = max((tmp_path / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
-    last.unlink()  # as if the driver had died before it noted the end of the batch
+    last.unlink()  # as if the driver had been killed before it recorded the end of the batch
     (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
     stream(spark, kafka_cluster, tmp_path, target, **options)
     assert read_committed(kafka_cluster, target) == list(range(100))
@@ -222,7 +222,7 @@ def test_a_table_is_written_to_the_topics_of_its_rows(spark: SparkSession, kafka
 
 
 def application(how: str, cluster: ClusterAddresses, home: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """Start the application in a process group of its own."""
+    """Start the application in a separate process group."""
     settings = {
         "spark.master": "local[2]",
         "spark.driver.memory": "1g",

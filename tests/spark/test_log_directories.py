@@ -1,4 +1,4 @@
-"""What jobs ask of log directories on the driver."""
+"""Log directory access by jobs on the driver."""
 
 from __future__ import annotations
 

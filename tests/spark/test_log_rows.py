@@ -1,4 +1,4 @@
-"""``kafka-log`` gives what ``kafka_msgs.log`` reads, however the work is divided and whatever is damaged."""
+"""``kafka-log`` returns the records that ``kafka_msgs.log`` reads, for any work split and any damage."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def log(path: object, **options: object) -> list[dict[str, Any]]:
 
 
 def expected(directory: Path) -> Iterator[dict[str, Any]]:
-    """What the readers of logs say of every record, in the words of the source."""
+    """Yield the log readers' result for every record, in the columns of the source."""
     for partition in LogDirectory(directory).partitions:
         for segment in partition.segments:
             for batch in segment.batches():
@@ -140,7 +140,7 @@ def test_columns_are_chosen_and_misspelt_ones_named() -> None:
 
 
 def visible(partition: Partition, stable: int) -> list[int]:
-    """What a consumer of committed records sees, by the broker's index of aborted transactions and its last offset."""
+    """Return the offsets for a read-committed consumer, by aborted transactions and the last stable offset."""
     aborted = [each for segment in partition.segments for each in segment.aborted_transactions()]
     return [
         record.offset
@@ -203,7 +203,7 @@ def _marker(offset: int, kind: ControlType) -> bytes:
 
 
 def damaged(seed: int) -> bytes:
-    """The bytes of a segment with something wrong in them."""
+    """Return the bytes of a segment with damage."""
     dice = random.Random(seed)
     data = bytearray(SEGMENT.read_bytes() + (CODECS / f"{35:020}.log").read_bytes())
     for _ in range(dice.randrange(1, 4)):
@@ -247,7 +247,7 @@ def test_a_damaged_batch_is_a_row_with_its_place(tmp_path: Path) -> None:
 
 
 def _with_fault(home: Path) -> Path:
-    """A segment of two batches, the first of which was changed after it was written."""
+    """Write a segment of two batches, with the first changed after writing."""
     path = home / "orders-0" / f"{0:020}.log"
     path.parent.mkdir()
     data = bytearray(SEGMENT.read_bytes())
@@ -356,7 +356,7 @@ def test_bytes_that_are_not_the_message_leave_the_rest_of_the_row() -> None:
         log(CODECS, valueMessage="TransactionLogValue", mode="FAILFAST")
 
 
-# What is read of a path
+# Selection of data in a path
 
 
 def test_only_the_topics_and_partitions_asked_for_are_read() -> None:

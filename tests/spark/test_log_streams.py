@@ -1,4 +1,4 @@
-"""``readStream`` of log files: in whatever pieces a log is written and read, a stream gives the rows of the table."""
+"""``readStream`` of log files: however a log is split into writes and reads, a stream returns the rows of the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = "topic,partition,offset,timestampMs,key,value,file,batchPosition"
 
 
 class Writer:
-    """A partition that a broker writes to: batches, transactions, damage, and tails that are not whole yet."""
+    """A partition that a broker writes: batches, transactions, damage, and incomplete tails."""
 
     def __init__(self, home: Path, dice: random.Random, base: int = 0) -> None:
         home.mkdir(parents=True)
@@ -43,20 +43,20 @@ class Writer:
         self.indexes = SegmentIndexes(self.next, interval=200)
 
     def roll(self) -> None:
-        """Begin another segment. The one before it gets its index."""
+        """Begin another segment. The previous segment gets its index."""
         self.finish()
         self.path.with_suffix(".index").write_bytes(self.indexes.offset_index())
         self._begin()
 
     def finish(self) -> None:
-        """Write the rest of a batch that is not whole."""
+        """Write the rest of an incomplete batch."""
         if self.tail:
             with self.path.open("ab") as file:
                 file.write(self.tail)
         self.tail = b""
 
     def step(self) -> None:
-        """Write something."""
+        """Write a random item."""
         self.finish()
         what = self.dice.randrange(12)
         if what == 0:
@@ -71,7 +71,7 @@ class Writer:
             self.add(torn=what == 6)
 
     def add(self, *, producer: int | None = None, damaged: bool = False, torn: bool = False) -> None:
-        """Write a batch of some records, in a transaction, with a wrong byte, or not whole."""
+        """Write a batch of several records, optionally in a transaction, with a wrong byte, or incomplete."""
         facts: dict[str, Any] = {}
         if producer is not None:
             facts = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
@@ -84,11 +84,11 @@ class Writer:
         if damaged:
             data[-1] ^= 1
         self._write(bytes(data), builder.next_offset - 1, torn=torn)
-        # Compaction, and batches that were aborted, leave gaps.
+        # Compaction and aborted batches leave gaps.
         self.next += self.dice.choice([0, 0, 0, 3])
 
     def end_transaction(self, producer: int, kind: str) -> None:
-        """Write the marker of a transaction."""
+        """Write a transaction's end marker."""
         header = BatchHeader(
             base_offset=self.next, producer_id=producer, producer_epoch=0, transactional=True, control=True
         )
@@ -239,11 +239,11 @@ def test_available_now_ends_where_the_log_ended(tmp_path: Path) -> None:
     assert sorted(found) == sorted(row["offset"] for row in read(KafkaLogSource, tmp_path))
 
 
-# What becomes of a log
+# Changes to a log
 
 
 def _of_segments(home: Path) -> Writer:
-    """A partition of three segments, of whose topic the id is known."""
+    """Write a partition of three segments, with its topic id."""
     writer = Writer(home, random.Random(5))
     for _ in range(3):
         for _ in range(4):

@@ -1,4 +1,4 @@
-"""Streams and sinks of ``kafka-log`` in Spark: beside a broker that writes meanwhile, and to a directory of its own."""
+"""Streams and sinks of ``kafka-log`` in Spark: next to a writing broker, and to a new directory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fill(broker: EmbeddedBroker, numbers: range) -> None:
 
 
 def drain(spark: SparkSession, logs: Path, home: Path) -> list[int]:
-    """Follow the directory up to where it ends now; return the rows of each micro-batch."""
+    """Follow the directory up to its current end; return the row counts of each micro-batch."""
     rows = spark.readStream.format("kafka-log").option("columns", COLUMNS).option("maxOffsetsPerTrigger", "200")
     sink = rows.load(str(logs)).writeStream.format("parquet").option("checkpointLocation", str(home / "checkpoint"))
     return followed(sink.option("path", str(home / "rows")))
@@ -50,7 +50,7 @@ def test_a_directory_that_grows_is_read_once_across_restarts_and_repeated_batche
         assert sum(sizes) == 250
         assert len(sizes) > 1
         last = max((home / "checkpoint" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
-        last.unlink()  # as if the driver had died before it noted the end of the batch
+        last.unlink()  # as if the driver had been killed before it recorded the end of the batch
         (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
         fill(broker, range(250, 300))
         drain(spark, logs / f"{TOPIC}-*", home)

@@ -1,4 +1,4 @@
-"""``write.format("kafka-log")``: what it writes is what was read, and brokers open it."""
+"""``write.format("kafka-log")``: the output equals the input, and brokers open it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ TOPIC = "orders"
 
 
 def rows_of(path: Path, columns: str = KEPT, **options: str) -> pa.Table:
-    """Return the rows of a directory in the order of its partitions."""
+    """Return the rows of a directory in partition order."""
     return table(KafkaLogSource, {"path": str(path), "columns": columns, **options})
 
 
 def write(
     path: object, *tasks: pa.Table, overwrite: bool = False, schema: StructType | None = None, **options: str
 ) -> None:
-    """Write the rows of some tasks as Spark does it: the writer and what tasks return are pickled in between."""
+    """Write the rows of several tasks as Spark does: the writer and the task results are pickled in transit."""
     source: Any = KafkaLogSource({"path": str(path), **options})
     spark = schema or _schema(tasks[0].column_names)
     writer = source.writer(spark, overwrite)
@@ -58,7 +58,7 @@ def write(
 
 
 class KilledError(Exception):
-    """What ends a task here, in place of a signal."""
+    """Ends a task here, in place of a signal."""
 
 
 def _then_killed(rows: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -73,7 +73,7 @@ def _schema(columns: Iterable[str]) -> StructType:
 
 
 def schema_of(text: str) -> StructType:
-    """Return the columns that a text names, each with its type."""
+    """Return the named columns, each with its type."""
     schema = StructType()
     for column in text.split(", "):
         name, type_ = column.split()
@@ -82,7 +82,7 @@ def schema_of(text: str) -> StructType:
 
 
 def records(count: int, *, partition: int = 0, seed: int = 0, first: int = 0) -> pa.Table:
-    """Return rows with offsets that have gaps, with headers and nulls."""
+    """Return rows with gaps between offsets, and with headers and nulls."""
     dice = random.Random(seed)
     offsets = [first]
     while len(offsets) < count:
@@ -280,7 +280,7 @@ def test_a_wrong_option_of_the_sink_is_named(schema: str, options: dict[str, str
 
 
 def consumed(servers: str, count: int) -> list[tuple[int, bytes | None]]:
-    """Return offsets and values of a partition, as a consumer gets them."""
+    """Return offsets and values of a partition, as a consumer receives them."""
     with Consumer(servers, auto_offset_reset="earliest") as consumer:
         consumer.assign([(TOPIC, 0)])
         found: list[tuple[int, bytes | None]] = []
@@ -291,7 +291,7 @@ def consumed(servers: str, count: int) -> list[tuple[int, bytes | None]]:
 
 @pytest.fixture
 def kafka_node() -> None:
-    """Ask for what a node of Kafka needs: without it the test is reported as not run."""
+    """Require the prerequisites of a Kafka node; without them the test is reported as not run."""
 
 
 @pytest.mark.usefixtures("kafka_node")

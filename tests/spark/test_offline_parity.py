@@ -1,4 +1,4 @@
-"""The jobs on Spark and the functions in one process come to the same numbers, on the same recorded directories."""
+"""Spark jobs and single-process functions return the same numbers for the same recorded directories."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_profiles(spark: SparkSession, directory: Path) -> None:
 
 
 def kafka_times(rows: Rows) -> Rows:
-    """Rows as they compare: timestamps as numbers, in an order."""
+    """Convert rows for comparison: timestamps as numbers, in a fixed order."""
     plain = [{name: str(value) if "imestamp" in name else value for name, value in row.items()} for row in rows]
     return sorted(plain, key=repr)
 
@@ -130,7 +130,7 @@ def test_one_process_and_the_function_over_data_frames_agree_on_logs_made_by_cha
     records = log_directories.log_frame(spark, [tmp_path / "logs"], OFFSETS_TOPIC)
     expected = group_offsets(records, partitions=log_directories.partitions_frame(spark, every))
     for name in ("offsets", "pending", "groups", "problems", "history"):
-        # Spark reads what was written, so that both have the same types.
+        # Spark reads the written output, so that types are equal.
         found = spark.read.parquet(str(tmp_path / "out" / name)).select(*expected[name].columns)
         assert found.dtypes == expected[name].dtypes, name
         assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name

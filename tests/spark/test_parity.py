@@ -1,4 +1,4 @@
-"""The same files through Spark, through ``kafka_msgs.log`` and through Kafka's own classes give equal tables."""
+"""Spark, ``kafka_msgs.log`` and Kafka's own classes produce equal tables from the same files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORDED = {"codecs": LOGS, "groups": GROUP_LOGS}
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some files of each content, of several segments each."""
+    """Generate files of each content, each with several segments."""
     directory = tmp_path_factory.mktemp("generated")
     for content in CONTENTS:
         write_directory(directory, 2_000_000, content, block_bytes=100_000, segment_bytes=300_000)

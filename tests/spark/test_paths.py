@@ -1,4 +1,4 @@
-"""One log directory under every form of path gives the same rows: local, ``file:``, and S3 on a server on loopback."""
+"""A log directory returns the same rows under every path form: local, ``file:``, and S3 on a loopback server."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.support.recordings import LOGS
 from tests.support.spark_tables import read
 
 NAMES = ["plain", "with space", "comma,comma", "{old,new}", "[a-c]", "100%", "a%20b", "what?", "grüße", "a=b&c"]
-"""Names of directories, some of characters that mean something in paths."""
+"""Directory names, some with characters that are special in paths."""
 BUCKET = "logs"
 KEYS = {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same log directory under each name, below one directory for each."""
+    """One parent directory per name, each with the same log directory under that name."""
     place = tmp_path_factory.mktemp("paths")
     for name in NAMES:
         shutil.copytree(LOGS / "prices-0", place / name / "prices-0")
@@ -37,7 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def s3(home: Path) -> Iterator[str]:
-    """The parameters of an S3 server on loopback; its one bucket has what ``home`` has."""
+    """The parameters of an S3 server on loopback; its one bucket contains a copy of ``home``."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -55,7 +55,7 @@ def s3(home: Path) -> Iterator[str]:
 
 
 def rows(path: str, **options: object) -> list[dict[str, Any]]:
-    """The rows of a path without the column that names the file."""
+    """Return the rows of a path without the file name column."""
     return [
         {name: value for name, value in row.items() if name != "file"} for row in read(KafkaLogSource, path, **options)
     ]

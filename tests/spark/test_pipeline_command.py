@@ -1,4 +1,4 @@
-"""``kafka-msgs pipeline``, in the session that is there."""
+"""``kafka-msgs pipeline`` in the active session."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_arguments_are_checked_before_spark_starts(
 
 
 def pipeline(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in its own process, without a Spark session."""
+    """Run the command in a separate process, without a Spark session."""
     return subprocess.run(
         [sys.executable, "-m", "kafka_msgs", "pipeline", *arguments],
         capture_output=True,

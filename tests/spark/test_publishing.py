@@ -1,4 +1,4 @@
-"""Tables of a job in other formats than Parquet: a version for each run, and nothing of a run that failed."""
+"""Job tables in formats other than Parquet: one version per run, and no output of a failed run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-log`` reads the bytes that hold what is asked for, and gives the rows that reading everything gives."""
+"""``kafka-log`` reads only the bytes it needs, and returns the same rows as a full read."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def log(path: object, **options: object) -> list[dict[str, Any]]:
 
 
 def at(partition: Path, offset: int) -> str:
-    """An option that names an offset of a partition."""
+    """Return an option with an offset of a partition."""
     topic, _, number = partition.name.rpartition("-")
     return json.dumps({topic: {number: offset}})
 
 
 def first_at(partition: Path, timestamp: int) -> int | None:
-    """The offset that a broker gives for a time, from a reading of all records."""
+    """Return the broker's offset for a time, from a full read of the records."""
     stamps = ((record.timestamp, record.offset) for batch in Partition(partition).batches() for record in batch)
     return next((offset for stamp, offset in stamps if stamp >= timestamp), None)
 
@@ -147,9 +147,9 @@ def test_compressed_message_sets_are_cut_at_their_records(tmp_path: Path) -> Non
 
 
 def _damaged(home: Path, seed: int) -> list[Path]:
-    """Segments of small batches with indexes, and something wrong in their bytes afterwards.
+    """Write segments of small batches with indexes, then damage their bytes.
 
-    The offset of a batch stays: its checksum does not cover it, so that nobody can tell that it is wrong.
+    Batch offsets stay intact: the checksum does not cover them, so damage to them would be undetectable.
     """
     dice = random.Random(seed)
     home.mkdir()
@@ -179,7 +179,7 @@ def _batch(first: int, count: int, size: int = 8) -> bytes:
 
 
 def _in_range(paths: list[Path], start: int, end: int) -> Iterator[tuple[str, int]]:
-    """What a range of segments has, record by record and fault by fault, from a walk over all of their bytes."""
+    """Yield the records and faults in a range of segments, from a full walk over their bytes."""
     for path, after in zip(paths, [*paths[1:], None], strict=True):
         if int(path.stem) >= end or (after is not None and int(after.stem) <= start):
             continue
@@ -269,7 +269,7 @@ OF_BATCHES = (
 @pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS, ACTIVE], ids=["logs", "groups", "active"])
 @pytest.mark.parametrize("options", [{}, {"control": True}, {"isolation": "read_committed"}], ids=str)
 def test_columns_of_batches_are_those_that_decoding_gives(directory: Path, options: dict[str, Any]) -> None:
-    """The column ``offset`` needs the records, so with it they are decoded."""
+    """The column ``offset`` requires the records, so adding it forces decoding."""
     decoded = log(directory, columns=f"{OF_BATCHES},offset", **options)
     for row in decoded:
         del row["offset"]
@@ -341,7 +341,7 @@ def test_a_position_that_cannot_be_is_refused(options: dict[str, str], reason: s
 
 @pytest.fixture(scope="module")
 def topic(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log directory with one partition of some MB; its last segment has indexes as a running broker keeps them."""
+    """A log directory with one partition of several MB; its last segment has indexes as in a running broker."""
     home = tmp_path_factory.mktemp("logs") / "events-0"
     home.mkdir()
     per_segment = BATCHES * PER_BATCH
@@ -356,7 +356,7 @@ def topic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _last_percent(topic: Path, by: str) -> tuple[int, dict[str, str]]:
-    """The first of the last hundredth of the records, and options that ask for them."""
+    """Return the offset where the last hundredth of the records begins, and options that select it."""
     count = SEGMENTS * BATCHES * PER_BATCH
     start = count - count // 100
     time = {"startingTimestamp": str(START_MS + STEP_MS * start)}
@@ -387,7 +387,7 @@ def test_the_last_percent_of_a_local_topic_costs_three_percent_of_its_bytes(
         (part,) = (part for split in plan.splits() for part in split)
     size = sum(path.stat().st_size for path in home.glob("*.log"))
     assert counted.total + part.size <= 0.03 * size
-    # The rows come from the bytes of the part alone: nothing else is left.
+    # The rows need only the bytes of the part: all others are removed here.
     for path in home.glob("*.log"):
         data = bytearray(path.read_bytes())
         data[: part.start if path.name in part.file.path else len(data)] = b""

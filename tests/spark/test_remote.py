@@ -1,4 +1,4 @@
-"""Sources and jobs in Spark on a server of S3 that knows keys: settings of the session, ranges, and what vanishes."""
+"""Spark sources and jobs on an S3 server with keys: session settings, byte ranges, and vanishing objects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAME = f"{0:020}.log"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[S3Server]:
-    """A server with the log directory of groups, and one partition, in the bucket ``logs``."""
+    """A server whose bucket ``logs`` contains the log directory of groups and one partition."""
     with s3_server() as made:
         store = made.store()
         store.create_dir("logs")
@@ -38,7 +38,7 @@ def server() -> Iterator[S3Server]:
 
 @pytest.fixture
 def with_settings(spark: SparkSession, server: S3Server) -> Iterator[SparkSession]:
-    """The session, with what the server needs in its configuration."""
+    """The session, configured with the server's settings."""
     for name, value in server.settings.items():
         spark.conf.set(f"spark.hadoop.{name}", value)
     register(spark)
@@ -51,7 +51,7 @@ def with_settings(spark: SparkSession, server: S3Server) -> Iterator[SparkSessio
 
 @pytest.fixture
 def tables(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
-    """A server of its own process with an empty bucket, that the session and pyiceberg's default catalog know."""
+    """A server in a separate process with an empty bucket, known to the session and pyiceberg's default catalog."""
     monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__TYPE", "sql")
     monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__URI", f"sqlite:///{tmp_path}/catalog.db")
     monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
@@ -71,7 +71,7 @@ def pipeline(*arguments: str) -> str:
 
 
 def table(server: S3Server, place: str) -> list[dict[str, Any]]:
-    """The rows of a table that a job left on the server."""
+    """Return the rows of a table that a job wrote to the server."""
     found: list[dict[str, Any]] = ds.dataset(place, filesystem=server.store(), format="parquet").to_table().to_pylist()
     return found
 
@@ -115,7 +115,7 @@ def test_settings_of_hadoop_count_unless_they_are_its_own_defaults(spark: SparkS
 def test_a_job_reads_a_bucket_and_writes_to_it(server: S3Server, tmp_path: Path) -> None:
     local = pipeline("group-offsets", str(GROUP_LOGS), "--out", str(tmp_path / "out"))
     remote = pipeline("group-offsets", "s3a://logs/groups", "--out", "s3a://logs/out of groups")
-    # Ages of records that are not consumed are known only where the logs are on this machine.
+    # The ages of unconsumed records are available only for local logs.
     groups, below = (shown.partition("Lag and trend of each group") for shown in (local, remote))
     assert groups[0] == below[0]
     named = [line for line in remote.splitlines() if line.startswith("s3a://logs/out of groups/report.")]

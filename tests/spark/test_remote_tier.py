@@ -1,4 +1,4 @@
-"""A partition's whole log, remote and local, is what a consumer of its broker reads."""
+"""A partition's complete log, remote and local, equals the records that a consumer of its broker reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Row = tuple[Any, ...]
 
 
 def rows(options: Mapping[str, str], tier: str | Path = TIER) -> list[Row]:
-    """Return what the source yields, split by split, as Spark's tasks ask for it."""
+    """Return the output of the source, split by split, as Spark's tasks read it."""
     found = read(KafkaLogSource, tier, **ROWS, **options)
     assert [row["_error"] for row in found if row["_error"]] == []
     return sorted(map(row_of, found))
@@ -52,7 +52,7 @@ def row_of(row: dict[str, Any]) -> Row:
 
 
 def consumed(isolation: str = "read_uncommitted") -> list[Row]:
-    """Return what consumers got from the broker."""
+    """Return the records that consumers received from the broker."""
     lines = map(json.loads, (REMOTE_TIER / "consumed.jsonl").read_text().splitlines())
     return sorted(
         (
@@ -75,7 +75,7 @@ def test_the_tier_alone_gives_what_was_copied(isolation: str) -> None:
     options = {"remoteMetadata": str(LOG), "isolation": isolation}
     first = {0: 0, 1: 15}
     found = rows(options)
-    # Without the log directory nothing tells of the records that were deleted, and of a transaction that is open.
+    # Without the log directory, deleted records and an open transaction are undetectable.
     assert [row for row in found if row[:2] >= (1, 20) or not row[0]] == [
         row for row in consumed(isolation) if row[1] < 135
     ]
@@ -247,13 +247,13 @@ def test_records_of_a_leader_that_others_replaced_are_not_read(tmp_path: Path) -
     options = {"remoteMetadata": str(tmp_path / "log"), "columns": "offset,value"}
     found = read(KafkaLogSource, tmp_path / "tier", **options)
     assert [(row["offset"], row["value"]) for row in found] == [(n, b"01"[n >= 30 :][:1]) for n in range(50)]
-    # Names tell nothing of leaders: each segment is read up to the next one.
+    # Names contain no leader epochs: each segment is read up to the next one.
     by_names = read(KafkaLogSource, tmp_path / "tier", remoteLayout="kafka", columns="offset,value")
     assert [row["offset"] for row in by_names] == list(range(50))
 
 
 def pair(offset: int, epoch: int) -> bytes:
-    """Return a batch of two records that an epoch's leader wrote."""
+    """Return a batch of two records written by an epoch's leader."""
     builder = BatchBuilder(BatchHeader(base_offset=offset, partition_leader_epoch=epoch))
     for number in range(2):
         assert builder.append(b"key", str(epoch).encode(), timestamp=1_700_000_000_000 + offset + number)

@@ -1,4 +1,4 @@
-"""Reports of runs of jobs."""
+"""Reports of job runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data sources as Spark runs them: planned on the driver, read by workers that have the package only as shipped."""
+"""Data sources run by Spark: planned on the driver, read by workers that have only the shipped package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live topics, both ways, against a real broker; killed in the middle and started again."""
+"""Live topics in both directions against a real broker, with the application killed midway and restarted."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SETTINGS = {
 
 @contextmanager
 def application(how: str, cluster: ClusterAddresses, topic: str, home: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The application in its own process group, which is killed at the end if it is still running."""
+    """Run the application in a separate process group, and kill it at the end if it is still running."""
     settings = {**SETTINGS, "spark.jars": ",".join(connector_jars())}
     confs = " ".join(f"--conf {name}={value}" for name, value in settings.items())
     environment = os.environ | {
@@ -75,7 +75,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes], ho
 
 @frozen
 class Story:
-    """A topic, the rows that the reader noted in the end, how many it had when it was killed, and the records."""
+    """A topic, the reader's final rows, their number when the reader was killed, and the written records."""
 
     topic: str
     seen: list[dict[str, Any]]
@@ -90,7 +90,7 @@ def made(offset: int) -> OffsetCommitValue:
 
 
 def write_commits(home: Path, name: str, offsets: range) -> None:
-    """A file for the application to find, whole from the moment it is there."""
+    """Write a file for the application, which sees it only when complete."""
     schema = pa.schema(list(arrow_type(OffsetCommitValue, 3)))
     rows = [{name: getattr(made(offset), name) for name in schema.names} for offset in offsets]
     (home / "commits").mkdir(exist_ok=True)
@@ -99,12 +99,12 @@ def write_commits(home: Path, name: str, offsets: range) -> None:
 
 
 def batches_done(home: Path, query: str) -> int:
-    """How many batches a query has noted as done."""
+    """Return how many batches a query has recorded as completed."""
     return len(list((home / "checkpoints" / query / "commits").glob("[0-9]*")))
 
 
 def records_of(cluster: ClusterAddresses, topic: str) -> dict[tuple[int, int], Record]:
-    """What the brokers have in the files of a topic, by partition and offset, read without Spark."""
+    """Return the records in the brokers' files of a topic, by partition and offset, read without Spark."""
     return {
         (partition.partition, record.offset): record
         for node in cluster.nodes
@@ -115,7 +115,7 @@ def records_of(cluster: ClusterAddresses, topic: str) -> dict[tuple[int, int], R
 
 
 def seen(home: Path) -> list[dict[str, Any]]:
-    """The rows of the files that Spark's sink has noted as whole."""
+    """Return the rows of the files that Spark's sink has recorded as complete."""
     names = {
         name.split('"path":"')[1].split('"')[0].removeprefix("file://")
         for log in (home / "seen" / "_spark_metadata").glob("[0-9]*")
@@ -127,7 +127,7 @@ def seen(home: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory, kafka_cluster: ClusterAddresses) -> Story:
-    """Rows and records after an application that was killed and started again."""
+    """The rows and records after the application was killed and restarted."""
     home = tmp_path_factory.mktemp("streaming")
     topic = new_topic(kafka_cluster, 4)
     kafka_cluster.console_producer(topic, ["no message"])

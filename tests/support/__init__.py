@@ -1,1 +1,1 @@
-"""Helpers that several parts of the tests share."""
+"""Helpers shared by several test packages."""

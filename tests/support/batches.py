@@ -1,4 +1,4 @@
-"""Batches to test with: as descriptions that Hypothesis draws, that this library writes, and that Kafka writes too."""
+"""Test batches: Hypothesis draws their descriptions, and both this library and Kafka write them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_msgs.records import (
 )
 
 BORDERS: Final = (0, 1, 62, 63, 64, 65, 127, 128, 8190, 8191, 8192, 8193)
-"""Sizes around which a zig-zag varint grows by a byte."""
+"""Sizes around which a zigzag varint grows by one byte."""
 
 HEADER: Final = bytes.fromhex(
     "0000000000000000"  # base offset
@@ -41,7 +41,7 @@ HEADER: Final = bytes.fromhex(
 
 @frozen
 class BatchSpec:
-    """One batch in the words of a test: fields of the header, then records."""
+    """Description of one batch: header fields and records."""
 
     magic: int
     codec: CompressionType
@@ -51,7 +51,7 @@ class BatchSpec:
     header: dict[str, Any] = Factory(dict)
 
     def written(self) -> bytes:
-        """The batch as this library writes it."""
+        """Return the batch as this library writes it."""
         common: dict[str, Any] = {"base_offset": self.base_offset, "log_append_timestamp": self.log_append_timestamp}
         if self.magic < 2:
             entries = MessageSetBuilder(magic=self.magic, codec=self.codec, **common)
@@ -66,14 +66,14 @@ class BatchSpec:
         return builder.build()
 
     def expected(self) -> list[Record]:
-        """The records as a reader sees them, the broker's time in place of their own where there is one."""
+        """Return the records as a reader sees them: with the broker's time, if set, instead of their own."""
         if self.log_append_timestamp is None:
             return list(self.records)
         time = self.log_append_timestamp
         return [Record(each.offset, time, each.key, each.value, each.headers) for each in self.records]
 
     def for_kafka(self) -> dict[str, Any]:
-        """The same as Kafka's builder is asked for it."""
+        """Return the batch as a command for Kafka's builder."""
         header = self.header
         appended = self.log_append_timestamp
         return {
@@ -94,12 +94,12 @@ class BatchSpec:
 
 
 def base64(content: Any) -> str | None:
-    """The content as Kafka's JSON has bytes."""
+    """Return bytes as in Kafka's JSON."""
     return None if content is None else b64encode(content).decode()
 
 
 def record_for_kafka(record: Record) -> dict[str, Any]:
-    """A record as the oracle prints and takes it."""
+    """Return a record in the oracle's format."""
     return {
         "offset": record.offset,
         "timestamp": record.timestamp,
@@ -110,14 +110,14 @@ def record_for_kafka(record: Record) -> dict[str, Any]:
 
 
 def read_one(data: bytes, **options: Any) -> RecordBatch:
-    """The only batch of ``data``, of magic 2."""
+    """Return the only batch of ``data``; its magic is 2."""
     (batch,) = read_batches(data, ReadOptions(**options))
     assert isinstance(batch, RecordBatch)
     return batch
 
 
 def sealed(data: bytes | bytearray) -> bytes:
-    """The magic 2 batch with its length and its checksum set right, whatever else is wrong with it."""
+    """Return a magic 2 batch with its length and checksum corrected; other faults stay."""
     batch = read_one(bytes(data[:8]) + (len(data) - 12).to_bytes(4, "big") + data[12:], check_crc=False)
     whole = bytearray(batch.stored_bytes)
     whole[17:21] = batch.computed_crc().to_bytes(4, "big")
@@ -125,7 +125,7 @@ def sealed(data: bytes | bytearray) -> bytes:
 
 
 def by_hand(records: str, *, count: int = 1, attributes: int = 0) -> bytes:
-    """A batch of records written out in hexadecimal, under a header that fits them."""
+    """Return a batch of records given in hexadecimal, under a matching header."""
     data = bytearray(HEADER + bytes.fromhex(records))
     data[21:23] = attributes.to_bytes(2, "big")
     data[57:61] = count.to_bytes(4, "big", signed=True)
@@ -139,7 +139,7 @@ names = st.text(st.characters(codec="utf-8"), max_size=10)
 
 @st.composite
 def records(draw: st.DrawFn, base_offset: int, magic: int) -> tuple[Record, ...]:
-    """A few records, with gaps between their offsets, repeated header names, and null anywhere."""
+    """Draw a few records, with gaps between their offsets, repeated header names, and nulls."""
     offset, made = base_offset, []
     for _ in range(draw(st.integers(1, 5))):
         offset += draw(st.sampled_from([0, 0, 0, 1, 63, 9000]))
@@ -152,7 +152,7 @@ def records(draw: st.DrawFn, base_offset: int, magic: int) -> tuple[Record, ...]
 
 @st.composite
 def described(draw: st.DrawFn, *magics: int) -> BatchSpec:
-    """Any batch of one of ``magics``, with every attribute that its format has."""
+    """Draw a batch of one of ``magics``, with every attribute that its format supports."""
     magic = draw(st.sampled_from(magics))
     codec = draw(st.sampled_from([each for each in CompressionType if magic == 2 or each != CompressionType.ZSTD]))
     base = draw(st.sampled_from([0, 1, 2**31, 2**53]))
@@ -163,7 +163,7 @@ def described(draw: st.DrawFn, *magics: int) -> BatchSpec:
 
 @st.composite
 def headers_of_batches(draw: st.DrawFn) -> dict[str, Any]:
-    """Fields of a magic 2 header that may stand beside each other."""
+    """Draw a valid combination of magic 2 header fields."""
     header: dict[str, Any] = {"partition_leader_epoch": draw(st.sampled_from([-1, 0, 2**31 - 1]))}
     if draw(st.booleans()):
         header["delete_horizon"] = draw(times)

@@ -1,8 +1,8 @@
-"""An embedded cluster in memory, with clients of this library: real bytes on both sides, no sockets, and no time.
+"""Embedded cluster in memory with clients of this library: real bytes on both ends, without sockets or real time.
 
-``BrokerNetwork`` is a driver for the logic of clients, the network of the cluster, and the clock of both. The
-connections of the brokers are those that serve sockets. Time passes only while logic waits, and then at once. The same
-seed gives the same latencies, so that a run can be repeated.
+``BrokerNetwork`` is the driver of the clients, the network of the cluster, and the clock of clients and brokers. The
+brokers use the same connection classes as over sockets. Time passes only while a flow waits, and then instantly. Equal
+seeds produce equal latencies, so runs are reproducible.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 __all__ = ["START", "BrokerNetwork"]
 
 START: Final = 1_700_000_000_000
-"""The time of the brokers when the time of the clients is 0, in milliseconds since the epoch."""
+"""Broker time in milliseconds since the epoch when the clients' clock reads 0."""
 
 _FASTEST: Final = 0.0005
 _SLOWEST: Final = 0.004
-"""The limits of how long bytes travel, in seconds."""
+"""Minimum and maximum latency in seconds."""
 
 
 class BrokerNetwork(BlockingDriver):
-    """A cluster with ``settings`` of ``BrokerConfig``, and the connections to it. ``time`` is in seconds."""
+    """Cluster with ``settings`` of ``BrokerConfig``, and the connections to it. ``time`` is in seconds."""
 
     closing = False
 
@@ -62,31 +62,31 @@ class BrokerNetwork(BlockingDriver):
         self.cluster.start(listeners)
 
     def core(self, **settings: Any) -> ClientCore:
-        """Return the logic of a client of all brokers."""
+        """Return the core of a client of all brokers."""
         servers = [Address(f"broker-{each}", 9092) for each in self.cluster.brokers]
         return ClientCore(ClientConfig(bootstrap_servers=servers, **settings), self, Random(self.dice.random()))
 
-    # The network of the clients
+    # Network of the clients
 
     def monotonic(self) -> float:
         """Return the time of the clients in seconds."""
         return self.time
 
     def resolve(self, address: Address) -> Future[Sequence[Endpoint]]:
-        """Every host has one address."""
+        """Return the only address of a host."""
         return Future.resolved([Endpoint(address)])
 
     def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> _Wire:
-        """Begin a connection to a broker. One that does not run refuses it."""
+        """Begin a connection to a broker. A stopped broker refuses it."""
         wire = _Wire(self, endpoint.address, stream)
         self.wires.add(wire)
         self.later(self.latency(), wire.accept)
         return wire
 
-    # The network of the brokers
+    # Network of the brokers
 
     def open_broker(self, broker_id: int, addresses: Mapping[str, tuple[str, int]]) -> None:
-        """Listen at the address of a broker."""
+        """Listen at a broker's address."""
         self._listening[Address(*addresses["PLAINTEXT"])] = broker_id
 
     def close_broker(self, broker_id: int, *, reset: bool) -> None:
@@ -100,17 +100,17 @@ class BrokerNetwork(BlockingDriver):
         """Return the broker that listens at an address."""
         return self._listening.get(address)
 
-    # What connections of brokers need
+    # Interface for broker connections
 
     def schedule_tick(self) -> None:
-        """Nothing to do: each wait looks at the timers of the cluster."""
+        """Do nothing: each wait checks the cluster's timers."""
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` at this moment, after what is planned for it already."""
+        """Call ``callback`` at the current time, after the calls already scheduled for it."""
         self.later(0, callback)
 
     def call_later(self, ms: int, callback: Callable[[], None]) -> None:
-        """Call ``callback`` after a time."""
+        """Call ``callback`` after a delay."""
         self.later(ms / 1000, callback)
 
     def loop_time(self) -> float:
@@ -118,28 +118,28 @@ class BrokerNetwork(BlockingDriver):
         return self.time
 
     def connection_closed(self, connection: AcceptedConnection) -> None:
-        """Forget a connection."""
+        """Remove a closed connection."""
         self.connections.discard(connection)
 
     # Time
 
     def latency(self) -> float:
-        """Return how long something travels."""
+        """Return a random latency."""
         return self.dice.uniform(_FASTEST, _SLOWEST)
 
     def later(self, seconds: float, action: Callable[[], object]) -> None:
-        """Do something after a time."""
+        """Run an action after a delay."""
         self.at(self.time + seconds, action)
 
     def at(self, moment: float, action: Callable[[], object]) -> None:
-        """Do something at a moment."""
+        """Run an action at a point in time."""
         heappush(self._agenda, (moment, next(self._order), action))
 
     def _send(self) -> None:
-        """Nothing to do: bytes are on their way as soon as they are written."""
+        """Do nothing: ``write`` sends bytes immediately."""
 
     def _wait(self, moment: float | None) -> None:
-        """Go to the next moment at which something happens."""
+        """Advance to the next scheduled event or timer."""
         due = self.cluster.next_timer
         moments = [moment, self._agenda[0][0] if self._agenda else None, None if due is None else _seconds(due)]
         self.time = max(self.time, min(each for each in moments if each is not None))
@@ -154,7 +154,7 @@ def _seconds(ms: int) -> float:
 
 
 class _BrokerClock:
-    """The clock of the brokers, which follows that of the clients."""
+    """Clock of the brokers, which follows the clients' clock."""
 
     real = False
 
@@ -169,7 +169,7 @@ class _BrokerClock:
 
 
 class _Wire:
-    """A connection, and the transport of the client. Each direction keeps its order."""
+    """A connection, and the client's transport. Bytes in each direction stay in order."""
 
     def __init__(self, network: BrokerNetwork, address: Address, stream: TransportReceiver) -> None:
         self.network = network
@@ -181,7 +181,7 @@ class _Wire:
         self.broker: _BrokerEnd | None = None
 
     def accept(self) -> None:
-        """Arrive at the broker."""
+        """Connect to the broker."""
         if not self.open:
             return
         broker_id = self.network.broker_at(self._address)
@@ -203,38 +203,38 @@ class _Wire:
         self.to_client(lambda: self.cut(failure))
 
     def cut(self, error: Exception | None) -> None:
-        """Tell the client that the connection has ended."""
+        """End the connection at the client."""
         if self.open:
             self.open = False
             self.network.wires.discard(self)
             self._stream.connection_lost(error)
 
     def reset(self) -> None:
-        """Break the connection off: what is on its way to the client is lost."""
+        """Reset the connection: bytes in transit to the client are lost."""
         self._broken = True
         error = ConnectionFailedError(address=str(self._address), step="request", reason="connection reset")
         self.network.later(self.network.latency(), lambda: self.cut(error))
 
     def write(self, data: bytes) -> None:
-        """Carry bytes of the client to the broker."""
+        """Carry the client's bytes to the broker."""
         data = bytes(data)
         self._carry(0, lambda: self.broker.take(data) if self.broker else None)
         self._stream.data_sent()
 
     def close(self) -> None:
-        """The client ends the connection."""
+        """Close the client's end."""
         if self.open:
             self.open = False
             self.network.wires.discard(self)
             self._carry(0, lambda: self.broker.abort() if self.broker else None)
 
     def deliver(self, data: bytes) -> None:
-        """Carry bytes of the broker to the client."""
+        """Carry the broker's bytes to the client."""
         if not self._broken:
             self.to_client(lambda: self._stream.data_received(data) if self.open and not self._broken else None)
 
     def to_client(self, action: Callable[[], object]) -> None:
-        """Do something when it has arrived at the client."""
+        """Run an action at the client after the latency."""
         self._carry(1, action)
 
     def _carry(self, direction: int, action: Callable[[], object]) -> None:
@@ -244,7 +244,7 @@ class _Wire:
 
 
 class _BrokerEnd:
-    """The broker's end of a connection: the part of ``asyncio.Transport`` that connections use."""
+    """Broker end of a connection: the part of ``asyncio.Transport`` that connections use."""
 
     def __init__(self, wire: _Wire, connection: AcceptedConnection) -> None:
         self._wire = wire
@@ -254,7 +254,7 @@ class _BrokerEnd:
         self._held: list[bytes] = []
 
     def take(self, data: bytes) -> None:
-        """Give bytes to the connection, unless it does not read now."""
+        """Pass bytes to the connection, or hold them while it has paused reading."""
         if self._closing:
             return
         if self._reading:
@@ -283,7 +283,7 @@ class _BrokerEnd:
         return {"peername": ("127.0.0.1", 1), "socket": self}.get(name)
 
     def setsockopt(self, *option: Any) -> None:
-        """Take an option of the socket."""
+        """Ignore a socket option."""
 
     def pause_reading(self) -> None:
         self._reading = False

@@ -1,6 +1,6 @@
-"""A page in a real browser, without a window: Chromium, over the pipe that its ``--remote-debugging-pipe`` opens.
+"""A page in a real headless browser: Chromium, controlled over the pipe of its ``--remote-debugging-pipe`` option.
 
-It needs ``chromium`` and ``bash``. The browser ends with the context, and waits for nothing longer than a minute.
+Requires ``chromium`` and ``bash``. The browser ends with the context; each wait is limited to one minute.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _OPTIONS: Final = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-ru
 
 
 def browser_path() -> str | None:
-    """Return the path of Chromium, or None without it."""
+    """Return the path of Chromium, or None if it is not installed."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 class Browser:
-    """One page in a browser. ``requests`` has the addresses that it asked for, ``complaints`` what it logged."""
+    """One page in a browser. ``requests`` lists the addresses it requested, ``complaints`` its log entries."""
 
     def __init__(self, directory: Path) -> None:
         self.requests: list[str] = []
@@ -64,7 +64,7 @@ class Browser:
         os.close(self._write)
 
     def open(self, page: Path, *, width: int, dark: bool = False) -> None:
-        """Show a page on a screen of this width, and wait until it is loaded."""
+        """Open a page on a screen of this width, and wait until it is loaded."""
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
@@ -75,7 +75,7 @@ class Browser:
             assert monotonic() < deadline, "the page does not load"
 
     def run(self, script: str) -> Any:
-        """Return the value of an expression of JavaScript in the page."""
+        """Return the value of a JavaScript expression in the page."""
         return self.ask("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
 
     def press(self, key: str, text: str = "") -> None:
@@ -86,7 +86,7 @@ class Browser:
             self.ask("Input.dispatchKeyEvent", type=type_, key=key, windowsVirtualKeyCode=codes[key], **typed)
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """Run a command of the protocol, and return its result."""
+        """Run a protocol command and return its result."""
         self._next += 1
         session = {} if self._session is None else {"sessionId": self._session}
         command = {"id": self._next, "method": method, "params": params, **session}

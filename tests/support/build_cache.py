@@ -1,4 +1,4 @@
-"""Files and directories that tests make once and keep: the first process makes them, the others wait for it."""
+"""Files and directories that tests build once and keep: the first process builds them, the others wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["made_once"]
 
 
 def made_once(kept: Path, make: Callable[[Path], object]) -> Path:
-    """Return ``kept``, which ``make`` makes where it is not there yet; nobody sees it before it is whole."""
+    """Return ``kept``, calling ``make`` first if it does not exist; other processes see only the finished build."""
     kept.parent.mkdir(exist_ok=True)
     with kept.with_name(f"{kept.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Java class files made by hand: an enumeration of error codes as javac compiles it, and classes with a parent."""
+"""Java class files built by hand: an enumeration of error codes as javac compiles it, and classes with a parent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EXCEPTIONS = "org/apache/kafka/common/errors/"
 
 
 class _Pool:
-    """A table of constants that grows."""
+    """A growing constant pool."""
 
     def __init__(self) -> None:
         self.entries: list[bytes] = []
@@ -47,7 +47,7 @@ def empty_class(name: str, parent: str) -> bytes:
 
 
 def errors_class(errors: Sequence[tuple[str, int, str | None]], *, before: bytes = b"") -> bytes:
-    """Return Kafka's enumeration with the name, code and exception of each error; ``before`` is bytecode in front."""
+    """Return Kafka's enumeration with each error's name, code and exception, preceded by the bytecode ``before``."""
     pool = _Pool()
     code, fields, bootstrap = before, b"", b""
     for number, (name, value, exception) in enumerate(errors):
@@ -73,7 +73,7 @@ def errors_class(errors: Sequence[tuple[str, int, str | None]], *, before: bytes
 
 
 def errors_of_kafka(errors: Mapping[str, tuple[int, bool]]) -> dict[str, bytes]:
-    """Return the class files of an error table, name to code and whether it is retriable, by their path in a jar."""
+    """Return the class files for an error table (name to code and whether it is retriable) by their path in a jar."""
     rows = [(name, code, f"{name.title()}Exception") for name, (code, _) in errors.items()]
     files = {f"{_ERRORS}.class": errors_class(rows)}
     for (_, retriable), (_, _, exception) in zip(errors.values(), rows, strict=True):

@@ -1,7 +1,8 @@
-"""Topics and names of a test's own at the cluster that all tests share: two tests never meet in one topic or group.
+"""Unique topics and names in the cluster that all tests share, so that tests never use the same topic or group.
 
-A topic is made when one broker knows it. Others learn of it later, so whoever asks any broker waits for all of them. A
-broker knows that it leads a partition before it does: until then it refuses records, and with ``acks=0`` says nothing.
+Topic creation returns when one broker has the metadata. The other brokers receive it later, so tests that may send
+requests to any broker wait for all of them. A broker may also learn of its leadership before the partition is ready:
+until then it rejects records, and with ``acks=0`` it drops them without an error.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["make_topics", "new_name", "new_topic", "wait_for_topics"]
 
 
 def new_name(prefix: str) -> str:
-    """Return a name that nothing else has."""
+    """Return a unique name."""
     return f"{prefix}-{uuid4().hex[:12]}"
 
 
@@ -31,21 +32,21 @@ def new_topic(
     prefix: str = "topic",
     configs: Mapping[str, str | None] | None = None,
 ) -> str:
-    """Make a topic with a name of its own; return the name when every broker knows its leaders."""
+    """Create a topic with a unique name; return the name when every broker knows the leaders."""
     name = new_name(prefix)
     make_topics(cluster, NewTopic(name, partitions, replicas, configs=configs or {}))
     return name
 
 
 def make_topics(cluster: ClusterAddresses, *topics: NewTopic) -> None:
-    """Make topics, and wait until every broker knows the leaders of all partitions, and each of these leads."""
+    """Create topics, and wait until every broker knows all partition leaders, and each leader is ready."""
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topics(topics).all()
     wait_for_topics(cluster, [each.name for each in topics])
 
 
 def wait_for_topics(cluster: ClusterAddresses, names: Iterable[str]) -> None:
-    """Wait until every broker knows the leaders of all partitions of topics, and each of these leads."""
+    """Wait until every broker knows all partition leaders of the topics, and each leader is ready."""
     request = MetadataRequest(topics=tuple(MetadataRequestTopic(name=each) for each in names))
     with Admin(cluster.bootstrap_servers) as admin:
 

@@ -1,4 +1,4 @@
-"""What the codec tests share: codecs of a named executor, and small messages made for one rule."""
+"""Helpers for codec tests: codecs of a named executor, and small messages for single rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _codecs: dict[tuple[Any, ...], Codec[Any]] = {}
 
 
 def codec(executor: str, cls: Any, version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Codec[Any]:
-    """Return the codec of a class and version over a named executor, made once."""
+    """Return the cached codec of a class and version over a named executor."""
     key = (executor, cls, version, options)
     if key not in _codecs:
         _codecs[key] = Codec(compile_plan(cls, version), options, EXECUTORS[executor])
@@ -27,7 +27,7 @@ def codec(executor: str, cls: Any, version: int, options: CodecOptions = DEFAULT
 
 @attrs.frozen
 class Codecs:
-    """Encodes and decodes over one executor, whatever the environment chose."""
+    """Codecs over one executor, independent of the environment."""
 
     executor: str
 

@@ -1,4 +1,4 @@
-"""What the tests of columns share: columns of random messages, and what they should hold."""
+"""Helpers for column tests: columns of random messages, and their expected contents."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ NAMES: Final = [cls.INFO.name for cls in CLASSES]
 
 
 def random_rows(cls: type[Message], version: int, count: int, *, max_elements: int = 3) -> list[Message]:
-    """Values of a message, always the same ones."""
+    """Return values of a message; every call returns the same ones."""
     rng = Random(f"{cls.INFO.name} {version}")
     return [random_message(cls, version, rng, max_elements=max_elements) for _ in range(count)]
 
 
 def prefixed_rows(cls: type[Message], each: int) -> Iterator[tuple[Message, bytes]]:
-    """Values of a message at all its versions in turn, with their bytes, which start with the version."""
+    """Return values of all versions of a message in turn, with their bytes, which start with the version."""
     for version in cls.INFO.versions:
         for row in random_rows(cls, version, each):
             yield row, encode_versioned(row, version)
 
 
 def plain(value: Any, type_: pa.DataType) -> Any:
-    """What ``to_pylist`` gives for a value of a message that went to Arrow without a loss."""
+    """Return the ``to_pylist`` result for a message value that Arrow represents without loss."""
     if value is None:
         return None
     if pa.types.is_struct(type_):
@@ -48,7 +48,7 @@ def plain(value: Any, type_: pa.DataType) -> Any:
 
 
 def facts(error: KafkaMsgsError) -> dict[str, Any]:
-    """What the errors of a column should say of an exception."""
+    """Return the expected row of a column's errors for an exception."""
     known = vars(error)
     if "reason" not in known:
         return {"path": "", "offset": None, "reason": str(error)}
@@ -56,6 +56,6 @@ def facts(error: KafkaMsgsError) -> dict[str, Any]:
 
 
 def sliced(array: pa.Array) -> pa.Array:
-    """The same rows as a slice out of a longer array, at an offset that is not a multiple of eight."""
+    """Return the same rows as a slice of a longer array, at an offset that is not a multiple of eight."""
     around = pa.array([b"\0" * 5, None, b"\xff"], array.type)
     return pa.concat_arrays([around, array, around]).slice(3, len(array))

@@ -1,4 +1,4 @@
-"""Running the command line, and reading what it printed."""
+"""Helper that runs the command line and captures its output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from click.testing import Result
 __all__ = ["Run", "squeezed"]
 
 Run: TypeAlias = Callable[..., Result]
-"""The type of the fixture ``run``: arguments of the command to its result."""
+"""Type of the ``run`` fixture: a function from command arguments to the result."""
 
 
 def squeezed(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A client and a server that talk to each other in memory, and the bytes between them."""
+"""A client and a server connected in memory, and the bytes between them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ConnectionPair", "in_single_bytes", "pulled"]
 
 
 def pulled(connection: ClientConnection | ServerConnection) -> list[ClientEvent | ServerEvent]:
-    """Every event that is there now."""
+    """Return all events that are available now."""
     events: list[ClientEvent | ServerEvent] = []
     while True:
         event: ClientEvent | ServerEvent | NeedData | TokensPending = connection.next_event()
@@ -34,12 +34,12 @@ def pulled(connection: ClientConnection | ServerConnection) -> list[ClientEvent 
 
 
 def in_single_bytes(data: bytes) -> Iterable[bytes]:
-    """The bytes in the smallest pieces."""
+    """Split bytes into single bytes."""
     return (data[place : place + 1] for place in range(len(data)))
 
 
 class ConnectionPair:
-    """Two connections. What one sends goes to the other at once, by default in one piece."""
+    """Two connections. Each receives the other's output immediately, in one chunk by default."""
 
     def __init__(self, *, single_bytes: bool = False, **options: Any) -> None:
         self.client = ClientConnection(**options)
@@ -47,11 +47,11 @@ class ConnectionPair:
         self._single_bytes = single_bytes
 
     def to_server(self, data: bytes) -> list[ClientEvent | ServerEvent]:
-        """What the server makes of bytes of the client."""
+        """Feed client bytes to the server and return its events."""
         return self._move(data, self.server)
 
     def to_client(self, data: bytes) -> list[ClientEvent | ServerEvent]:
-        """What the client makes of bytes of the server."""
+        """Feed server bytes to the client and return its events."""
         return self._move(data, self.client)
 
     def _move(self, data: bytes, target: ClientConnection | ServerConnection) -> list[ClientEvent | ServerEvent]:

@@ -1,4 +1,4 @@
-"""Conversations between a client and a broker, made packet by packet."""
+"""Conversations between a client and a broker, built packet by packet."""
 
 from __future__ import annotations
 

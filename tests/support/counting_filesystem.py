@@ -1,4 +1,4 @@
-"""A filesystem that counts the bytes that are read of it, in the place of one of ``pyarrow.fs``."""
+"""A filesystem, for use instead of a ``pyarrow.fs`` one, that counts the bytes read from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BUCKET: Final = "s3://bucket"
 
 
 def as_bucket(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
-    """Make the files of a directory those of a bucket, too, which cannot be mapped into memory; return these."""
+    """Also serve a directory's files from a bucket without memory mapping; return the counting filesystem."""
     counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
     others = resolver.filesystem_of
 
@@ -32,7 +32,7 @@ def as_bucket(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
 
 
 class CountedFiles:
-    """The files of another filesystem. ``read`` has the bytes that were read, by the name of the file."""
+    """The files of another filesystem. ``read`` maps file names to the number of bytes read."""
 
     type_name = "counted"
 
@@ -42,15 +42,15 @@ class CountedFiles:
 
     @property
     def total(self) -> int:
-        """All bytes that were read."""
+        """Return the total number of bytes read."""
         return sum(self.read.values())
 
     def get_file_info(self, asked: Any) -> Any:
-        """Return what is known of a path, or of those in a directory."""
+        """Return information on paths or on the entries of a directory."""
         return self._inner.get_file_info(asked)
 
     def open_input_file(self, path: str) -> _CountedFile:
-        """Return a file open for reading."""
+        """Open an input file and count its reads."""
         return _CountedFile(self, path, self._inner.open_input_file(path))
 
 

@@ -1,4 +1,4 @@
-"""Damaged bytes of messages, and the result of reading them: a value, or an error of the library."""
+"""Damaged message bytes, and the results of decoding them: a value or a library error."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ INTERESTING = (0x00, 0x01, 0x02, 0x7F, 0x80, 0x81, 0xFE, 0xFF)
 
 
 def outcome(action: Callable[[Any], Any], subject: Any) -> tuple[str, Any]:
-    """What came of an action: a value, or an error of the library by class, text and offset.
+    """Return the outcome of an action: a value, or the class, text and offset of a library error.
 
-    Any other exception, an ``InternalError`` included, fails the test.
+    Any other exception, including ``InternalError``, fails the test.
     """
     try:
         return "value", action(subject)
@@ -26,7 +26,7 @@ def outcome(action: Callable[[Any], Any], subject: Any) -> tuple[str, Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two outcomes are the same, not-a-number included, which does not equal itself."""
+    """Return whether two outcomes are equal, treating not-a-number as equal to itself."""
     return bool(one == other) or repr(one) == repr(other)
 
 
@@ -64,7 +64,7 @@ MUTATORS = (flip, put, insert, remove, cut, double, overwrite)
 
 
 def mutated(rng: Random, data: bytes) -> bytes:
-    """One to three changes to ``data``."""
+    """Draw one to three changes to ``data``."""
     changed = bytearray(data)
     for _ in range(rng.randint(1, 3)):
         if changed:
@@ -81,7 +81,7 @@ ODD: tuple[Any, ...] = (
 
 
 def corrupted(rng: Random, value: Any) -> Any:
-    """Put an odd value somewhere inside a struct or array."""
+    """Put an invalid value somewhere inside a struct or array."""
     if isinstance(value, Struct):
         attribute = rng.choice(attribute_names(type(value)))
         return attrs.evolve(value, **{attribute: corrupted(rng, getattr(value, attribute))})

@@ -1,4 +1,4 @@
-"""A batch of each format and codec, damaged batches, and the result of reading them."""
+"""A batch of each format and compression, damaged batches, and the results of reading them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RARE = b"\x00\x01\x7e\x7f\x80\xfe\xff"
 
 
 def samples() -> list[bytes]:
-    """A batch of each format and codec, with all that its format has."""
+    """Return a batch of each format and compression, with every feature of its format."""
     made = []
     for magic in (0, 1, 2):
         for codec in CompressionType:
@@ -27,7 +27,7 @@ def samples() -> list[bytes]:
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """The data with some bytes changed, taken out or put in."""
+    """Draw the data with some bytes changed, removed or inserted."""
     changed = bytearray(data)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(changed) + 1)
@@ -37,7 +37,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 
 
 def outcome(work: Callable[[], object]) -> tuple[str, object]:
-    """What the work gives, or the fault that it finds."""
+    """Return the result of ``work``, or the fault that it raises."""
     try:
         return "value", work()
     except RecordFaultError as fault:

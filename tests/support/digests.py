@@ -1,9 +1,10 @@
-"""One small table of a log directory, made in three ways: by Spark, by ``kafka_msgs.log``, and by Kafka's own classes.
+"""A small digest table of a log directory, computed by Spark, by ``kafka_msgs.log``, and by Kafka's own classes.
 
-A row is for a file and a codec and holds thirteen sums over the records, those that end transactions among them: how
-many there are, how many of them are control records, in transactions, without a key and without a value; offsets,
-times of day, producers, bytes of keys and of values; and checksums of key and value, each times a number that follows
-from the offset, so that a value at another record's place changes the sum, and of the headers.
+A row covers one file and compression and holds thirteen sums over the records, including the end markers of
+transactions: the number of all records, of control records, of transactional records, and of records without a key or
+without a value; sums of offsets, times of day, producer ids, and bytes of keys and values; and checksums of headers,
+keys and values. Each checksum of a key or value is multiplied by a number derived from the offset, so a value at the
+wrong record changes the sum.
 """
 
 from __future__ import annotations
@@ -27,29 +28,29 @@ from tests.recorders.broker import java_command
 __all__ = ["COLUMNS", "Digests", "by_kafka", "by_library", "by_spark", "digests_of", "records_in"]
 
 Digests: TypeAlias = dict[tuple[str, str], tuple[int, ...]]
-"""Sums by file (``orders-0/00000000000000000000.log``) and name of codec."""
+"""Sums by file (``orders-0/00000000000000000000.log``) and compression name."""
 
 _DAY_MS: Final = 86_400_000
 COLUMNS: Final = "file,codec,offset,timestampMs,producerId,control,transactional,key,value,headers"
-"""The columns of ``kafka-log`` that the sums are made of."""
+"""Columns of ``kafka-log`` that the sums use."""
 _PROGRAM: Final = Path(__file__).parent / "FileDigests.java"
 _SECONDS: Final = 1800
 
 
 def records_in(digests: Digests) -> int:
-    """How many records the files have."""
+    """Return the number of records in the files."""
     return sum(sums[0] for sums in digests.values())
 
 
 def by_spark(spark: SparkSession, directory: Path, **options: object) -> Digests:
-    """The table as the data source ``kafka-log`` gives it; ``options`` are options of the source."""
+    """Return the table computed from the data source ``kafka-log`` with ``options``."""
     given = {"control": "true", "columns": COLUMNS, **{name: str(value) for name, value in options.items()}}
     rows = spark.read.format("kafka-log").options(**given).load(str(directory))
     return digests_of(rows)
 
 
 def digests_of(rows: DataFrame) -> Digests:
-    """The table of rows of ``kafka-log``, which have the columns ``COLUMNS``."""
+    """Return the table for rows of ``kafka-log`` with the columns ``COLUMNS``."""
     sums = [sf.sum(each).alias(f"sum{number}") for number, each in enumerate(_spark_numbers())]
     found = rows.groupBy("file", "codec").agg(*sums).collect()
     return {(_short(row[0]), row[1]): tuple(int(each) for each in row[2:]) for row in found}
@@ -75,7 +76,7 @@ def _header(header: Column) -> Column:
 
 
 def by_library(directory: Path, *, progress: Callable[[Path], object] = lambda path: None) -> Digests:
-    """The table as ``kafka_msgs.log`` gives it, in two processes."""
+    """Return the table computed by ``kafka_msgs.log`` in two processes."""
     digests: Digests = {}
     paths = _files(directory)
     with ProcessPoolExecutor(2) as pool:
@@ -126,7 +127,7 @@ def _text(record: Record) -> str:
 
 
 def by_kafka(directory: Path) -> Digests:
-    """The table as Kafka's own classes give it; needs Java and Maven."""
+    """Return the table computed by Kafka's own classes; requires Java and Maven."""
     files = [str(path) for path in _files(directory)]
     command = java_command(str(_PROGRAM), files, heap_mb=512)
     said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_SECONDS).stdout

@@ -1,4 +1,4 @@
-"""The recorded log directories with what Kafka's own tool prints of them."""
+"""Recorded log directories, with the output of Kafka's own dump tool."""
 
 from __future__ import annotations
 

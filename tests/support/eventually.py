@@ -1,4 +1,4 @@
-"""Waiting for what a cluster does in its own time. The limit is for a cluster that never gets there."""
+"""Waiting for asynchronous changes in a cluster, with a time limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PAUSE_SECONDS: Final = 0.1
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition of the cluster holds. Fail if it does not within two minutes."""
+    """Wait until a condition of the cluster holds. Fail after two minutes."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "the cluster does not get there"

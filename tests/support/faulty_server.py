@@ -1,6 +1,6 @@
-"""A server on loopback that breaks the rules on purpose: what it does with a connection is a function.
+"""A loopback server that breaks protocol rules on purpose: a function handles each connection.
 
-A thread of its own accepts connections and serves them one after the other. It ends with the ``with`` block.
+A separate thread accepts connections and serves them one at a time. It ends with the ``with`` block.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Behaviour = Callable[[socket.socket], None]
 
 
 class FaultyServer:
-    """A server whose connections are served by ``behave``. ``address`` is where it listens."""
+    """A server that calls ``behave`` with each connection. ``address`` is its listening address."""
 
     def __init__(self, behave: Behaviour) -> None:
         self._behave = behave
@@ -55,18 +55,18 @@ class FaultyServer:
 
 
 def receive(connection: socket.socket) -> RequestFrame:
-    """Return the next request of a connection. Raises ``EOFError`` at its end."""
+    """Return the next request of a connection. Raises ``EOFError`` at the end of the connection."""
     size = int.from_bytes(_exactly(connection, 4), "big")
     return decode_request(_exactly(connection, size))
 
 
 def greet(connection: socket.socket) -> None:
-    """Answer the ApiVersions request that comes first."""
+    """Respond to the initial ApiVersions request."""
     connection.sendall(answer_versions(receive(connection)))
 
 
 def answer_versions(frame: RequestFrame, number: int | None = None) -> bytes:
-    """Return the frame that answers an ApiVersions request, or one with another correlation id."""
+    """Return the response frame for an ApiVersions request, optionally with a different correlation id."""
     offered = tuple(
         ApiVersion(api_key=key, min_version=versions.lowest, max_version=versions.highest)
         for key in ApiKey

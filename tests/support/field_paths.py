@@ -1,4 +1,4 @@
-"""The paths by which parts of messages are chosen."""
+"""Paths that select parts of messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["chosen", "paths"]
 
 
 def paths(cls: type[Struct], version: int, above: str = "") -> Iterator[str]:
-    """All paths of a class at a version, to arrays, elements, structs and values."""
+    """Return all paths of a class at a version: to arrays, elements, structs and values."""
     for each in fields(cls):
         if version in each.versions:
             yield f"{above}{each.attribute}"
@@ -24,7 +24,7 @@ def paths(cls: type[Struct], version: int, above: str = "") -> Iterator[str]:
 
 
 def chosen(cls: Any, version: int, rng: Random) -> list[str]:
-    """A few paths of which none is within another one."""
+    """Draw a few paths, none within another."""
     known = list(paths(cls, version))
     found: list[str] = []
     for path in rng.sample(known, min(len(known), 3)):

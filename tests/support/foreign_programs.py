@@ -1,8 +1,8 @@
-"""Programs in other languages: built once for each state of their sources, such as clients that are run to their end.
+"""Programs in other languages, such as clients that run to completion; each state of their sources is built once.
 
-A program is a folder, built in the folder ``target`` beside it. What its build needs is fetched by the ordinary client
-of its package registry, at the versions that the project's own files pin. Where a tool or a registry is missing, its
-tests are reported as not run.
+A program is a folder, built in its ``target`` subfolder. Build dependencies come from the ordinary client of their
+package registry, at the versions that the project's own files pin. If a tool or a registry is unavailable, the tests
+are reported as not run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ProgramUnavailableError(RuntimeError):
 
 @frozen
 class Program:
-    """A folder with sources. ``fetch`` gets what the build needs, ``build`` makes the program; both run in a copy."""
+    """A folder with sources. ``fetch`` downloads dependencies, ``build`` builds the program; both run in a copy."""
 
     folder: Path
     tools: tuple[str, ...]
@@ -46,15 +46,15 @@ class Program:
     run: tuple[str, ...]
 
     def command(self) -> list[str]:
-        """Return the command that starts the program; build it first where needed. Raises as ``built``."""
+        """Return the command that starts the program; build it first if needed. Raises as ``built``."""
         home = self.built()
         return [part.replace("HOME", str(home)) for part in self.run]
 
     def built(self) -> Path:
         """Return the folder of the built program.
 
-        Raises ``ProgramUnavailableError`` without its tools or what it needs, and ``CalledProcessError`` when its
-        sources do not compile.
+        Raises ``ProgramUnavailableError`` if its tools or dependencies are unavailable, and ``CalledProcessError`` if
+        its sources do not compile.
         """
         for tool in self.tools:
             if shutil.which(tool) is None:
@@ -77,7 +77,7 @@ class Program:
 
     @contextmanager
     def _build_lock(self) -> Iterator[None]:
-        """Hold off other processes: test runs side by side share one build."""
+        """Lock out other processes: parallel test runs share one build."""
         self._target.mkdir(exist_ok=True)
         with (self._target / f"{self.folder.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -105,7 +105,7 @@ AZURE: Final = Program(
     (),
     ("node", "HOME/node_modules/azurite/dist/src/blob/main.js"),
 )
-"""A server of Azure's blobs."""
+"""Azurite, an Azure Blob Storage server."""
 _GCS: Final = "github.com/fsouza/fake-gcs-server"
 GCS: Final = Program(
     _STORES / "gcs",
@@ -114,13 +114,13 @@ GCS: Final = Program(
     ("go", "build", "-o", "server", _GCS),
     ("HOME/server",),
 )
-"""A server of Google's storage."""
+"""A Google Cloud Storage server."""
 
 
 def java(main_class: str, folder: str = "java", jars: Jars = Jars.NODE) -> list[str]:
-    """Return the command that starts a program in Java, of the folder ``java`` with Kafka's clients of the release.
+    """Return the command that starts a Java program from the folder ``java``, with the release's Kafka clients.
 
-    Raises as ``Program.built``, and ``CalledProcessError`` when Maven fails.
+    Raises as ``Program.built``, and ``CalledProcessError`` if Maven fails.
     """
     if shutil.which("mvn") is None:
         raise ProgramUnavailableError(f"nothing of {folder}: mvn not found")
@@ -132,9 +132,9 @@ def java(main_class: str, folder: str = "java", jars: Jars = Jars.NODE) -> list[
 
 
 def lines_of(command: Sequence[str], stdin: str = "") -> list[Mapping[str, Any]]:
-    """Run a program to its end, and return the lines of JSON that it printed.
+    """Run a program to completion, and return the JSON lines that it printed.
 
-    Raises ``CalledProcessError`` when it fails, and ``TimeoutExpired``.
+    Raises ``CalledProcessError`` if it fails, and ``TimeoutExpired``.
     """
     done = subprocess.run(command, input=stdin, check=True, stdout=subprocess.PIPE, text=True, timeout=_RUN_SECONDS)
     return [json.loads(line) for line in done.stdout.splitlines()]

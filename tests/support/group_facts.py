@@ -1,4 +1,4 @@
-"""The hard state of a shard as plain values, so that two states can be compared."""
+"""Hard state of a shard as plain values for comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["compacted", "facts", "replayed"]
 _NOT_RECORDED: Final = frozenset(
     {"soft", "configured", "refined", "targets_version", "simple_group", "position", "producer_id", "now", "written_ms"}
 )
-"""Attributes that are soft state, or follow from hard state and the topics of the cluster."""
+"""Attributes that are soft state, or derive from hard state and the topics of the cluster."""
 
 _APPLIERS: Final[dict[type[Message], Applier]] = {
     cls: applier for protocol in PROTOCOLS for cls, applier in protocol.appliers.items()
@@ -27,7 +27,7 @@ _APPLIERS: Final[dict[type[Message], Applier]] = {
 
 
 def facts(thing: Any) -> Any:
-    """Return what a part of the state says: dicts without an order, and objects as their attributes."""
+    """Return part of the state as plain values: unordered dicts, and the attributes of objects."""
     if isinstance(thing, OffsetAndPosition):
         return thing.value
     if isinstance(thing, dict):
@@ -50,7 +50,7 @@ def _attributes(thing: Any) -> Iterator[str]:
 
 
 def replayed(log: Iterable[TopicRecord | TransactionEnd]) -> ShardState:
-    """Return the state that the records of a log make, by the appliers alone."""
+    """Return the state that the appliers alone build from the records of a log."""
     [simple_group] = [protocol.new_simple_group for protocol in PROTOCOLS if protocol.new_simple_group is not None]
     state = ShardState(simple_group)
     for position, record in enumerate(log):
@@ -66,9 +66,9 @@ def replayed(log: Iterable[TopicRecord | TransactionEnd]) -> ShardState:
 
 
 def compacted(log: Iterable[TopicRecord | TransactionEnd]) -> list[TopicRecord | TransactionEnd]:
-    """Return a log as the cleaner leaves it: the last record of each key, tombstones only where they are still needed.
+    """Return a log as after compaction: the last record of each key, and only the tombstones that are still needed.
 
-    Records of keys that transactions wrote are left alone, and so are the tombstones of a log with such records.
+    Records of keys that transactions wrote remain, as do all tombstones of a log with such records.
     """
     records = list(log)
     latest: dict[Any, int] = {}

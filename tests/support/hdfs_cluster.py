@@ -1,4 +1,4 @@
-"""HDFS on loopback: Hadoop's own name node and data node, in a Java process that ends with its context."""
+"""HDFS on loopback: Hadoop's name node and data node in a Java process that ends with its context."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["HdfsCluster", "hdfs_cluster"]
 
 _PROJECT: Final = JavaProject(Path(__file__).parents[1] / "filesystems" / "hdfs", "Cluster")
 _SECONDS: Final = 3600
-"""How long a cluster may run, its start included."""
+"""Maximum run time of a cluster in seconds, including its start."""
 
 
 @frozen
 class HdfsCluster:
-    """Where the name node is: by its own protocol, and by that over HTTP."""
+    """URIs of the name node: native and over HTTP."""
 
     hdfs: str
     webhdfs: str
@@ -31,9 +31,9 @@ class HdfsCluster:
 
 @contextmanager
 def hdfs_cluster(home: Path, *directories: Path) -> Iterator[HdfsCluster]:
-    """Give a cluster that has copies of local directories in ``/logs``, and its own files in ``home``.
+    """Start a cluster with copies of local directories in ``/logs``, and its own files in ``home``.
 
-    Raises ``OracleUnavailableError`` without Java, or without Maven where it has to be built.
+    Raises ``OracleUnavailableError`` if Java is not installed, or if Maven is needed for the build and not installed.
     """
     command = [*_PROJECT.command(), str(home), *map(str, directories)]
     with tempfile.TemporaryFile() as errors:

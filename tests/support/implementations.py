@@ -1,4 +1,4 @@
-"""The implementations of a package that tests compare: its modules ``python`` and, where that runs, ``native``."""
+"""Implementations of a package that tests compare: its ``python`` module and, if it runs here, ``native``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["implementations", "name_of"]
 
 
 def implementations(package: str) -> list[ModuleType]:
-    """Those that can run in this process: records in C need the class that the backend ``c`` makes of them."""
+    """Return the implementations that run in this process. C records require the class created by the backend ``c``."""
     return [backend_module(package, name) for name in ("python", *(["c"] if backend() == "c" else []))]
 
 
 def name_of(module: ModuleType) -> str:
-    """``native`` or ``python``."""
+    """Return ``native`` or ``python``."""
     return module.__name__.rpartition(".")[2]

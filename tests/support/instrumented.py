@@ -1,8 +1,8 @@
-"""Makes Python load another build of the C core than the installed one.
+"""Import hook that loads another build of the C core than the installed one.
 
-``make sanitize``, ``make valgrind`` and ``make fuzz`` compile the same sources with instruments in them, outside the
-package, and name the library in ``KAFKA_MSGS_TEST_CORE``. Importing this module (``pytest -p
-tests.support.instrumented``) puts that library in the place of the extension; it must come before the first import of
+``make sanitize``, ``make valgrind`` and ``make fuzz`` compile the same sources with instrumentation, outside the
+package, and set ``KAFKA_MSGS_TEST_CORE`` to the path of the library. Importing this module (``pytest -p
+tests.support.instrumented``) substitutes that library for the extension; the import must precede the first import of
 ``kafka_msgs``.
 """
 
@@ -24,7 +24,7 @@ CORE: Final = "kafka_msgs._core.extension"
 
 
 class _Finder:
-    """Finds the extension in a certain file."""
+    """Finder that loads the extension from a given file."""
 
     def __init__(self, file: Path) -> None:
         self.file = str(file)
@@ -32,14 +32,14 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of the extension, and of nothing else."""
+        """Return the spec of the extension, or None for any other module."""
         if name != CORE:
             return None
         return spec_from_file_location(name, self.file, loader=ExtensionFileLoader(name, self.file))
 
 
 def install(file: Path) -> None:
-    """Load the C core from ``file`` when it is imported; it must be there, and not be imported yet."""
+    """Load the C core from ``file`` on import. The file must exist, and the core must not be imported yet."""
     assert file.is_file(), f"there is no build of the C core at {file}"
     assert CORE not in sys.modules, "the C core is imported already"
     sys.meta_path.insert(0, _Finder(file))

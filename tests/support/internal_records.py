@@ -1,4 +1,4 @@
-"""What the tests of internal topics share: every type of record of every topic, and records made from them."""
+"""Helpers for tests of internal topics: every record type of every topic, and random records."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ TYPES: list[tuple[str, int]] = [
     for origin, kind, number in API_KEYS
     if origin == topic.origin and kind == ("metadata" if topic.framed else "coordinator-key")
 ]
-"""Topic and record type of everything that the release writes to its internal topics."""
+"""Topic and type of each record that the release writes to its internal topics."""
 
 
 def value_class(topic: str, number: int) -> type[Message]:
-    """The class of the values of a record type."""
+    """Return the value class of a record type."""
     place = TOPICS[topic]
     return message_class(number, "metadata" if place.framed else "coordinator-value", place.origin)
 
 
 def versions(cls: type[Message]) -> range:
-    """All versions of a message."""
+    """Return all versions of a message."""
     return range(cls.INFO.versions.lowest, cls.INFO.versions.highest + 1)
 
 
 def random_records(topic: str, number: int, seed: int, *, each: int) -> Iterator[TopicRecord]:
-    """Records of one type, ``each`` for every version of its value."""
+    """Return records of one type, ``each`` for every version of its value."""
     rng = Random(f"{seed} {topic} {number}")
     place, cls = TOPICS[topic], value_class(topic, number)
     for version in versions(cls):
@@ -43,14 +43,14 @@ def random_records(topic: str, number: int, seed: int, *, each: int) -> Iterator
 
 
 def random_bytes(seed: int, *, each: int = 1) -> Iterator[tuple[TopicRecord, KeyValue]]:
-    """Records of every type, with their bytes."""
+    """Return records of every type, with their bytes."""
     for topic, number in TYPES:
         for record in random_records(topic, number, seed, each=each):
             yield record, encode_record(record)
 
 
 def mutated(data: bytes, rng: Random) -> bytes:
-    """The bytes with one changed, the end cut off, or something put in."""
+    """Return the bytes with one byte changed, the end cut off, or bytes inserted."""
     at = rng.randrange(len(data) + 1)
     change = rng.randrange(3)
     if change == 0:

@@ -1,6 +1,6 @@
-"""Classes of Kafka in one Java process that answers commands, a line each.
+"""Kafka's classes in one Java process that runs commands, one per line.
 
-They need a JDK (17 or newer) and Maven.
+Requires a JDK (17 or newer) and Maven.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ __all__ = ["JavaOracle"]
 
 
 class JavaOracle:
-    """A process that runs ``PROJECT``. Its Java source lists the commands."""
+    """A process that runs ``PROJECT``. The Java source lists the commands."""
 
     PROJECT: ClassVar[JavaProject]
 
     def __init__(self) -> None:
-        """Start the process, building it first; raises ``OracleUnavailableError`` where it cannot run."""
+        """Start the process, building it first; raises ``OracleUnavailableError`` if it cannot run."""
         self._process = LineProcess(self.PROJECT.command("-Dorg.slf4j.simpleLogger.defaultLogLevel=off"))
 
     @classmethod
     def available(cls) -> tuple[bool, str]:
-        """Whether it can run here, and if not why; builds it where needed."""
+        """Return whether it can run here, and the reason if not; builds it if needed."""
         try:
             cls.PROJECT.command()
         except OracleUnavailableError as reason:
@@ -32,7 +32,7 @@ class JavaOracle:
         return True, ""
 
     def ask(self, commands: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Run commands and return their answers."""
+        """Run commands and return their results."""
         return self._process.ask(commands)
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ NAMES = (
 
 
 def as_kafka_prints(batch: Batch) -> dict[str, Any]:
-    """A batch that this library read, in the words of the oracle."""
+    """Return a batch that this library read, in the oracle's format."""
     printed = {
         "magic": batch.magic,
         "codec": batch.codec,

@@ -1,11 +1,11 @@
-"""Clusters of real Apache Kafka nodes on loopback, for tests: three nodes, each broker and controller.
+"""Clusters of three real Apache Kafka nodes on loopback, for tests; each node is both broker and controller.
 
-This file owns what a node is configured with, and starting nodes and ending them. :mod:`tests.support.shared_cluster`
-shares one cluster among the processes of a test run; :mod:`tests.support.kafka_listeners` has the listeners, the users
-and the certificates; :mod:`tests.support.kafka_storage` has formatted storage and archives of classes.
+This module configures, starts and ends nodes. :mod:`tests.support.shared_cluster` shares one cluster among the
+processes of a test run; :mod:`tests.support.kafka_listeners` defines the listeners, users and certificates;
+:mod:`tests.support.kafka_storage` prepares formatted storage and class archives.
 
-Needs Java 17 or newer, Maven, and ``timeout`` and ``setpriv``: these end the nodes even when the process that started
-them was killed. Nodes listen on loopback only, and their files go with the cluster.
+Requires Java 17 or newer, Maven, ``timeout`` and ``setpriv``: the last two end the nodes even if the process that
+started them is killed. Nodes listen on loopback only, and their files are deleted with the cluster.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ _STOP_SECONDS: Final = 90
 _LIFETIME_SECONDS: Final = 3600
 _OUTPUT_SHOWN: Final = 4000
 
-# Records of tests may be years old, and stay: retention is looked at every few minutes, in the middle of some test.
-# Internal topics are spread over the nodes and replicated: whoever stops one node finds its coordinators on the others.
+#: Test records may be years old and must stay: a retention check runs every few minutes, in the middle of any test.
+# Internal topics are spread over the nodes and replicated: if a test stops one node, the others provide its
+# coordinators.
 _SETTINGS: Final[Mapping[str, str]] = {
     "process.roles": "broker,controller",
     "auto.create.topics.enable": "false",
@@ -87,19 +88,19 @@ _OF_NODES_ONLY: Final = ("process.roles", "authorizer.class.name", "super.users"
 
 
 def shared_settings() -> dict[str, str]:
-    """Return what nodes are configured with, without what an embedded broker is told in other ways."""
+    """Return the node configuration without the settings that an embedded broker receives in other ways."""
     return {name: value for name, value in _SETTINGS.items() if name not in _OF_NODES_ONLY}
 
 
 def cluster_needs() -> str | None:
-    """Why no cluster can run here, or None."""
+    """Return why no cluster can run here, or None."""
     missing = [name for name in ("java", "mvn", "timeout", "setpriv") if shutil.which(name) is None]
     missing += [name for name in ("trustme",) if importlib.util.find_spec(name) is None]
     return f"no Kafka cluster: {', '.join(missing)} not found" if missing else None
 
 
 class ClusterAddresses:
-    """Where a running cluster is: one port for each node and listener. This is all that most tests need."""
+    """Addresses of a running cluster: one port for each node and listener. Most tests need only this."""
 
     def __init__(self, ports: Mapping[int, Mapping[str, int]], home: Path) -> None:
         self.ports = ports
@@ -109,30 +110,30 @@ class ClusterAddresses:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """The nodes' ids."""
+        """The node ids."""
         return tuple(self.ports)
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every node's plaintext listener, with commas between."""
+        """Comma-separated ``host:port`` of every node's plaintext listener."""
         return self.bootstrap()
 
     def bootstrap(self, listener: Listener = Listener.PLAINTEXT) -> str:
-        """``host:port`` of every node's ``listener``, with commas between."""
+        """Return the comma-separated ``host:port`` of every node's ``listener``."""
         return ",".join(f"{HOST}:{self.port(node, listener)}" for node in self.nodes)
 
     def port(self, node: int, listener: Listener = Listener.PLAINTEXT) -> int:
-        """The port of one node's listener."""
+        """Return the port of one node's listener."""
         return self.ports[node][listener.name]
 
     def log_dir(self, node: int) -> Path:
-        """The directory that holds the node's partitions."""
+        """Return the directory that contains the node's partitions."""
         return self.home / f"node-{node}" / "data"
 
     def run_class(
         self, class_name: str, *arguments: str, stdin: str = "", timeout: float = 60, jars: Jars = Jars.TOOLS
     ) -> str:
-        """Run a Kafka command-line class with ``--bootstrap-server`` and ``arguments``; return what it printed.
+        """Run a Kafka command-line class with ``--bootstrap-server`` and ``arguments``; return its output.
 
         Raises :class:`~tests.recorders.broker.BrokerError` when it fails, and ``subprocess.TimeoutExpired``.
         """
@@ -140,19 +141,19 @@ class ClusterAddresses:
         return run_kafka_class(class_name, everything, stdin=stdin, timeout=timeout, jars=jars)
 
     def consumer_groups(self, *arguments: str) -> str:
-        """What ``kafka-consumer-groups`` prints."""
+        """Return the output of ``kafka-consumer-groups``."""
         return self.run_class("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", *arguments)
 
     def streams_groups(self, *arguments: str) -> str:
-        """What ``kafka-streams-groups`` prints."""
+        """Return the output of ``kafka-streams-groups``."""
         return self.run_class("org.apache.kafka.tools.streams.StreamsGroupCommand", *arguments)
 
     def share_groups(self, *arguments: str) -> str:
-        """What ``kafka-share-groups`` prints."""
+        """Return the output of ``kafka-share-groups``."""
         return self.run_class("org.apache.kafka.tools.consumer.group.ShareGroupCommand", *arguments)
 
     def console_consumer(self, *arguments: str) -> str:
-        """What ``kafka-console-consumer`` prints; give ``--max-messages`` or ``--timeout-ms``."""
+        """Return the output of ``kafka-console-consumer``; pass ``--max-messages`` or ``--timeout-ms``."""
         return self.run_class("org.apache.kafka.tools.consumer.ConsoleConsumer", *arguments)
 
     def console_producer(self, topic: str, lines: Iterable[str], *arguments: str) -> None:
@@ -161,26 +162,26 @@ class ClusterAddresses:
         self.run_class("org.apache.kafka.tools.ConsoleProducer", "--topic", topic, *arguments, stdin=text)
 
     def topics(self, *arguments: str) -> str:
-        """What ``kafka-topics`` prints."""
+        """Return the output of ``kafka-topics``."""
         return self.run_class("org.apache.kafka.tools.TopicCommand", *arguments)
 
     def to_json(self) -> str:
-        """The addresses as text, for another process."""
+        """Return the addresses as text, for another process."""
         return json.dumps({"ports": self.ports, "home": str(self.home)})
 
     @classmethod
     def from_json(cls, text: str) -> ClusterAddresses:
-        """The addresses that :meth:`to_json` wrote."""
+        """Return the addresses that :meth:`to_json` wrote."""
         known = json.loads(text)
         return cls({int(node): ports for node, ports in known["ports"].items()}, Path(known["home"]))
 
 
 class KafkaCluster(ClusterAddresses):
-    """A cluster of one's own, alive inside a ``with`` block; its nodes may be stopped, killed and started again.
+    """A private cluster that runs inside a ``with`` block; tests may stop, kill and restart its nodes.
 
-    ``settings`` override the configuration of every node. ``advertised`` opens the listener ``PROXIED``, and gives the
-    port that each node advertises there. ``options`` are for the virtual machine. The nodes' ids begin at ``first``.
-    Raises :class:`~tests.recorders.broker.BrokerError` when a node does not come up.
+    ``settings`` override the configuration of every node. ``advertised`` opens the listener ``PROXIED`` and maps each
+    node to its advertised port. ``options`` are for the Java virtual machine. Node ids begin at ``first``. Raises
+    :class:`~tests.recorders.broker.BrokerError` when a node does not start.
     """
 
     def __init__(
@@ -223,7 +224,7 @@ class KafkaCluster(ClusterAddresses):
         self._clean_up()
 
     def stop(self, node: int) -> None:
-        """Stop a node in an orderly way: it hands over its partitions first."""
+        """Stop a node in an orderly way: it first hands over its partitions."""
         process = self._processes[node]
         process.terminate()
         try:
@@ -232,33 +233,34 @@ class KafkaCluster(ClusterAddresses):
             self.kill(node)
 
     def kill(self, node: int) -> None:
-        """End a node at once, in the middle of whatever it does."""
+        """Kill a node immediately, whatever it is doing."""
         process = self._processes[node]
         if process.poll() is None:
-            # The node is a child of `timeout`, which collects it: whoever was killed with its parent stays for a while.
+            #: The node is a child of `timeout`, which collects it: a node killed together with its parent remains for
+            # a while.
             for child in _children(process.pid) or [process.pid]:
                 os.kill(child, signal.SIGKILL)
             os.killpg(process.pid, signal.SIGCONT)
             process.wait()
 
     def start(self, node: int) -> None:
-        """Start a node that was stopped or killed, on the same ports, and wait until it serves."""
+        """Restart a stopped or killed node on the same ports, and wait until it serves."""
         assert self._processes[node].poll() is not None, f"node {node} is running"
         self._launch(node)
         self._await(node, self._serves)
 
     def pause(self, node: int) -> None:
-        """Freeze a node: its connections stay open, and it answers nothing."""
+        """Freeze a node: its connections stay open, and it sends no responses."""
         os.killpg(self._processes[node].pid, signal.SIGSTOP)
 
     def resume(self, node: int) -> None:
-        """Let a frozen node go on."""
+        """Resume a frozen node."""
         os.killpg(self._processes[node].pid, signal.SIGCONT)
 
     def repair(self) -> None:
-        """Let all nodes serve again, whatever was done to them: each knows the others and has all that is replicated.
+        """Bring all nodes back into service: each has the complete cluster metadata, and all replicas are in sync.
 
-        Raises :class:`~tests.recorders.broker.BrokerError` when that does not come about.
+        Raises :class:`~tests.recorders.broker.BrokerError` if this fails.
         """
         for node, process in self._processes.items():
             if process.poll() is None:
@@ -275,7 +277,7 @@ class KafkaCluster(ClusterAddresses):
         return self.home / f"node-{node}" / "output.txt"
 
     def _prepare(self, node: int) -> None:
-        """Write a node's configuration and its formatted storage."""
+        """Write a node's configuration and formatted storage."""
         self._properties(node).parent.mkdir()
         write_properties(self._properties(node), self._settings(node))
         copy_formatted(self.log_dir(node), node)
@@ -321,7 +323,7 @@ class KafkaCluster(ClusterAddresses):
             )
 
     def _await(self, node: int, condition: Callable[[int], bool]) -> None:
-        """Wait until a node answers, and a condition holds for it."""
+        """Wait until a node responds and a condition holds for it."""
         deadline = time.monotonic() + _START_SECONDS
         while not (answers(self.port(node)) and condition(node)):
             if self._processes[node].poll() is not None or time.monotonic() > deadline:
@@ -330,12 +332,12 @@ class KafkaCluster(ClusterAddresses):
             time.sleep(0.1)
 
     def _serves(self, node: int) -> bool:
-        """Whether a node knows that all nodes which run are registered and not fenced."""
+        """Return whether a node's metadata lists all running nodes as registered and not fenced."""
         running = {each for each, process in self._processes.items() if process.poll() is None}
         return running <= {broker.node_id for broker in self._known_to(node, topics=()).brokers}
 
     def _has_everything(self, node: int) -> bool:
-        """Whether a node serves, and knows of every partition that all its replicas are in sync."""
+        """Return whether a node serves, and its metadata lists all replicas of every partition as in sync."""
         partitions = [each for topic in self._known_to(node, topics=None).topics for each in topic.partitions]
         return self._serves(node) and all(
             each.leader_id >= 0 and set(each.isr_nodes) == set(each.replica_nodes) for each in partitions
@@ -360,11 +362,11 @@ def _ports(nodes: Iterable[int], listeners: Sequence[Listener]) -> dict[int, dic
 
 
 def _children(process: int) -> list[int]:
-    """The processes that a running process has started."""
+    """Return the child processes of a running process."""
     return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def _fill_archive(archive: Path) -> None:
-    """Let a node write its loaded classes when it ends."""
+    """Start a node that writes its loaded classes to the archive when it ends."""
     with KafkaCluster(nodes=1, options=[f"-XX:ArchiveClassesAtExit={archive}"]) as cluster:
         cluster.stop(1)

@@ -1,4 +1,4 @@
-"""Nodes of Kafka that run on log directories which somebody else wrote, and what such directories have in common."""
+"""Kafka nodes that run on existing log directories, and common properties of such directories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["KafkaNodes", "assert_equal_replicas", "claim_for_node"]
 
 
 def claim_for_node(directory: Path, node: int = 1) -> None:
-    """Make a log directory without content, which belongs to one of the nodes of a ``KafkaNodes``."""
+    """Create an empty log directory that belongs to one of the nodes of a ``KafkaNodes``."""
     properties = {
         "node.id": str(node),
         "directory.id": uuid_text(UUID(int=node << 120 | 1)),
@@ -29,7 +29,7 @@ def claim_for_node(directory: Path, node: int = 1) -> None:
 
 
 class KafkaNodes(KafkaCluster):
-    """A cluster with a copy of a log directory for each of its nodes. The nodes are 1, 2 and so on."""
+    """A cluster with a copy of a log directory for each of its nodes. The node ids are 1, 2 and so on."""
 
     def __init__(self, *directories: Path, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(nodes=len(directories), settings=settings)
@@ -52,7 +52,7 @@ class KafkaNodes(KafkaCluster):
 
 
 def assert_equal_replicas(path: Path) -> None:
-    """Check that each partition has the same files in all log directories in ``path`` that have it."""
+    """Check that each partition has the same files in all log directories in ``path`` that contain it."""
     first: dict[str, Path] = {}
     for directory in sorted(path.iterdir()):
         for partition in LogDirectory(directory).partitions:

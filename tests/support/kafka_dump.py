@@ -1,4 +1,4 @@
-"""Our reading of a file of batches in the words of Kafka's ``DumpLogSegments``, to be compared line by line."""
+"""A reading of a batch file in the format of Kafka's ``DumpLogSegments``, for line-by-line comparison."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _CONTROL = {
 
 
 def sections(directory: Path) -> dict[str, list[str]]:
-    """What Kafka said of each file of a recorded directory, JSON in it in one form."""
+    """Return Kafka's output for each file of a recorded directory, with normalized JSON."""
     return sections_of((directory / "dump.txt").read_text())
 
 
 def sections_of(text: str) -> dict[str, list[str]]:
-    """What Kafka says of each file, JSON in it in one form. The status of a transaction is a name since 4.4."""
+    """Return Kafka's output for each file, with normalized JSON. Transaction statuses are names since 4.4."""
     text = _STATUS_NUMBER.sub(lambda match: f'"transactionStatus":"{TransactionState(int(match[1])).label}"', text)
     parts = re.split(r"^Dumping (.*)$", text, flags=re.MULTILINE)
     return {
@@ -52,7 +52,7 @@ def sections_of(text: str) -> dict[str, list[str]]:
 
 
 def _normal(line: str) -> str:
-    """Sort the members of the JSON in a line, which stand in an order that means nothing. Other braces stay."""
+    """Sort the members of the JSON in a line, whose order has no meaning. Other braces stay."""
     head, brace, rest = line.partition(" payload: {")
     try:
         if brace:
@@ -67,7 +67,7 @@ def _text(value: Any) -> str:
 
 
 def dumped(path: Path) -> Iterator[str]:
-    """The lines about the batches of a file and the records in them."""
+    """Yield the lines for the batches of a file and their records."""
     topic = "__cluster_metadata" if path.name == "bootstrap.checkpoint" else path.parent.name.rpartition("-")[0]
     for batch in read_log(path):
         assert isinstance(batch, RecordBatch)
@@ -79,7 +79,7 @@ def dumped(path: Path) -> Iterator[str]:
 
 
 def dumped_file(path: Path) -> list[str]:
-    """The lines about any file that the tool reads."""
+    """Return the lines for any file that the tool reads."""
     return list(_READERS.get(path.suffix, dumped)(path))
 
 
@@ -182,7 +182,7 @@ def _typed(record: TopicRecord) -> str:
 
 
 def _remote(segment: RemoteLogSegmentMetadataRecord | RemoteLogSegmentMetadataUpdateRecord) -> str:
-    """What the storage's own classes say of themselves, which for these topics is all that is printed."""
+    """Return the descriptions by the storage's own classes, which are all that Kafka prints for these topics."""
     place = segment.remote_log_segment_id.topic_id_partition
     identity = (
         f"remoteLogSegmentId=RemoteLogSegmentId{{topicIdPartition={_id(place.id)}:{place.name}-{place.partition}, "

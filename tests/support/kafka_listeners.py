@@ -1,6 +1,6 @@
-"""What the nodes of a test cluster listen on, who may log in, and the certificates that they show.
+"""Listeners of the test cluster's nodes, the users who may log in, and the nodes' certificates.
 
-This file owns the listeners' configuration. It starts nothing.
+This module defines configuration only and starts nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["HOST", "SCRAM_MECHANISMS", "USERS", "Certificates", "Listener", "lis
 HOST: Final = "127.0.0.1"
 
 USERS: Final[Mapping[str, str]] = {"admin": "admin-secret", "alice": "alice-secret", "bob": "bob-secret"}
-"""Names and passwords, the same with PLAIN and SCRAM. ``admin`` is a super user."""
+"""Names and passwords, equal for PLAIN and SCRAM. ``admin`` is a super user."""
 
 SCRAM_MECHANISMS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -25,47 +25,47 @@ _OAUTH: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginMo
 
 
 class Listener(Enum):
-    """A listener of every node: its name in the configuration, and its security protocol."""
+    """A listener of every node: its configuration name and its security protocol."""
 
     PLAINTEXT = ("PLAINTEXT", "PLAINTEXT")
     SSL = ("SSL", "SSL")
-    """A client's certificate is asked for, and not required."""
+    """Requests a client certificate without requiring one."""
     SASL_PLAINTEXT = ("SASL_PLAINTEXT", "SASL_PLAINTEXT")
     """PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER (unsecured JSON web tokens)."""
     SASL_SSL = ("SASL_SSL", "SASL_SSL")
     REAUTHENTICATING = ("REAUTHENTICATING", "SASL_PLAINTEXT")
-    """As ``SASL_PLAINTEXT``; the broker closes a connection that did not log in again within two seconds (KIP-368)."""
+    """As ``SASL_PLAINTEXT``; the broker closes connections without reauthentication within two seconds (KIP-368)."""
     PROXIED = ("PROXIED", "PLAINTEXT")
-    """Answers with addresses that whoever started the cluster chose; a cluster may be without it."""
+    """Advertises the addresses chosen when the cluster was started; optional."""
     CONTROLLER = ("CONTROLLER", "PLAINTEXT")
-    """Not for clients, except those that speak to controllers."""
+    """Only for clients that connect to controllers."""
 
     @property
     def protocol(self) -> str:
-        """Kafka's ``security.protocol``."""
+        """Return Kafka's ``security.protocol``."""
         return self.value[1]
 
 
 class Certificates(NamedTuple):
-    """Files in PEM, of a certificate authority made for one cluster."""
+    """PEM files of a certificate authority created for one cluster."""
 
     authority: Path
-    """What clients trust."""
+    """The authority that clients trust."""
     server: Path
     """The nodes' key and certificate, for ``localhost`` and 127.0.0.1."""
     client: Path
     """A client's key and certificate."""
     other_authority: Path
-    """An authority that signed nothing: who trusts it only refuses the nodes."""
+    """An authority that signed nothing: clients that trust only this one reject the nodes."""
 
     @classmethod
     def at(cls, directory: Path) -> Certificates:
-        """The files' places below ``directory``."""
+        """Return the paths of the files below ``directory``."""
         return cls(*(directory / f"{name.replace('_', '-')}.pem" for name in cls._fields))
 
     @classmethod
     def make(cls, directory: Path) -> Certificates:
-        """Make an authority and what it signs; the files are written below ``directory``."""
+        """Create an authority and its signed certificates; write the files below ``directory``."""
         import trustme
 
         files = cls.at(directory)
@@ -78,7 +78,7 @@ class Certificates(NamedTuple):
 
 
 def _write(path: Path, certificate: object) -> None:
-    """Key and chain in one file, the key as PKCS#8: Kafka reads no other."""
+    """Write key and chain to one file, with the key as PKCS#8, the only form that Kafka reads."""
     from cryptography.hazmat.primitives import serialization
     from trustme import LeafCert
 
@@ -91,7 +91,7 @@ def _write(path: Path, certificate: object) -> None:
 
 
 def listener_settings(certificates: Certificates) -> dict[str, str]:
-    """The configuration of all listeners of a node, without their addresses."""
+    """Return the configuration of a node's listeners, without their addresses."""
     settings = {
         "listener.security.protocol.map": ",".join(f"{each.name}:{each.protocol}" for each in Listener),
         "controller.listener.names": Listener.CONTROLLER.name,

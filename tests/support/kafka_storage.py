@@ -1,4 +1,4 @@
-"""What nodes of Kafka need before they start, made once and kept: a formatted storage, and an archive of classes."""
+"""Cached prerequisites for starting Kafka nodes: formatted storage, and an archive of classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLUSTER_ID: Final = "a2Fma2EtbXNncy10ZXN0cw"
 
 
 def copy_formatted(directory: Path, node: int) -> None:
-    """Make a formatted storage directory of a node."""
+    """Create a formatted storage directory for a node."""
     shutil.copytree(_formatted(), directory)
     meta = directory / "meta.properties"
     own = re.sub(r"(?m)^node\.id=.*$", f"node.id={node}", meta.read_text())
@@ -33,17 +33,17 @@ def copy_formatted(directory: Path, node: int) -> None:
 
 
 def write_properties(path: Path, settings: Mapping[str, str]) -> None:
-    """Write a file of settings."""
+    """Write a properties file."""
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
 
 def shared_classes(fill: Callable[[Path], None]) -> Path:
-    """The archive of loaded classes, which halves the start of a node (class data sharing); ``fill`` has it written."""
+    """Return the class data sharing archive, which halves a node's start time; ``fill`` has a node write it."""
     return made_once(_CACHE / f"classes-{Jars.NODE.release}.jsa", fill)
 
 
 def _formatted() -> Path:
-    """A formatted storage directory, with the SCRAM credentials of all users; made once and kept."""
+    """Return a cached, formatted storage directory with the SCRAM credentials of all users."""
     arguments = ["format", "-t", _CLUSTER_ID]
     for mechanism in SCRAM_MECHANISMS:
         for name, password in USERS.items():
@@ -69,6 +69,6 @@ def _format(arguments: Sequence[str], kept: Path) -> None:
 
 
 def _kafka_uuid() -> str:
-    """A random UUID in Kafka's own form, which is base64 without padding; a leading dash is not allowed."""
+    """Return a random UUID in Kafka's base64 form without padding; Kafka does not allow a leading dash."""
     text = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return _kafka_uuid() if text.startswith("-") else text

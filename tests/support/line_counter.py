@@ -1,4 +1,4 @@
-"""Counts the lines of Python that an action runs: the work it does, measured without a clock."""
+"""Counts the lines of Python that an action runs: a measure of work that does not depend on a clock."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["lines_run"]
 
 
 def lines_run(action: Callable[[], Any]) -> int:
-    """How many lines of Python ``action`` executes: the time it takes, without a clock.
+    """Return how many lines of Python ``action`` executes, as a measure of time without a clock.
 
-    The garbage collector waits meanwhile. Otherwise it could run finalizers of objects that earlier tests left.
+    The garbage collector is off meanwhile. Otherwise it could run finalizers of objects left by earlier tests.
     """
     count = 0
 

@@ -1,4 +1,4 @@
-"""A Java program of the tests that answers each line of JSON with one: the process and its pipes."""
+"""A Java test program that responds to each line of JSON with one line: the process and its pipes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from typing import IO, Any, Final, Self
 __all__ = ["Command", "LineProcess", "OracleCrashError", "Result"]
 
 Command = dict[str, Any]
-"""One line to the program."""
+"""One line of input to the program."""
 Result = dict[str, Any]
-"""What a command led to; or ``error``, where the command itself is wrong."""
+"""The result of a command, or ``error`` if the command itself is wrong."""
 
 ANSWER_SECONDS: Final = 120
-"""How long the answers to what was written may take before the process is taken for hung and ended."""
+"""How long to wait for the results of written commands before ending the process as hung."""
 
 _WRITTEN_AHEAD: Final = 32_768
-"""Bytes written before their answers are read: less than any pipe holds, so neither side waits for the other."""
+"""Bytes written before results are read: less than any pipe's capacity, so neither process blocks."""
 
 
 class OracleCrashError(RuntimeError):
-    """The Java process ended early or hung; the text carries the end of its error output."""
+    """The Java process ended early or hung; the text contains the end of its error output."""
 
 
 class LineProcess:
-    """A Java process that answers each line of JSON with one."""
+    """A Java process that responds to each line of JSON with one line."""
 
     def __init__(self, command: Sequence[str]) -> None:
         """Start the process."""
@@ -43,7 +43,7 @@ class LineProcess:
         atexit.register(self.close)
 
     def ask(self, lines: Iterable[Command]) -> list[Result]:
-        """Send lines and return their answers in order."""
+        """Send lines and return their results in order."""
         return [answer for texts in _chunks(lines) for answer in self._exchange(texts)]
 
     def _exchange(self, texts: list[bytes]) -> list[Result]:
@@ -73,7 +73,7 @@ class LineProcess:
         return OracleCrashError(f"the oracle ended:\n{self._errors.read()[-2000:].decode(errors='replace')}")
 
     def close(self) -> None:
-        """End the process. Does nothing the second time."""
+        """Close the process. Further calls do nothing."""
         if self._errors.closed:
             return
         for pipe in (self._process.stdin, self._process.stdout):
@@ -90,7 +90,7 @@ class LineProcess:
 
 
 def _chunks(lines: Iterable[Command]) -> Iterator[list[bytes]]:
-    """Cut lines into lists of texts that may be written before anything is read."""
+    """Split lines into lists of texts that may be written before results are read."""
     chunk: list[bytes] = []
     size = 0
     for line in lines:

@@ -1,4 +1,4 @@
-"""Batches that pieces of a log are made of."""
+"""Batches for building parts of a log."""
 
 from __future__ import annotations
 

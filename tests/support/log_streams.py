@@ -1,4 +1,4 @@
-"""Streams of log files without Spark: micro-batches whose positions go through JSON, as through a checkpoint."""
+"""Streams of log files without Spark: micro-batches whose positions pass through JSON, as through a checkpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LogStream"]
 
 
 class LogStream:
-    """One stream over a source; ``restart`` begins another one with the position of the checkpoint."""
+    """A stream over a source; ``restart`` begins another stream at the position in the checkpoint."""
 
     def __init__(self, source: type[DataSource], path: object, **options: object) -> None:
         self._source = source
@@ -21,12 +21,12 @@ class LogStream:
         self.position = json.dumps(self.reader.initialOffset())
 
     def restart(self) -> None:
-        """Make the reader again."""
+        """Create the reader again."""
         source: Any = self._source(dict(self._options))
         self.reader: Any = source.streamReader(source.schema())
 
     def plan(self, rows: int | None = None) -> list[Any]:
-        """Plan the next micro-batch, with a limit if one is given, and note where it ends."""
+        """Plan the next micro-batch, with an optional limit, and record its end position."""
         start = json.loads(self.position)
         limit: ReadLimit = self.reader.getDefaultReadLimit() if rows is None else ReadMaxRows(rows)
         self.position = json.dumps(self.reader.latestOffset(start, limit))
@@ -40,7 +40,7 @@ class LogStream:
 
     @property
     def offsets(self) -> dict[str, dict[str, int]]:
-        """The offsets that the checkpoint has."""
+        """The offsets in the checkpoint."""
         found: dict[str, dict[str, int]] = json.loads(self.position)["offsets"]
         return found
 

@@ -1,11 +1,11 @@
 """Markdown pages as data: fenced blocks, headings and links.
 
-Owns the little of Markdown that the tests of the documentation need. A block's first word after the fence is its
-language; further words of the form ``key=value`` (or a bare ``key``) say how the tests treat it:
+Parses only the Markdown that the documentation tests need. A block's first word after the fence is its language;
+further words of the form ``key=value`` (or a bare ``key``) are test options:
 
 * ``python``: a session with ``>>>`` runs as a doctest, other text is executed; all blocks of a page share their names.
-* ``console``: lines that start with ``$`` are run, the others are what they print; ``fails`` expects exit status 1.
-* any language with ``file=NAME``: the text is written to that file before what follows runs.
+* ``console``: lines that start with ``$`` are run, the other lines are the output; ``fails`` expects exit status 1.
+* any language with ``file=NAME``: the text is written to that file before the following blocks run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Return every Markdown page that readers are meant to find."""
+    """Return every Markdown page meant for readers."""
     found = (
         page for folder in ("docs", "benchmarks", "message_defs", "tests") for page in (ROOT / folder).rglob("*.md")
     )
@@ -69,12 +69,12 @@ def links(page: Path) -> list[str]:
 
 
 def code_spans(page: Path) -> list[str]:
-    """Return the pieces of code inside a page's sentences and tables, in order."""
+    """Return the inline code of a page's sentences and tables, in order."""
     return [" ".join(match["text"].split()) for match in _CODE.finditer(_prose(page))]
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the names under which a page's headings can be linked to."""
+    """Return the anchors of a page's headings."""
     headings = (_HEADING.fullmatch(line) for line in _prose(page).splitlines())
     return {_anchor(heading["text"]) for heading in headings if heading is not None}
 

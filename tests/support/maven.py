@@ -1,7 +1,7 @@
-"""Builds a Java program of the tests with Maven, once for each state of its sources.
+"""Builds the Java test programs with Maven, once for each state of their sources.
 
-Owns the ``target/`` directory beside a ``pom.xml``: compiled classes, the class path, and a stamp of the sources and
-releases they were made from.
+Uses the directory ``target/`` next to ``pom.xml``: compiled classes, the class path, and a stamp of the sources and
+releases used.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tests.support.releases import maven_releases
 __all__ = ["JavaProject", "OracleUnavailableError"]
 
 BUILD_SECONDS: Final = 540
-"""How long Maven may take, downloads included."""
+"""Maximum Maven run time in seconds, including downloads."""
 
 _MACHINE: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
 
 
 class OracleUnavailableError(RuntimeError):
-    """The oracle cannot run on this machine; the text says why."""
+    """The oracle cannot run on this machine; the text gives the reason."""
 
 
 @frozen
@@ -41,14 +41,14 @@ class JavaProject:
 
     @property
     def target(self) -> Path:
-        """Where the build goes."""
+        """The build directory."""
         return self.home / "target"
 
     def command(self, *properties: str) -> list[str]:
-        """Return the command that starts the program, building it first where needed.
+        """Return the command that starts the program, building it first if needed.
 
-        ``properties`` are further options of the Java machine. Raises ``OracleUnavailableError`` without Java, or
-        without Maven when a build is needed, or when the build fails.
+        ``properties`` are further options of the Java virtual machine. Raises ``OracleUnavailableError`` if Java is not
+        installed, if a build is needed and Maven is not installed, or if the build fails.
         """
         java = shutil.which("java")
         if java is None:
@@ -66,14 +66,14 @@ class JavaProject:
 
     @contextmanager
     def _build_lock(self) -> Iterator[None]:
-        """Hold off other processes: test runs side by side share one ``target/``."""
+        """Lock out other processes: parallel test runs share one ``target/``."""
         self.target.mkdir(exist_ok=True)
         with (self.target / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def _built_class_path(self) -> str | None:
-        """Return the class path of an earlier build of these very sources, or None."""
+        """Return the class path of an earlier build of exactly these sources, or None."""
         stamp, listing = self.target / "stamp", self.target / "classpath.txt"
         if not (stamp.exists() and listing.exists() and stamp.read_text() == self._fingerprint()):
             return None

@@ -9,7 +9,7 @@ from tests.support.codecs import message_class, struct_class
 
 
 def nested(levels: int, type_: str, **facts: Any) -> type[Any]:
-    """A message whose structs are nested so many levels deep, itself included."""
+    """Return a message whose structs are nested this many levels deep, including itself."""
     cls = struct_class(f"Level{levels}", leaf=field("Leaf", "int8", default=0))
     default: Any = () if type_.startswith("[]") else None
     for level in range(levels - 1, 1, -1):

@@ -1,6 +1,6 @@
-"""Servers on loopback that speak the protocols of Azure's and of Google's object stores: programs that others wrote.
+"""Loopback servers for the protocols of Azure's and Google's object stores, run from third-party programs.
 
-Each is fetched and built the first time that it is asked for, and ends with its context.
+Each program is fetched and built on first use; its server ends with the context.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from tests.support.foreign_programs import AZURE, GCS
 __all__ = ["ObjectStore", "azure_store", "gcs_store"]
 
 _SECONDS: Final = 3600
-"""How long a server may run."""
+"""Maximum run time of a server in seconds."""
 _START_SECONDS: Final = 60
 _ACCOUNT: Final = "devstoreaccount1"
 _KEY: Final = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-"""The account and the key that everybody knows: Azurite has no others."""
+"""The well-known account and key, the only ones that Azurite accepts."""
 
 
 @frozen
 class ObjectStore:
-    """A bucket: what its URIs start with and end with, its name, and the settings by which clients reach it."""
+    """A bucket: prefix and suffix of its URIs, its name, and the settings that clients need."""
 
     start: str
     end: str
@@ -44,13 +44,13 @@ class ObjectStore:
         return f"{self.start}/{path}{self.end}"
 
     def store(self) -> fs.FileSystem:
-        """Return the filesystem, for whoever prepares a test."""
+        """Return the filesystem, for preparing a test."""
         return filesystem_of(f"{self.start}{self.end}", FilesystemOptions.from_mapping(self.settings)).filesystem
 
 
 @contextmanager
 def azure_store(bucket: str) -> Iterator[ObjectStore]:
-    """Give a container of a server of Azure's blobs. Raises ``ProgramUnavailableError`` without Node and npm."""
+    """Provide a container on an Azure Blob Storage server. Raises ``ProgramUnavailableError`` without Node and npm."""
     options = ("--silent", "--skipApiVersionCheck", "--inMemoryPersistence", "--disableTelemetry", "--blobPort")
     with _running([*AZURE.command(), *options]) as port:
         host = f"127.0.0.1:{port}"
@@ -63,7 +63,7 @@ def azure_store(bucket: str) -> Iterator[ObjectStore]:
 
 @contextmanager
 def gcs_store(bucket: str) -> Iterator[ObjectStore]:
-    """Give a bucket of a server of Google's storage. Raises ``ProgramUnavailableError`` without Go."""
+    """Provide a bucket on a Google Cloud Storage server. Raises ``ProgramUnavailableError`` without Go."""
     options = ("-scheme", "http", "-host", "127.0.0.1", "-backend", "memory", "-log-level", "error", "-port")
     with _running([*GCS.command(), *options]) as port:
         settings = {
@@ -81,7 +81,7 @@ def _with_bucket(made: ObjectStore) -> ObjectStore:
 
 @contextmanager
 def _running(command: Sequence[str]) -> Iterator[int]:
-    """Run a server whose command ends with the option for its port; give the port when it listens."""
+    """Run a server whose command ends with the port option; yield the port when it listens."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen([*command, str(port)], stdout=subprocess.DEVNULL)
@@ -97,7 +97,7 @@ def _running(command: Sequence[str]) -> Iterator[int]:
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until something listens."""
+    """Wait until a server listens."""
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end and process.poll() is None:
         try:

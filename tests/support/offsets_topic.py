@@ -1,4 +1,4 @@
-"""A partition of ``__consumer_offsets`` in which everything happens by chance, written to disk as far as one wants."""
+"""A randomly generated partition of ``__consumer_offsets``, written to disk up to any point."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ __all__ = [
 
 TOPIC: Final = "__consumer_offsets"
 START_MS: Final = 1_767_225_600_000
-"""The time of offset 0; each batch is a minute later than the one before it."""
+"""The time of offset 0; batches follow one minute apart."""
 
 Item = TopicRecord | TransactionEnd
 _FIRST_ID: Final = UUID(int=1)
 _TOPICS: Final = "abcdefghijklmnopqrstuvwxyz"
 _HEADER: Final = {"producer_epoch": 0}
 _UNREADABLE: Final = ((b"\0\2\0\3tea", b"\0\3"), (b"\0\2\0\3tea", None), (b"\0\x63\0\3own", b"?"))
-"""Records of groups: a value that ends too early, the deletion of its key, and a type that does not exist."""
+"""Group records: a truncated value, the deletion of its key, and an unknown record type."""
 
 
 def commit(name: str, offset: int | None, producer: int = NO_PRODUCER, group: str = "tea") -> TopicRecord:
-    """A commit of an offset of one partition, or its deletion."""
+    """Return an offset commit for one partition, or its deletion."""
     value = None if offset is None else OffsetCommitValue(offset=offset)
     version = None if offset is None else 3
     key = OffsetCommitKey(group=group, topic=name)
@@ -56,7 +56,7 @@ def commit(name: str, offset: int | None, producer: int = NO_PRODUCER, group: st
 
 
 def commit_oldest(name: str, offset: int) -> TopicRecord:
-    """A commit in the form of Kafka 0.8."""
+    """Return a commit in the format of Kafka 0.8."""
     return TopicRecord(
         topic=TOPIC,
         key=LegacyOffsetCommitKey(group="tea", topic=name),
@@ -66,12 +66,12 @@ def commit_oldest(name: str, offset: int) -> TopicRecord:
 
 
 def end(producer: int, *, committed: bool) -> TransactionEnd:
-    """The marker of a producer."""
+    """Return a producer's end marker."""
     return TransactionEnd(producer_id=producer, committed=committed)
 
 
 def _members(group: str, generation: int | None) -> TopicRecord:
-    """A record of a classic group that is empty, or of a group with epochs for the name ``new``, or its deletion."""
+    """Return a record of an empty classic group, or of a group with epochs for the name ``new``, or its deletion."""
     if group == "new":
         changed = None if generation is None else ConsumerGroupMetadataValue(epoch=generation)
         key = ConsumerGroupMetadataKey(group_id=group)
@@ -83,7 +83,7 @@ def _members(group: str, generation: int | None) -> TopicRecord:
 
 @frozen
 class _Batch:
-    """A batch: its first offset, the key of its one record if it has one, whether that is a deletion, and its bytes."""
+    """A batch: first offset, key of its only record if any, whether that record is a deletion, and bytes."""
 
     offset: int
     key: bytes | None
@@ -108,21 +108,21 @@ def _batch(offset: int, item: Item | tuple[bytes | None, bytes | None], epoch: i
     }  # fmt: skip
     builder = BatchBuilder(BatchHeader(base_offset=offset, partition_leader_epoch=epoch, **facts))
     builder.append(key, value, timestamp=time)
-    # What a transaction wrote is not compacted here: a broker waits for the end of the transaction.
+    #: Transactional records are not compacted here: a broker waits for the end of the transaction.
     return _Batch(offset, key if producer == NO_PRODUCER else None, value is None, builder.build())
 
 
 def write_items(home: Path, number: int, items: Sequence[Item]) -> None:
-    """Write records and markers, a batch for each, as one segment of a partition of the topic."""
+    """Write records and markers as one segment of a partition of the topic, one batch each."""
     write_segments(home, number, [dict(enumerate(items))])
 
 
 def write_segments(
     home: Path, number: int, segments: Sequence[Mapping[int, Item]], first: int = 0, epoch: int = 0
 ) -> None:
-    """Write the segments of a partition anew, from records and markers by offset, from the base offset ``first`` on.
+    """Rewrite the segments of a partition from records and markers by offset, starting at the base offset ``first``.
 
-    ``epoch`` is that of the leader that wrote the last record.
+    ``epoch`` is the leader epoch of the last record.
     """
     directory = home / f"{TOPIC}-{number}"
     shutil.rmtree(directory, ignore_errors=True)
@@ -136,22 +136,22 @@ def write_segments(
 
 @define
 class OffsetsTopic:
-    """A partition as it grows. ``write`` makes the files of what there is now."""
+    """A growing partition. ``write`` writes the files of its current state."""
 
     home: Path
     dice: Random
     number: int = 0
     problems: bool = True
-    """Whether records are written that cannot be read."""
+    """Whether to include records that cannot be read."""
     id: UUID | None = _FIRST_ID
-    """The id of the topic; None for a broker that does not know ids."""
+    """The topic id; None for a broker without topic ids."""
     segments: list[list[_Batch]] = field(factory=lambda: [[]])
     _open: set[int] = field(factory=set)
     _next: int = 0
     _epoch: int = 0
 
     def grow(self, steps: int) -> None:
-        """Let so many things happen."""
+        """Add this many random records and markers."""
         for _ in range(steps):
             if self.segments[-1] and self.dice.random() < 0.05:
                 self.segments.append([])
@@ -179,7 +179,7 @@ class OffsetsTopic:
         return commit(dice.choice(_TOPICS), value, producer, dice.choice(("tea", "milk")))
 
     def compact(self) -> None:
-        """Remove what later records replace from the closed segments, and half of the deletions."""
+        """Remove replaced records and half of the deletions from the closed segments."""
         latest = {each.key: each.offset for segment in self.segments for each in segment if each.key is not None}
         for segment in self.segments[:-1]:
             segment[:] = [
@@ -195,7 +195,7 @@ class OffsetsTopic:
             del self.segments[0]
 
     def truncate(self) -> None:
-        """Lose the last records, as a follower does that had more than the new leader, which then writes others."""
+        """Truncate the last records, as a follower that has more than the new leader, which then writes others."""
         self._epoch += 1
         for _ in range(self.dice.randrange(1, 10)):
             if len(self.segments) > 1 and not self.segments[-1]:
@@ -204,7 +204,7 @@ class OffsetsTopic:
                 self._next = self.segments[-1].pop().offset
 
     def recreate(self) -> None:
-        """Delete the topic and make it anew: other records under the same offsets."""
+        """Delete and recreate the topic, with different records at the same offsets."""
         self.id = self.id and UUID(int=self.id.int + 1)
         self.segments, self._next = [[]], 0
         self._open.clear()

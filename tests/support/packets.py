@@ -1,7 +1,7 @@
-"""Makes captures: conversations cut into TCP segments, in datagrams, behind link headers, in files of every form.
+"""Builds captures: conversations split into TCP segments, in datagrams with link headers, in files of every format.
 
-What real tools write is in ``tests/recordings/packets``; this makes what they seldom do. Nothing here is read back by
-the code that wrote it.
+Recordings by real tools are in ``tests/recordings/packets``; this module builds the cases that they rarely produce. The
+writers here share no code with the readers under test.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 CLIENT: Final = Endpoint("192.0.2.7", 50_000)
 BROKER: Final = Endpoint("192.0.2.1", 9092)
 START: Final = 1_700_000_000_000_000
-"""Microseconds since the epoch of a first packet; the next ones follow a millisecond apart."""
+"""Time of the first packet in microseconds since the epoch; packets follow one millisecond apart."""
 STEP: Final = 1000
 
 Chunk = tuple[str, bytes]
@@ -48,7 +48,7 @@ Chunk = tuple[str, bytes]
 
 @attrs.frozen(kw_only=True)
 class Sent:
-    """A TCP segment as an end sent it; ``snapped`` bytes of its content are not captured."""
+    """A TCP segment as sent; the last ``snapped`` bytes of its content are not captured."""
 
     source: Endpoint
     target: Endpoint
@@ -60,17 +60,17 @@ class Sent:
 
 
 def client(number: int) -> Endpoint:
-    """Return one of many clients."""
+    """Return a client endpoint by number."""
     return Endpoint(CLIENT.host, 40_000 + number)
 
 
 def framed(payload: bytes) -> bytes:
-    """Return a frame: the payload behind its size."""
+    """Return a frame: the payload with its size prefix."""
     return len(payload).to_bytes(4, "big") + payload
 
 
 def cut(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:
-    """Cut chunks into pieces of these sizes."""
+    """Split chunks into these sizes."""
     for direction, data in chunks:
         while data:
             size = next(sizes)
@@ -87,7 +87,7 @@ def segments(
     syn: bool = True,
     fin: bool = True,
 ) -> list[Sent]:
-    """Return the segments of a conversation, from SYN to FIN; ``first`` are the numbers of the SYNs."""
+    """Return the segments of a conversation, from SYN to FIN; ``first`` are the sequence numbers of the SYNs."""
     ends = {"request": (client, server), "response": (server, client)}
     at = {"request": first[0], "response": first[1]}
     made = []
@@ -114,7 +114,7 @@ def segments(
 
 
 def datagram(sent: Sent) -> bytes:
-    """Return the IP datagram of a segment, as much of it as is captured; of IPv6 where the addresses are."""
+    """Return the captured part of a segment's IP datagram; IPv6 for IPv6 addresses."""
     content = tcp.TCP(
         sport=sent.source.port,
         dport=sent.target.port,
@@ -171,11 +171,11 @@ LINKS: Final[Mapping[str, tuple[int, Callable[[bytes], bytes]]]] = {
     "raw": (101, bytes),
     "raw of OpenBSD": (14, bytes),
 }
-"""Link types by name: their number, and what puts a datagram behind their header."""
+"""Link types by name: the number, and a function that adds the link header to a datagram."""
 
 
 class Stamped(NamedTuple):
-    """A packet in the form of a file, with its time in microseconds since the epoch."""
+    """A packet as stored in a file, with its time in microseconds since the epoch."""
 
     at: int
     data: bytes
@@ -187,7 +187,7 @@ def _stamped(sent: Iterable[Sent], link: str) -> Iterator[Stamped]:
 
 
 def pcap(sent: Iterable[Sent], *, link: str = "Ethernet", order: str = "<", nanoseconds: bool = False) -> bytes:
-    """Return a file of the classic format."""
+    """Return a file in the classic format."""
     magic, share = (0xA1B23C4D, 1000) if nanoseconds else (0xA1B2C3D4, 1)
     parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 2**18, LINKS[link][0])]
     for at, data in _stamped(sent, link):
@@ -197,19 +197,19 @@ def pcap(sent: Iterable[Sent], *, link: str = "Ethernet", order: str = "<", nano
 
 
 def block(order: str, kind: int, body: bytes) -> bytes:
-    """Return a block of pcapng."""
+    """Return a pcapng block."""
     body = body.ljust((len(body) + 3) // 4 * 4, b"\0")
     size = struct.pack(order + "I", len(body) + 12)
     return struct.pack(order + "I", kind) + size + body + size
 
 
 def section(order: str) -> bytes:
-    """Return the header of a section of pcapng."""
+    """Return a pcapng section header."""
     return block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
 
 
 def interface(order: str, link: str, resolution: int | None = None, offset: int = 0) -> bytes:
-    """Return the description of an interface, with the resolution and the offset of its clock."""
+    """Return an interface description, with the resolution and offset of its clock."""
     options = b"" if resolution is None else struct.pack(order + "HHB3x", 9, 1, resolution)
     options += struct.pack(order + "HHq", 14, 8, offset) if offset else b""
     options = struct.pack(order + "HH4s", 1, 3, b"a b") + options + bytes(4) if options else b""
@@ -217,7 +217,7 @@ def interface(order: str, link: str, resolution: int | None = None, offset: int 
 
 
 def enhanced(order: str, number: int, ticks: int, data: bytes) -> bytes:
-    """Return a packet of an interface, ``ticks`` of its clock after the epoch."""
+    """Return an enhanced packet block; ``ticks`` is its time in units of the interface's clock."""
     head = struct.pack(order + "IIIII", number, ticks >> 32, ticks & 0xFFFFFFFF, len(data), len(data))
     return block(order, 6, head + data)
 
@@ -225,7 +225,7 @@ def enhanced(order: str, number: int, ticks: int, data: bytes) -> bytes:
 def pcapng(
     sent: Sequence[Sent], *, links: Sequence[str] = ("Ethernet",), order: str = "<", resolution: int = 6
 ) -> bytes:
-    """Return a file of the block format whose packets are spread over interfaces with these link types."""
+    """Return a pcapng file whose packets are spread over interfaces with these link types."""
     ticks = 2 ** (resolution & 0x7F) if resolution & 0x80 else 10**resolution
     parts = [section(order), *(interface(order, link, resolution) for link in links)]
     for number, each in enumerate(sent):
@@ -239,20 +239,20 @@ def pcapng(
 def everything(
     data: bytes, *, ports: Sequence[int] | None = (BROKER.port,), limits: CaptureLimits | None = None
 ) -> list[Exchange | CaptureFault]:
-    """Return what is read from the bytes of a capture file."""
+    """Return all items read from the bytes of a capture file."""
     return list(read_exchanges(io.BytesIO(data), ports=ports, limits=limits))
 
 
 def exchanges(found: Iterable[Exchange | CaptureFault]) -> list[Exchange]:
-    """Return the exchanges of what was read."""
+    """Return only the exchanges."""
     return [each for each in found if isinstance(each, Exchange)]
 
 
 def faults(found: Iterable[Exchange | CaptureFault]) -> list[CaptureFault]:
-    """Return the faults of what was read."""
+    """Return only the faults."""
     return [each for each in found if isinstance(each, CaptureFault)]
 
 
 def sizes(*given: int) -> Iterator[int]:
-    """Yield these sizes, again and again."""
+    """Yield these sizes in an endless cycle."""
     return (given[number % len(given)] for number in count())

@@ -1,8 +1,8 @@
-"""Brokers in memory that take batches as Kafka's do: sequences, epochs, leaders and transactions are checked.
+"""Brokers in memory that append batches as Kafka's do: they check sequences, epochs, leaders and transactions.
 
-``ProduceCluster`` keeps the log of each partition. Like Kafka's class ``ProducerStateManager`` it drops a batch that it
-has already, and refuses one that does not follow the last one. Tests let single Produce requests go wrong: ``faults``
-says what happens to the next ones.
+``ProduceCluster`` keeps the log of each partition. Like Kafka's class ``ProducerStateManager``, it drops duplicate
+batches and rejects batches out of sequence. Tests inject faults into single Produce requests: ``faults`` lists the
+outcomes of the next requests.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ __all__ = [
 ]
 
 SMALL: Final[dict[str, Any]] = {"batch_size": 200, "linger": 0.0}
-"""Settings of a producer with about ten records of four bytes in each batch."""
+"""Producer settings for about ten records of four bytes per batch."""
 
 TOPIC_ID = UUID(int=7)
 
 
 @frozen
 class Refused:
-    """The broker answers with an error, and does not take the batches. With ``partition`` only that one."""
+    """The broker returns an error and appends no batches. ``partition`` limits the error to one partition."""
 
     error: ErrorCode
     partition: int | None = None
@@ -80,12 +80,12 @@ class Refused:
 
 @frozen
 class Unheard:
-    """The broker takes the batches. Its answer never comes, and the connection ends."""
+    """The broker appends the batches, then the connection ends before the response arrives."""
 
 
 @frozen
 class Lost:
-    """The request never comes to the broker, and the connection ends."""
+    """The connection ends before the request reaches the broker."""
 
 
 Fault: TypeAlias = "Refused | Unheard | Lost | None"
@@ -93,7 +93,7 @@ Fault: TypeAlias = "Refused | Unheard | Lost | None"
 
 @define
 class PartitionLog:
-    """The records of a partition, and what the broker knows of its producers."""
+    """The records of a partition, and the broker's state of its producers."""
 
     values: list[bytes | None] = field(factory=list)
     timestamps: list[int] = field(factory=list)
@@ -104,10 +104,10 @@ class PartitionLog:
     places: dict[tuple[int, int, int], int] = field(factory=dict)
     """By producer id, epoch and base sequence: the base offset."""
     takes_any_first: bool = False
-    """Whether any sequence of a producer that is not known is good, as in Kafka 4. Older brokers refuse all but 0."""
+    """Whether an unknown producer may start with any sequence, as in Kafka 4. Older brokers accept only 0."""
 
     def append(self, batch: RecordBatch) -> tuple[ErrorCode, int]:
-        """Take a batch as Kafka's ``ProducerStateManager`` does; return the error and the base offset."""
+        """Append a batch as Kafka's ``ProducerStateManager`` does; return the error and the base offset."""
         identity = batch.producer_id, batch.producer_epoch, batch.base_sequence
         if batch.producer_id >= 0:
             if identity in self.places:
@@ -144,7 +144,7 @@ class ProduceCluster:
         self.logs = {number: PartitionLog() for number in range(partitions)}
         self.faults: deque[Fault] = deque()
         self.answers: dict[str, deque[Response]] = {}
-        """By name of a request: answers that come in place of the usual ones."""
+        """By request name: responses that replace the default ones."""
         self.transactions = transactions
         self.epochs: dict[str | None, tuple[int, int]] = {}
         self.ended: list[bool] = []
@@ -159,20 +159,20 @@ class ProduceCluster:
         return ProducerCore(core, ProducerConfig(**options))
 
     def add(self, producer: ProducerCore, values: Iterable[bytes], **record: Any) -> list[tuple[Any, int]]:
-        """Give records to a producer; return each batch and the record's place in it."""
+        """Add records to a producer; return each record's batch and its index there."""
         return [self.add_one(producer, value, **record) for value in values]
 
     def add_one(
         self, producer: ProducerCore, value: bytes, *, key: bytes | None = None, partition: int | None = None
     ) -> tuple[Any, int]:
-        """Give one record to a producer."""
+        """Add one record to a producer."""
         batch = producer.add("t", value, key, partition, 1000, ())
         if batch is None:
             return self.network.run(producer.add_when_possible("t", value, key, partition, 1000, ()))
         return batch
 
     def flush(self, producer: ProducerCore, seconds: float = 600) -> None:
-        """Wait until everything is delivered or given up."""
+        """Wait until every record is delivered or abandoned."""
         self.network.run(producer.flush(self.network.now() + seconds))
 
     def values(self) -> list[bytes | None]:
@@ -180,7 +180,7 @@ class ProduceCluster:
         return [value for log in self.logs.values() for value in log.values]
 
     def requests(self, cls: type[Request[Any]]) -> list[Any]:
-        """Return the requests of a class that the brokers got."""
+        """Return the requests of a class that the brokers received."""
         return [each for broker in self.brokers.values() for each in broker.requests if isinstance(each, cls)]
 
     def versions(self, cls: type[Request[Any]]) -> set[int]:
@@ -316,19 +316,19 @@ class ProduceCluster:
         )
 
     def _cut(self, node: int) -> None:
-        """End the connections to a broker, after the others of this moment."""
+        """End the connections to a broker, after the other events of this time."""
         broker = self.brokers[node]
         for transport in [each for each in self.network.transports if each.broker is broker]:
             self.network.later(0, transport.cut)
 
 
 def offsets(records: list[tuple[ProducerBatch, int]]) -> list[int]:
-    """Return the offsets of records, which must all be delivered."""
+    """Return the offsets of records, all of which must be delivered."""
     found = [batch.delivery_of(index) for batch, index in records]
     return [batch.metadata(index, 0).offset for batch, index in found]
 
 
 def error_of(record: tuple[ProducerBatch, int]) -> Exception | None:
-    """Return why a record was given up."""
+    """Return the error of an abandoned record."""
     batch, index = record
     return batch.delivery_of(index)[0].error

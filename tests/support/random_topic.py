@@ -1,4 +1,4 @@
-"""A partition of an ordinary topic in which everything happens by chance, written to disk as far as one wants."""
+"""A randomly generated partition of an ordinary topic, written to disk up to any point."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class _Batch:
 
 @define
 class RandomTopic:
-    """A partition as it grows. ``write`` makes the files of what there is now."""
+    """A growing partition. ``write`` writes the files of its current state."""
 
     home: Path
     dice: Random
     name: str = "events"
     number: int = 0
     damage: bool = False
-    """Whether some batches have a wrong checksum."""
+    """Whether to write some batches with a wrong checksum."""
     far: bool = True
-    """Whether some times are so late that no timestamp holds them."""
+    """Whether to use some times too late for any timestamp type."""
     id: UUID | None = _FIRST_ID
     segments: list[list[_Batch]] = field(factory=lambda: [[]])
     _open: set[int] = field(factory=set)
@@ -50,18 +50,18 @@ class RandomTopic:
 
     @property
     def directory(self) -> Path:
-        """The directory of the partition."""
+        """The partition directory."""
         return self.home / f"{self.name}-{self.number}"
 
     def grow(self, steps: int) -> None:
-        """Write so many batches."""
+        """Add this many batches."""
         for _ in range(steps):
             if self.segments[-1] and self.dice.random() < 0.1:
                 self.segments.append([])
             self.segments[-1].append(self._marker() if self._open and self.dice.random() < 0.2 else self._batch())
 
     def _time(self) -> int:
-        """A time about when the batch is written, in any order, or none."""
+        """Return a time close to the write time of the batch, in any order, or none."""
         near = _START_MS + self._next * 200_000 + self.dice.randrange(-_HOUR_MS // 2, _HOUR_MS)
         return self.dice.choice((-1, near, near, near, near, near, 7, 2**53 if self.far else near))
 
@@ -105,7 +105,7 @@ class RandomTopic:
             del self.segments[0]
 
     def compact(self) -> None:
-        """Remove some batches from the closed segments, and one of these."""
+        """Remove some batches from the closed segments, and one of these segments."""
         for segment in self.segments[:-1]:
             segment[:] = [each for each in segment if self.dice.random() < 0.8]
         if len(self.segments) > 2:
@@ -113,7 +113,7 @@ class RandomTopic:
             self.segments[one - 1] += self.segments.pop(one)
 
     def truncate(self) -> None:
-        """Lose the last batches, as a follower does that had more than the new leader, which then writes others."""
+        """Truncate the last batches, as a follower that has more than the new leader, which then writes others."""
         self._epoch += 1
         for _ in range(self.dice.randrange(1, 6)):
             if len(self.segments) > 1 and not self.segments[-1]:
@@ -122,7 +122,7 @@ class RandomTopic:
                 self._next = self.segments[-1].pop().offset
 
     def recreate(self) -> None:
-        """Delete the topic and make it anew: other records under the same offsets."""
+        """Delete and recreate the topic, with different records at the same offsets."""
         self.id = self.id and UUID(int=self.id.int + 1)
         self.segments, self._next = [[]], 0
         self._open.clear()

@@ -1,4 +1,4 @@
-"""A client of one blocking socket, for tests that choose each byte which a broker gets."""
+"""A client over one blocking socket, for tests that choose every byte a broker receives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIMEOUT = 60
 
 
 class RawClient:
-    """A connection to a broker of an embedded cluster, at one of its listeners."""
+    """A connection to one listener of a broker in an embedded cluster."""
 
     def __init__(self, broker: EmbeddedBroker, broker_id: int = 0, listener: str = "") -> None:
         name = listener or broker.config.listeners[0].name
@@ -35,7 +35,7 @@ class RawClient:
         return self._wire.send(request, version)
 
     def send(self, *requests: tuple[Request[Any], int]) -> None:
-        """Send requests, each with its version."""
+        """Send requests, each at its version."""
         self.socket.sendall(b"".join(self.frame(*each) for each in requests))
 
     def receive(self) -> Response:

@@ -1,4 +1,4 @@
-"""What a broker answered about the groups in its log directory, as messages."""
+"""Recorded broker responses about the groups in its log directory, as messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ M = TypeVar("M", bound=Message)
 
 
 def answers(cls: type[M], path: Path = ANSWERS) -> Iterator[M]:
-    """Yield the broker's recorded answers of one class."""
+    """Yield the broker's recorded responses of one class."""
     for pair in exchanges(read_frames(path)):
         message = _answer(pair)
         if isinstance(message, cls):

@@ -1,10 +1,10 @@
-"""Recorded frames: the file format, and which response answers which request.
+"""Recorded frames: the file format, and the matching of responses to requests.
 
 A recording is a JSON-lines file. Its first line describes the recording; every other line is one frame: ``connection``
 (from 1), ``direction`` (``request`` or ``response``), ``ms`` (milliseconds since the recording began) and ``bytes``
-(hexadecimal, with the four bytes of size in front, as on the wire).
+(hexadecimal, prefixed with the four size bytes, as on the wire).
 
-Which response answers which request is for ``kafka_msgs.wire`` to say.
+``kafka_msgs.wire`` decides which response belongs to which request.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RESPONSE: Final[Direction] = "response"
 
 @frozen
 class Frame:
-    """One size-prefixed message as it crossed a connection; ``ms`` counts from the start of the recording."""
+    """One size-prefixed message of a connection; ``ms`` counts from the start of the recording."""
 
     connection: int
     direction: Direction
@@ -59,7 +59,7 @@ class Frame:
         return read_correlation_id(self.payload)
 
     def to_json(self) -> dict[str, Any]:
-        """The frame as its line in the file holds it."""
+        """Return the frame as a line of the file."""
         return {
             "connection": self.connection,
             "direction": self.direction,
@@ -69,33 +69,32 @@ class Frame:
 
     @classmethod
     def from_json(cls, line: dict[str, Any]) -> Frame:
-        """The inverse of :meth:`to_json`."""
+        """Return the frame in a line that :meth:`to_json` wrote."""
         return cls(line["connection"], line["direction"], line["ms"], bytes.fromhex(line["bytes"]))
 
 
 @frozen
 class Exchange:
-    """A request and the response to it."""
+    """A request and its response."""
 
     request: Frame
     response: Frame
 
     @property
     def api_key(self) -> int:
-        """Which API the request calls."""
+        """The API key of the request."""
         return read_request_prefix(self.request.payload).api_key
 
     @property
     def api_version(self) -> int:
-        """The version that both bodies are written in."""
+        """The version of both bodies."""
         return read_request_prefix(self.request.payload).version
 
 
 def exchanges(frames: Iterable[Frame]) -> Iterator[Exchange]:
-    """Pair requests with their responses, in the order of the responses.
+    """Match requests with their responses, in the order of the responses.
 
-    Raises ``KeyError`` for a response that no earlier request on its connection asked for. Requests without a response
-    are left out.
+    Raises ``KeyError`` for a response without an earlier request on its connection. Omits requests without a response.
     """
     connections: defaultdict[int, Correlation[Frame, Frame]] = defaultdict(Correlation)
     for frame in frames:
@@ -110,14 +109,14 @@ def exchanges(frames: Iterable[Frame]) -> Iterator[Exchange]:
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """The first line of a recording: its format, the Kafka release, the clients, the date, the script."""
+    """Return the first line of a recording: format, Kafka release, clients, date, script."""
     with path.open(encoding="ascii") as lines:
         header: dict[str, Any] = json.loads(next(lines))
         return header
 
 
 def read_frames(path: Path) -> Iterator[Frame]:
-    """The frames of a recording, in the order in which they were seen."""
+    """Return the frames of a recording, in recorded order."""
     with path.open(encoding="ascii") as lines:
         next(lines)
         for line in lines:
@@ -125,6 +124,6 @@ def read_frames(path: Path) -> Iterator[Frame]:
 
 
 def write_lines(path: Path, header: dict[str, Any], lines: Iterable[dict[str, Any]]) -> None:
-    """Write a recording: the header, then one object a line."""
+    """Write a recording: the header, then one object per line."""
     text = "".join(json.dumps(line) + "\n" for line in (header, *lines))
     path.write_text(text, encoding="ascii")

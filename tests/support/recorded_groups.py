@@ -1,4 +1,4 @@
-"""The state of the groups in the recorded log directory."""
+"""State of the groups in the recorded log directory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Recorded records of an internal topic: one JSON object a line, below a line that describes the recording.
+"""Recorded records of an internal topic: one JSON object per line, after a line that describes the recording.
 
-Each holds ``partition``, ``offset``, ``timestamp`` (milliseconds since the epoch), and ``key`` and ``value`` in
-hexadecimal; a value of null is a tombstone. What the bytes mean is left to kafka_msgs.
+Each object contains ``partition``, ``offset``, ``timestamp`` (milliseconds since the epoch), and ``key`` and ``value``
+in hexadecimal; a null value is a tombstone. kafka_msgs decodes the bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.recordings import INTERNAL_TOPICS
 __all__ = ["Line", "Record", "read_lines", "read_records", "record_of"]
 
 Line = dict[str, Any]
-"""One line of a recording of internal topics, below its header."""
+"""One record line of an internal topic's recording."""
 
 
 @frozen
@@ -35,13 +35,13 @@ class Record:
 
     @classmethod
     def from_json(cls, line: dict[str, Any]) -> Record:
-        """The record that a line of a recording holds."""
+        """Return the record in a line of a recording."""
         value = None if line["value"] is None else bytes.fromhex(line["value"])
         return cls(line["partition"], line["offset"], line["timestamp"], bytes.fromhex(line["key"]), value)
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """The records of a recording, in the order of the log."""
+    """Return the records of a recording, in log order."""
     with path.open(encoding="ascii") as lines:
         next(lines)
         for line in lines:
@@ -49,12 +49,12 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def read_lines(path: Path = INTERNAL_TOPICS) -> list[Line]:
-    """The lines of a recording below its header."""
+    """Return the lines of a recording after its header."""
     return [json.loads(line) for line in path.read_text(encoding="ascii").splitlines()[1:]]
 
 
 def record_of(line: Line) -> InternalRecord | TransactionEnd:
-    """The decoded record or marker of a line."""
+    """Return the decoded record or marker of a line."""
     if "marker" in line:
         return TransactionEnd(producer_id=line["producer_id"], committed=line["marker"] == "commit")
     key, value = (None if line[part] is None else bytes.fromhex(line[part]) for part in ("key", "value"))

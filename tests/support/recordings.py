@@ -1,4 +1,4 @@
-"""Where the recordings are, and what says how they were made. The scripts that made them are in ``tests/recorders``."""
+"""Paths of the recordings and of their provenance notes. The recorder scripts are in ``tests/recorders``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ROOT: Final = Path(__file__).parents[2]
-"""The top of the repository."""
+"""The repository root."""
 
 RECORDINGS: Final = ROOT / "tests" / "recordings"
 
@@ -39,10 +39,10 @@ TRAFFIC: Final = RECORDINGS / "client_traffic.jsonl"
 """Frames between a broker and its clients."""
 
 TAPPED_GO: Final = RECORDINGS / "tapped_go.jsonl"
-"""What ``kafka-msgs tap`` recorded between clients in Go and a cluster."""
+"""A recording by ``kafka-msgs tap`` between Go clients and a cluster."""
 
 KIP88: Final = RECORDINGS / "kip88.jsonl"
-"""Frames that ask for all offsets of a group."""
+"""Frames that request all offsets of a group."""
 
 OFFSETS: Final = RECORDINGS / "consumer_offsets.jsonl"
 """Records of ``__consumer_offsets``."""
@@ -51,7 +51,7 @@ INTERNAL_TOPICS: Final = RECORDINGS / "internal_topics.jsonl"
 """Records of the other internal topics."""
 
 LOGS: Final = RECORDINGS / "logs"
-"""A log directory: every compression, transactions, compaction."""
+"""A log directory with every compression, transactions and compaction."""
 
 LOG_PARTITIONS: Final = ("codecs-0", "prices-0", "__transaction_state-0", "__cluster_metadata-0")
 
@@ -59,33 +59,33 @@ ACTIVE_LOGS: Final = RECORDINGS / "active"
 """A partition that its broker was still writing."""
 
 TIERED_LOGS: Final = RECORDINGS / "tiered"
-"""A log directory of tiered storage, and of a quorum."""
+"""The log directory of a broker with tiered storage, in a dynamic quorum."""
 
 TIERED_PARTITIONS: Final = ("__remote_log_metadata-0", "__cluster_metadata-0", "invoices-0")
 
 REMOTE_TIER: Final = RECORDINGS / "remote_tier"
-"""A remote tier, the log directory of its broker, and what consumers read of both."""
+"""A remote tier, its broker's log directory, and the records that consumers read from both."""
 
 GROUP_LOGS: Final = RECORDINGS / "groups" / "log"
-"""A log directory with groups of every kind."""
+"""A log directory with groups of every type."""
 
 ANSWERS: Final = RECORDINGS / "groups" / "answers.jsonl"
-"""Frames: what the broker answered about those groups, just before it was stopped."""
+"""Frames: the broker's responses about those groups, just before it stopped."""
 
 END_OFFSETS: Final = RECORDINGS / "groups" / "end-offsets.txt"
-"""The end offsets of the partitions, as Kafka's tool prints them."""
+"""The end offsets of the partitions, as printed by Kafka's tool."""
 
 PACKETS: Final = RECORDINGS / "packets"
-"""Captured packets, and beside each file what tshark shows of it."""
+"""Captured packets, each file with tshark's output for it."""
 
 
 def packets_made_by() -> dict[str, Any]:
-    """Return what was run to record the packets: releases, date, script, and the broker's port in each file."""
+    """Return how the packets were recorded: releases, date, script, and the broker's port in each file."""
     facts: dict[str, Any] = json.loads((PACKETS / "about.json").read_text())
     return facts
 
 
 def port_of(name: str) -> int:
-    """Return the broker's port in a file of packets."""
+    """Return the broker's port in a packet file."""
     port: int = packets_made_by()["ports"][name]
     return port

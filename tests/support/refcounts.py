@@ -1,7 +1,7 @@
-"""Checks that calls leave the counts of references and of memory blocks as they were.
+"""Checks that calls leave reference counts and the number of memory blocks unchanged.
 
-What was there before is frozen: the garbage collector passes over it from then on, so that collecting takes the time of
-what a test makes, and not of all that a run of thousands of tests holds.
+Objects that existed before are frozen: the garbage collector ignores them from then on, so its time depends on the
+objects that one test creates, not on all objects in a run of thousands of tests.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ ROUNDS = 20
 
 
 def counts(objects: list[Any]) -> list[int]:
-    """The references to each object, and how many blocks of memory Python holds."""
+    """Return the reference count of each object, and the number of memory blocks that Python holds."""
     gc.collect()
     return [*map(sys.getrefcount, objects), sys.getallocatedblocks()]
 
 
 def check_balance(action: Callable[[], Any], objects: list[Any]) -> None:
-    """Check that repeating ``action`` leaves every count as it was.
+    """Check that repeating ``action`` leaves every count unchanged.
 
-    What is kept for once, such as memos, and what others do, may show in some measurements; what leaks shows in
-    every one.
+    Caches filled once, and other threads, may affect some measurements; a leak affects every one.
     """
     grown: list[int] = []
     gc.freeze()
@@ -43,7 +42,7 @@ def check_balance(action: Callable[[], Any], objects: list[Any]) -> None:
 
 
 def fail_each(action: Callable[[], object]) -> int:
-    """Let the n-th allocation of a call fail, for every n that there is; return how many there are."""
+    """Make each allocation of a call fail in turn; return the number of allocations."""
     testcapi = pytest.importorskip("_testcapi")
     number = 0
     with _no_other_thread():
@@ -60,9 +59,9 @@ def fail_each(action: Callable[[], object]) -> int:
 
 
 def without_memory(action: Callable[[Callable[[int], Any]], Any], make: Callable[[int], Any]) -> Iterator[int]:
-    """Give an action what makes its buffers, and let each call of that fail, one after the other.
+    """Pass an allocator to an action, and make each of its calls fail in turn.
 
-    Yields the number of each call whose failure ended in a ``MemoryError``, until the action needs no more.
+    Yields the number of each call whose failure raised a ``MemoryError``, until the action needs no further calls.
     """
     for number in range(10_000):
         try:
@@ -87,10 +86,10 @@ def _failing(number: int, make: Callable[[int], Any]) -> Callable[[int], Any]:
 
 @contextmanager
 def _no_other_thread() -> Iterator[None]:
-    """Run no other thread, whose allocations would fail instead: one that pytest-xdist has reads from a pipe."""
+    """Run no other thread, as its allocations would fail instead: pytest-xdist has a thread that reads from a pipe."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(3600)
-    time.sleep(0)  # A thread that waits already does not wait so long: it runs now.
+    time.sleep(0)  # A thread that is already waiting has the shorter interval, so let it run now.
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
-"""Which Kafka release each part of the tests runs: the one that its definitions are from.
+"""The Kafka release that each part of the tests runs: the release of its definitions.
 
-``SOURCE.toml`` is where releases stand. Not every release has all artifacts on the day it is published; the origin
-``streams`` then stays at an older one, and with it Kafka's tools, which are published together.
+``SOURCE.toml`` lists the releases. Some releases lack artifacts on their publication day; the origin ``streams`` then
+stays at an older release, and with it Kafka's tools, which are published together.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ def release_of(origin: str) -> str:
 
 
 def maven_releases() -> list[str]:
-    """Return the options by which Maven's projects in this repository learn the releases."""
+    """Return the options that pass the releases to this repository's Maven projects."""
     return [f"-Dkafka.version={release_of('clients')}", f"-Dkafka.streams.version={release_of('streams')}"]

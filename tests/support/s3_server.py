@@ -1,7 +1,7 @@
-"""A server on loopback that speaks the protocol of S3, knows one pair of keys, and counts what it sends.
+"""A loopback server for the S3 protocol that accepts one pair of keys and counts the bytes it sends.
 
-Buckets and objects are those of moto. What is in front of it refuses requests that are not signed with the keys, as AWS
-signs (Signature Version 4), and notes which bytes went out.
+moto implements buckets and objects. A layer around it rejects requests that are not signed with the keys (AWS Signature
+Version 4), and records the bytes sent.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from werkzeug.serving import make_server
 __all__ = ["KEYS", "S3Server", "s3_process", "s3_server"]
 
 _SECONDS: Final = 60
-"""How long a process may take to end."""
+"""Maximum time for a process to end, in seconds."""
 
 KEYS: Final[Mapping[str, str]] = {
     "fs.s3a.access.key": "AKIDREADER",
     "fs.s3a.secret.key": "a+secret/of-the-reader",
     "fs.s3a.session.token": "token-of-this-hour",
 }
-"""What a client must know, as Hadoop's settings."""
+"""The client's credentials, as Hadoop settings."""
 
 _SIGNED: Final = re.compile(
     r"AWS4-HMAC-SHA256 Credential=(?P<key>[^/]+)/(?P<scope>[^,]+), *"
@@ -42,27 +42,27 @@ _SIGNED: Final = re.compile(
 )
 _REFUSED: Final = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
 _MOTO: Final = Lock()
-"""One request at a time: a client that asks again while its first request is still answered confuses moto."""
+"""Serializes requests: a client retry during its first request confuses moto."""
 _NOT_THERE: Final = b"<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>"
 
 
 @frozen
 class S3Server:
-    """Where the server is, and what it sent: bytes of objects, by the path on the server."""
+    """Address of the server, and the object bytes that it sent, by path on the server."""
 
     endpoint: str
     sent: Counter[str] = field(factory=Counter)
     refused: list[str] = field(factory=list)
     vanished: set[str] = field(factory=set)
-    """Objects that are still listed and no longer there, by the path on the server."""
+    """Deleted objects that listings still contain, by path on the server."""
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings by which clients reach the server, keys included."""
+        """The client settings for the server, including keys."""
         return {"fs.s3a.endpoint": f"http://{self.endpoint}", "fs.s3a.endpoint.region": "us-east-1", **KEYS}
 
     def store(self) -> fs.S3FileSystem:
-        """Return the filesystem of the server, for whoever prepares a test."""
+        """Return the filesystem of the server, for preparing a test."""
         access, secret, token = KEYS.values()
         return fs.S3FileSystem(
             access_key=access, secret_key=secret, session_token=token, endpoint_override=self.endpoint,
@@ -70,7 +70,7 @@ class S3Server:
         )  # fmt: skip
 
     def serve(self, moto: Any, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
-        """Answer a request: refuse it, or let moto answer it and count the bytes."""
+        """Respond to a request: reject it, or pass it to moto and count the bytes."""
         path = unquote(environ["PATH_INFO"])
         if not _is_signed(environ):
             self.refused.append(path)
@@ -91,7 +91,7 @@ class S3Server:
 
 @contextmanager
 def s3_server() -> Iterator[S3Server]:
-    """Give a server that runs as long as the context, empty."""
+    """Run an empty server that ends with the context."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     moto = DomainDispatcherApplication(create_backend_app)
     found: list[S3Server] = []
@@ -109,7 +109,7 @@ def s3_server() -> Iterator[S3Server]:
 
 @contextmanager
 def s3_process() -> Iterator[S3Server]:
-    """Give a server in another process, for clients that hold this one while they wait; what it sends is not known."""
+    """Run a server in another process, for clients that block this one while they wait; it reports no bytes sent."""
     command = [sys.executable, "-m", __name__]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

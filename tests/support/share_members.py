@@ -1,4 +1,4 @@
-"""Real members of share groups, of Kafka's own client, which do what a test says."""
+"""Real share group members of Kafka's own client, controlled by a test."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ANSWER_SECONDS: Final = 120
 
 
 class ShareProcess:
-    """A process with members."""
+    """A process that runs members."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         self._members = 0
 
     def member(self, servers: str, group: str, topic: str, **settings: str) -> ShareMember:
-        """Make a member of a group. ``settings`` have ``_`` for ``.``."""
+        """Create a member of a group. ``settings`` have ``_`` for ``.``."""
         self._members += 1
         made = ShareMember(self, f"member-{self._members}")
         more = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
@@ -36,12 +36,12 @@ class ShareProcess:
         return made
 
     def crash(self) -> None:
-        """End the process without a word to the broker."""
+        """End the process without notifying the broker."""
         self._process.kill()
         self._process.wait()
 
     def ask(self, *words: str) -> str:
-        """Send a line, and return the answer."""
+        """Send a line and return the result."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -60,22 +60,22 @@ class ShareProcess:
 
 @define
 class ShareMember:
-    """A member. Each method waits for its answer."""
+    """A member. Each method waits for its result."""
 
     process: ShareProcess
     name: str
 
     def ask(self, *words: str) -> str:
-        """Send a command, and return the answer."""
+        """Send a command and return the result."""
         return self.process.ask(self.name, *words)
 
     def poll(self, ms: int = 500) -> dict[str, int]:
-        """Poll once, and return the values of the records with how often they were delivered."""
+        """Poll once, and return the record values with their delivery counts."""
         pairs = (each.partition(":") for each in self.ask("poll", str(ms)).split())
         return {value: int(count) for value, _, count in pairs}
 
     def collect(self, count: int) -> dict[str, int]:
-        """Poll until so many records are there."""
+        """Poll until this many records have arrived."""
         found: dict[str, int] = {}
 
         def enough() -> bool:
@@ -90,7 +90,7 @@ class ShareMember:
         assert self.ask(kind, *values) == "done"
 
     def commit(self) -> None:
-        """Commit the acknowledgements. Fail unless all of them count."""
+        """Commit the acknowledgements. Fail unless the broker accepts all of them."""
         answer = self.ask("commit")
         assert "Optional[" not in answer, answer
 

@@ -1,4 +1,4 @@
-"""Requests of members of share groups, for tests that say which bytes a broker gets."""
+"""Share group requests, for tests that choose the bytes sent to a broker."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ REJECT: Final = 3
 RENEW: Final = 4
 
 Said = tuple[int, int, Sequence[int]]
-"""The first and the last offset, and the types of acknowledgement."""
+"""First offset, last offset, and acknowledgement types."""
 
 
 def heartbeat(group_id: str, member_id: str, epoch: int, *topics: str) -> ShareGroupHeartbeatRequest:
-    """A heartbeat of a member. It names its topics when it joins."""
+    """Return a member's heartbeat. It lists the topics when joining."""
     return ShareGroupHeartbeatRequest(
         group_id=group_id,
         member_id=member_id,
@@ -50,7 +50,8 @@ def share_fetch(
     forgotten: Sequence[int] = (),
     **fields: Any,
 ) -> ShareFetchRequest:
-    """A fetch of partitions of a topic. ``said`` is about each of them. ``fields`` replace those of the request."""
+    """Return a fetch of a topic's partitions. ``said`` are the acknowledgements for each; ``fields`` override
+    fields."""
     batches = tuple(
         FetchAcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=tuple(types))
         for first, last, types in said
@@ -70,7 +71,7 @@ def share_fetch(
 def share_acknowledge(
     group_id: str | None, member_id: str, epoch: int, topic_id: UUID, said: Sequence[Said], **fields: Any
 ) -> ShareAcknowledgeRequest:
-    """What a member says about records of partition 0 of a topic."""
+    """Return a member's acknowledgements of records in partition 0 of a topic."""
     batches = tuple(
         AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=tuple(types))
         for first, last, types in said

@@ -1,12 +1,12 @@
-"""The clusters of a test run, whichever of its processes asks first: ``python -m tests.support.shared_cluster``.
+"""The clusters of a test run, started by the first process that needs one: ``python -m tests.support.shared_cluster``.
 
-There are two at most: one that all tests use at the same time and leave as it is, and one whose nodes may be killed,
-which one test at a time has. The first process that needs one starts a supervisor, which starts the nodes, and ends
-them once the test run has ended, however it ended.
+There are at most two: one that all tests use concurrently without changing it, and one whose nodes tests may kill, used
+by one test at a time. The first process that needs a cluster starts a supervisor, which starts the nodes, and ends them
+however the test run ends.
 
-The supervisor of the second cluster listens on a port of loopback. A test has the cluster as long as it is connected;
-the next one waits for its turn. Before each turn the supervisor repairs what the test before has broken, or starts a
-new cluster where that fails. When all tests that need the cluster have had their turn it ends the nodes.
+The supervisor of the second cluster listens on a loopback port. A test holds the cluster while it is connected; the
+next test waits for its turn. Before each turn the supervisor repairs the damage by the previous test, or starts a new
+cluster if the repair fails. After the last turn it ends the nodes.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _POLL_SECONDS: Final = 0.2
 
 
 class _Kind(StrEnum):
-    """The kinds of supervisor."""
+    """The supervisor types."""
 
     SHARED = "shared"
-    """Writes where the cluster of all tests is."""
+    """Writes the addresses of the shared cluster."""
     BREAKABLE = "breakable"
-    """Writes the port at which it listens."""
+    """Writes its listening port."""
 
 
 @define
 class Run:
-    """A test run: its main process, a directory that its processes share, and how many tests break a cluster."""
+    """A test run: its main process, its processes' shared directory, and the number of tests that break a cluster."""
 
     process: int
     directory: Path
@@ -54,9 +54,9 @@ class Run:
 
 
 class BreakableCluster(ClusterAddresses):
-    """Three nodes that a test has for itself: it may stop, kill, pause and start them, and leave them as they are.
+    """Three nodes reserved for one test: it may stop, kill, pause and start them without restoring them.
 
-    A method raises :class:`~tests.recorders.broker.BrokerError` when the nodes do not do what is asked.
+    Methods raise :class:`~tests.recorders.broker.BrokerError` when a node fails to do so.
     """
 
     def __init__(self, addresses: ClusterAddresses, ask: Callable[[str, int], None]) -> None:
@@ -64,37 +64,37 @@ class BreakableCluster(ClusterAddresses):
         self._ask = ask
 
     def stop(self, node: int) -> None:
-        """Stop a node in an orderly way: it hands over its partitions first."""
+        """Stop a node in an orderly way: it first hands over its partitions."""
         self._ask("stop", node)
 
     def kill(self, node: int) -> None:
-        """End a node at once, in the middle of whatever it does."""
+        """Kill a node immediately, whatever it is doing."""
         self._ask("kill", node)
 
     def start(self, node: int) -> None:
-        """Start a node that was stopped or killed, on the same ports, and wait until it serves."""
+        """Restart a stopped or killed node on the same ports, and wait until it serves."""
         self._ask("start", node)
 
     def pause(self, node: int) -> None:
-        """Freeze a node: its connections stay open, and it answers nothing."""
+        """Freeze a node: its connections stay open, and it sends no responses."""
         self._ask("pause", node)
 
     def resume(self, node: int) -> None:
-        """Let a frozen node go on."""
+        """Resume a frozen node."""
         self._ask("resume", node)
 
 
 def shared_cluster(run: Run) -> ClusterAddresses:
-    """The cluster that all tests of a run use at the same time.
+    """Return the cluster that all tests of a run use concurrently.
 
-    Raises :class:`~tests.recorders.broker.BrokerError` when it does not start, and to later callers at once.
+    Raises :class:`~tests.recorders.broker.BrokerError` when it does not start, immediately for later callers.
     """
     return ClusterAddresses.from_json(_supervisor(_Kind.SHARED, run))
 
 
 @contextlib.contextmanager
 def breakable_cluster(run: Run) -> Iterator[BreakableCluster]:
-    """The cluster that one test at a time has; waits until it is this one's turn, and all nodes serve.
+    """Reserve the cluster that one test at a time uses; waits for the test's turn and until all nodes serve.
 
     Raises :class:`~tests.recorders.broker.BrokerError` when the nodes do not start.
     """
@@ -116,7 +116,7 @@ def breakable_cluster(run: Run) -> Iterator[BreakableCluster]:
 
 
 def _supervisor(kind: _Kind, run: Run) -> str:
-    """What the supervisor of a kind has written; the first caller starts it."""
+    """Return the output file of a supervisor; the first caller starts it."""
     written, output = run.directory / kind, run.directory / f"{kind}-output.txt"
     with (run.directory / f"{kind}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -128,7 +128,7 @@ def _supervisor(kind: _Kind, run: Run) -> str:
 
 
 def _start(kind: _Kind, run: Run, output: Path) -> None:
-    """Start a supervisor, and wait until it has written what others need, or gave up."""
+    """Start a supervisor, and wait until it has written its file or ended."""
     arguments = [kind, str(run.process), str(run.directory), str(run.breaking)]
     with output.open("wb") as errors:
         supervisor = subprocess.Popen(
@@ -141,7 +141,7 @@ def _start(kind: _Kind, run: Run, output: Path) -> None:
         )
     while supervisor.poll() is None and not (run.directory / kind).exists():
         time.sleep(_POLL_SECONDS)
-    # The supervisor outlives whoever started it, and is not waited for.
+    # The supervisor outlives the process that started it, so nothing waits for its end.
     supervisor.returncode = supervisor.returncode or 0
 
 
@@ -152,7 +152,7 @@ def _write(kind: _Kind, run: Run, text: str) -> None:
 
 
 def _supervise_shared(run: Run) -> None:
-    """Run a cluster until the test run is over."""
+    """Run a cluster until the test run ends."""
     with KafkaCluster() as cluster:
         _write(_Kind.SHARED, run, cluster.to_json())
         while _is_alive(run.process):
@@ -160,7 +160,7 @@ def _supervise_shared(run: Run) -> None:
 
 
 def _supervise_breakable(run: Run) -> None:
-    """Give a cluster to one connection after the other until the test run is over."""
+    """Lend a cluster to one connection after another until the test run ends."""
     with socket.create_server((LOOPBACK, 0)) as server, Turns(run.breaking, _breakable) as turns:
         server.settimeout(_POLL_SECONDS)
         _write(_Kind.BREAKABLE, run, str(server.getsockname()[1]))
@@ -173,7 +173,7 @@ def _supervise_breakable(run: Run) -> None:
 
 @define
 class Turns:
-    """The cluster that tests have in turn, how many of them are still to come, and what makes a cluster."""
+    """The cluster that tests use in turn, the number of remaining tests, and the cluster factory."""
 
     left: int
     make: Callable[[], KafkaCluster]
@@ -187,7 +187,7 @@ class Turns:
         self._end()
 
     def give(self, connection: socket.socket) -> None:
-        """Let a test have the cluster until its connection ends."""
+        """Lend the cluster to a test until its connection ends."""
         with connection.makefile("r") as questions, connection.makefile("w") as answers:
 
             def attempt(action: Callable[[], str | None]) -> None:
@@ -207,7 +207,7 @@ class Turns:
             self._end()
 
     def _whole(self) -> KafkaCluster:
-        """Return a cluster whose nodes all serve: the one of the test before, or a new one."""
+        """Return a cluster whose nodes all serve: the previous test's cluster, or a new one."""
         if self._cluster is not None:
             try:
                 self._cluster.repair()
@@ -224,7 +224,7 @@ class Turns:
 
 
 def _breakable() -> KafkaCluster:
-    """Nodes that notice soon that one of them was killed: tests wait for that."""
+    """Return nodes that quickly detect a killed node, as tests wait for that."""
     return KafkaCluster(settings={"broker.session.timeout.ms": "3000"})
 
 
@@ -237,7 +237,7 @@ def _is_alive(process: int) -> bool:
 
 
 def main(kind: str, process: str, directory: str, breaking: str) -> None:
-    """Supervise a cluster of a run."""
+    """Run the supervisor of a cluster."""
     for jars in Jars:
         classpath(jars)
     run = Run(int(process), Path(directory), int(breaking))

@@ -1,4 +1,4 @@
-"""A coordinator's side of a classic group, in memory: joins, generations, assignments, sessions that end."""
+"""Coordinator side of a classic group, in memory: joins, generations, assignments, session timeouts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SimulatedGroup"]
 
 
 class SimulatedGroup:
-    """A classic group, as its coordinator keeps it. Members that do not send heartbeats are removed in time."""
+    """A classic group in its coordinator. Members that stop sending heartbeats are removed after the timeout."""
 
     def __init__(self, cluster: GroupCluster) -> None:
         self.cluster = cluster
@@ -32,7 +32,7 @@ class SimulatedGroup:
         self._numbers = iter(range(1, 1000))
 
     def join(self, request: Any) -> Reply:
-        """Take a member into the next generation; answer when all members have joined."""
+        """Add a member to the next generation; respond when all members have joined."""
         name = request.member_id
         if not name:
             name = f"member-{next(self._numbers)}"
@@ -72,7 +72,7 @@ class SimulatedGroup:
         )  # fmt: skip
 
     def sync(self, request: Any) -> Reply:
-        """Answer with the assignment, when the leader has sent it."""
+        """Respond with the assignment once the leader has sent it."""
         if code := self._refusal(request):
             return sync_group_response.SyncGroupResponse(error_code=code)
         if self.state == "PreparingRebalance":
@@ -88,7 +88,7 @@ class SimulatedGroup:
         return pending
 
     def heartbeat(self, request: Any) -> Reply:
-        """Note that a member lives; say whether it must join again."""
+        """Record a member's heartbeat; return whether it must rejoin."""
         code = self._refusal(request)
         if not code:
             self.seen[request.member_id] = self.cluster.network.time
@@ -96,13 +96,13 @@ class SimulatedGroup:
         return heartbeat_response.HeartbeatResponse(error_code=code)
 
     def leave(self, request: Any) -> Reply:
-        """Take members out."""
+        """Remove members that leave."""
         for name in [each.member_id for each in request.members] or [request.member_id]:
             self.remove(name)
         return leave_group_response.LeaveGroupResponse()
 
     def remove(self, name: str) -> None:
-        """Take a member out, and let the others join again."""
+        """Remove a member, and make the other members rejoin."""
         if self.members.pop(name, None) is not None:
             self.joining.pop(name, None)
             self.state = "PreparingRebalance" if self.members else "Empty"
@@ -126,7 +126,7 @@ class SimulatedGroup:
         return ErrorCode.NONE if request.generation_id == self.generation else ErrorCode.ILLEGAL_GENERATION
 
     def may_commit(self, request: Any) -> ErrorCode:
-        """Return why a commit is refused, or NONE."""
+        """Return the error for a commit, or NONE."""
         if not self.members and not request.member_id:
             return ErrorCode.NONE
         if request.member_id not in self.members:

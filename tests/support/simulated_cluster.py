@@ -1,7 +1,7 @@
-"""A cluster in memory for tests of administration: brokers that answer metadata and coordinators by themselves.
+"""A cluster in memory for admin tests: its brokers respond to metadata and coordinator requests by themselves.
 
-Everything else is answered by functions that the test gives, by class of request. Every request is kept, with the
-broker that got it.
+The test provides functions that handle all other requests, by request class. Every request is recorded with the broker
+that received it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from tests.support.simulated_network import SimulatedNetwork
 __all__ = ["SimulatedCluster"]
 
 Answer: TypeAlias = Callable[[int, Any], Response]
-"""Answers a request that the broker with this id got."""
+"""Handles a request received by the broker with this id."""
 
 _PORT: Final = 9092
 _UNKNOWN_TOPIC: Final = 3
 
 
 class SimulatedCluster:
-    """Some brokers, numbered from 1, and a client of them.
+    """Several brokers, numbered from 1, and a client of them.
 
-    ``coordinators`` gives the broker of a group or a transaction; the first one is the default. ``topics`` gives the
-    number of partitions; partition 0 is led by broker 1, partition 1 by broker 2, and so on.
+    ``coordinators`` maps a group or a transaction to its broker; the default is the first broker. ``topics`` gives the
+    number of partitions; broker 1 leads partition 0, broker 2 leads partition 1, and so on.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SimulatedCluster:
         self.core: ClientCore = self.network.core(f"broker-1:{_PORT}")
 
     def apis(self) -> list[str]:
-        """The names of the apis of all requests but those for metadata, in order."""
+        """The API names of all requests except metadata requests, in order."""
         return [
             request.INFO.name.removesuffix("Request")
             for _, request in self.requests
@@ -72,11 +72,11 @@ class SimulatedCluster:
         ]
 
     def asked(self, cls: type[Request[Any]]) -> list[tuple[int, Any]]:
-        """The requests of a class, each with the broker that got it."""
+        """Return the requests of a class, each with the broker that received it."""
         return [(node, request) for node, request in self.requests if isinstance(request, cls)]
 
     def version_of(self, cls: type[Request[Any]]) -> int:
-        """The version of the last request of a class."""
+        """Return the version of the last request of a class."""
         return [
             frame.header.request_api_version
             for broker in self.brokers.values()

@@ -1,7 +1,7 @@
 """A small Kafka cluster in memory for consumers: topics with records, committed offsets, and group coordinators.
 
-It answers the requests of a consumer as brokers do, over a ``SimulatedNetwork``: no time passes, and a test sees every
-request. ``simulated_classic_group`` and ``simulated_modern_group`` have the groups of both protocols.
+It responds to consumer requests as brokers do, over a ``SimulatedNetwork``: no real time passes, and a test sees every
+request. ``simulated_classic_group`` and ``simulated_modern_group`` contain the groups of the two protocols.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EARLIEST: Final = -2
 
 @define(eq=False)
 class GroupCluster:
-    """Three brokers. ``counts`` has the number of partitions of each topic; partition n is led by node n % 3 + 1."""
+    """Three brokers. ``counts`` maps topics to partition counts; node n % 3 + 1 leads partition n."""
 
     counts: dict[str, int]
     limits: Mapping[int, tuple[int, int] | None] | None = None
@@ -68,7 +68,7 @@ class GroupCluster:
             self.brokers[node] = self.network.add(f"b{node}:9092", self._handler(node), self.limits)
 
     def core(self, **settings: Any) -> ClientCore:
-        """Return a client of the cluster."""
+        """Return the core of a client of the cluster."""
         return self.network.core("b1:9092", **settings)
 
     def topic_id(self, topic: str) -> UUID:
@@ -100,7 +100,7 @@ class GroupCluster:
         return handle
 
     def on_Metadata(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer."""
+        """Return metadata."""
         by_id = {self.topic_id(topic): topic for topic in self.counts}
         wanted = self.counts if request.topics is None else [t.name or by_id.get(t.topic_id) for t in request.topics]
         return metadata_response.MetadataResponse(
@@ -128,7 +128,7 @@ class GroupCluster:
         return self.leaders.get((topic, partition), partition % 3 + 1)
 
     def on_FindCoordinator(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer: all groups have one coordinator. An older request is about one group."""
+        """Return the one coordinator of all groups. Older requests contain one group."""
         node, host = self.coordinator, f"b{self.coordinator}"
         if not request.coordinator_keys:
             return find_coordinator_response.FindCoordinatorResponse(node_id=node, host=host, port=9092)
@@ -140,7 +140,7 @@ class GroupCluster:
         )
 
     def on_ListOffsets(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer."""
+        """Return the requested offsets."""
 
         def found(topic: str, asked: Any) -> list_offsets_response.ListOffsetsPartitionResponse:
             name = topic, asked.partition_index
@@ -161,7 +161,7 @@ class GroupCluster:
         return list_offsets_response.ListOffsetsResponse(topics=tuple(topics))
 
     def on_Fetch(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer without sessions: what is there, or nothing after the longest wait."""
+        """Return the available records without sessions, or an empty response after the maximum wait."""
         answer, filled = self._fetch(request)
         if filled:
             return answer
@@ -204,7 +204,7 @@ class GroupCluster:
         )  # fmt: skip
 
     def on_OffsetFetch(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer. An older request is about one group."""
+        """Return committed offsets. Older requests contain one group."""
         code = ErrorCode.NONE if node == self.coordinator else ErrorCode.NOT_COORDINATOR
         message = offset_fetch_response
         if not request.groups:
@@ -244,7 +244,7 @@ class GroupCluster:
         )
 
     def on_OffsetCommit(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Take offsets of members, and of anybody while the group is empty."""
+        """Commit offsets from members, or from any client while the group is empty."""
         group = self.groups.get(request.group_id)
         code = ErrorCode.NONE if group is None else group.may_commit(request)
         if node != self.coordinator:
@@ -264,35 +264,35 @@ class GroupCluster:
         return offset_commit_response.OffsetCommitResponse(topics=tuple(topics))
 
     def group(self, group_id: str) -> SimulatedGroup:
-        """Return a classic group; make it if there is none."""
+        """Return a classic group; create it if it does not exist."""
         group = self.groups.setdefault(group_id, SimulatedGroup(self))
         assert isinstance(group, SimulatedGroup)
         return group
 
     def on_JoinGroup(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer."""
+        """Join a member to the group."""
         if node != self.coordinator:
             return join_group_response.JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
         return self.group(request.group_id).join(request)
 
     def on_SyncGroup(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer."""
+        """Return the assignment of a member."""
         if node != self.coordinator:
             return sync_group_response.SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
         return self.group(request.group_id).sync(request)
 
     def on_Heartbeat(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer."""
+        """Record a heartbeat."""
         if node != self.coordinator:
             return heartbeat_response.HeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR)
         return self.group(request.group_id).heartbeat(request)
 
     def on_LeaveGroup(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer."""
+        """Remove members from the group."""
         return self.group(request.group_id).leave(request)
 
     def on_ConsumerGroupHeartbeat(self, node: int, request: Any) -> Reply:  # noqa: N802
-        """Answer."""
+        """Handle a heartbeat of the consumer protocol."""
         if node != self.coordinator:
             return consumer_group_heartbeat_response.ConsumerGroupHeartbeatResponse(
                 error_code=ErrorCode.NOT_COORDINATOR
@@ -303,7 +303,7 @@ class GroupCluster:
 
 
 class User:
-    """A consumer, and short ways to use it."""
+    """A consumer with shorthand methods."""
 
     def __init__(self, cluster: GroupCluster, client: ClientCore | None = None, **settings: Any) -> None:
         settings = {"group_id": "g", "auto_offset_reset": "earliest", **settings}
@@ -316,7 +316,7 @@ class User:
         return self.network.run(self.core.poll(self.network.time + timeout, room))
 
     def values(self, count: int) -> list[bytes]:
-        """Poll until there are so many records; return their values."""
+        """Poll until this many records have arrived; return their values."""
         found: list[ConsumerRecord] = []
         for _ in range(100):
             found += self.poll(1.0)
@@ -333,12 +333,12 @@ class User:
         return self.network.run(self.core.positions.position(name, self.network.time + 30))
 
     def crash(self) -> None:
-        """End without a word to the group."""
+        """Stop without notifying the group."""
         self.core.client.close()
         for task in self.core.tasks:
             task.cancel()
 
     def close(self) -> None:
-        """Close it."""
+        """Close the consumer."""
         self.network.run(self.core.close(self.network.time + 30))
         self.core.client.close()

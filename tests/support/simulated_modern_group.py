@@ -1,4 +1,4 @@
-"""A coordinator's side of a group of KIP-848, in memory: epochs, targets, and what members own."""
+"""Coordinator side of a KIP-848 group, in memory: epochs, target assignments, and current assignments of members."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["SimulatedModernGroup"]
 
 @define(eq=False)
 class ModernMember:
-    """A member of a group of KIP-848: its epoch, what it owns, and what it should own."""
+    """A member of a KIP-848 group: its epoch, its current assignment, and its target assignment."""
 
     epoch: int = 0
     topics: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class ModernMember:
 
 
 class SimulatedModernGroup:
-    """A group of KIP-848: partitions are dealt in turn; a member gets one when its earlier owner has given it up."""
+    """A KIP-848 group with round-robin assignment; a member gets a partition once the previous owner has revoked it."""
 
     def __init__(self, cluster: GroupCluster, *, session: float = 5.0, interval: float = 1.0) -> None:
         self.cluster = cluster
@@ -42,7 +42,7 @@ class SimulatedModernGroup:
         self.fence: set[str] = set()
 
     def heartbeat(self, request: Any) -> Reply:
-        """Take a heartbeat, and answer with the part of the target that is free."""
+        """Handle a heartbeat, and respond with the part of the target assignment that is free."""
         name = request.member_id
         if name in self.fence:
             self.fence.discard(name)
@@ -107,7 +107,7 @@ class SimulatedModernGroup:
             self._divide()
 
     def may_commit(self, request: Any) -> ErrorCode:
-        """Return why a commit is refused, or NONE."""
+        """Return the error for a commit, or NONE."""
         member = self.members.get(request.member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID if request.member_id else ErrorCode.NONE

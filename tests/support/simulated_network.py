@@ -1,8 +1,8 @@
-"""A network in memory: its clock moves when logic waits, and its brokers are functions.
+"""A network in memory: its clock advances when a flow waits, and its brokers are functions.
 
-``SimulatedNetwork`` stands in for the drivers of ``kafka_msgs.client``. A broker is a function from a request to a
-response. The bytes in between are real: they go through ``ClientConnection``, and through the frames of
-``kafka_msgs.wire``. So a test sees what a broker would see, at the versions that it offers, without time passing.
+``SimulatedNetwork`` replaces the drivers of ``kafka_msgs.client``. A broker is a function from a request to a response.
+The bytes between them are real: they pass through ``ClientConnection`` and the frames of ``kafka_msgs.wire``. A test
+therefore sees the requests that a broker would see, at the versions it offers, and no real time passes.
 """
 
 from __future__ import annotations
@@ -41,17 +41,16 @@ Reply: TypeAlias = Response | Future[Response] | None
 Handler: TypeAlias = Callable[[Request[Any]], Reply]
 
 LATENCY = 0.001
-"""How long a byte travels, in seconds of the simulated clock."""
+"""Latency of a byte, in seconds of the simulated clock."""
 
 
 @define(eq=False)
 class SimulatedBroker:
-    """A broker in memory. ``handle`` answers its requests; None is for no answer.
+    """A broker in memory. ``handle`` responds to its requests, or returns None for no response.
 
-    ``requests`` has every request but ApiVersions, in order; ``negotiations`` counts those, and connections end at the
-    first ``ignored_greetings`` of them. ``limits`` says which
-    versions of an api are offered, and leaves out an api whose limits are None. ``features`` are the finalized ones,
-    with their levels.
+    ``requests`` lists all requests except ApiVersions, in order; ``negotiations`` counts ApiVersions requests, and the
+    connections of the first ``ignored_greetings`` of them end. ``limits`` sets the offered versions of an API, or
+    removes the API if they are None. ``features`` maps finalized features to their levels.
     """
 
     address: Address
@@ -66,7 +65,7 @@ class SimulatedBroker:
     ignored_greetings: int = 0
 
     def answer(self, frame: RequestFrame) -> Reply:
-        """Return the answer to a request."""
+        """Return the response to a request."""
         if frame.header.request_api_key == ApiKey.API_VERSIONS:
             self.negotiations += 1
             self.greetings.append(frame)
@@ -114,19 +113,19 @@ class _Transport:
         self._network.unsent[self] = None
 
     def flush(self) -> None:
-        """Carry bytes to the broker."""
+        """Carry the queued bytes to the broker."""
         out, self._out = b"".join(self._out), []
         if self.open and out:
             self._network.later(LATENCY, lambda: self._arrive(out))
             self._stream.data_sent()
 
     def close(self) -> None:
-        """The client closes the connection."""
+        """Close the client's end."""
         self.open = False
         self._network.transports.discard(self)
 
     def cut(self, error: Exception | None = None) -> None:
-        """The broker, or the network, ends the connection."""
+        """End the connection from the broker or the network."""
         if self.open:
             self.close()
             self._stream.connection_lost(error)
@@ -157,7 +156,7 @@ class _Transport:
                 pending.wakers = [*(pending.wakers or ()), self._send_answers]
 
     def _send_answers(self) -> None:
-        """Send the answers that are there, in the order of their requests."""
+        """Send the available responses, in request order."""
         while self._answers and self._answers[0][1].done:
             frame, pending = self._answers.pop(0)
             version, number = frame.header.request_api_version, frame.header.correlation_id
@@ -165,7 +164,7 @@ class _Transport:
 
 
 class SimulatedNetwork(BlockingDriver):
-    """A network of brokers in memory. Time passes only while logic waits, and then at once."""
+    """A network of brokers in memory. Time passes only while a flow waits, and then instantly."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,7 +176,7 @@ class SimulatedNetwork(BlockingDriver):
         self._agenda: list[tuple[float, int, Callable[[], object]]] = []
         self.unsent: dict[_Transport, None] = {}
         self._arrived: list[Callable[[], object]] = []
-        """What has arrived at the client, which stands still."""
+        """Events that arrived at the frozen client."""
         self._freezes: list[tuple[int, float]] = []
         self._frozen = False
         self.looks = 0
@@ -192,7 +191,7 @@ class SimulatedNetwork(BlockingDriver):
         return broker
 
     def core(self, servers: str, **settings: Any) -> ClientCore:
-        """Return a client of these brokers."""
+        """Return the core of a client of these brokers."""
         return ClientCore(ClientConfig(bootstrap_servers=servers, **settings), self)
 
     def monotonic(self) -> float:
@@ -200,15 +199,15 @@ class SimulatedNetwork(BlockingDriver):
         return self.time
 
     def later(self, seconds: float, action: Callable[[], object]) -> None:
-        """Do something after a time."""
+        """Run an action after a delay."""
         heapq.heappush(self._agenda, (self.time + seconds, next(self._order), action))
 
     def resolve(self, address: Address) -> Future[Sequence[Endpoint]]:
-        """Every host has one address."""
+        """Return the only address of a host."""
         return Future.resolved([Endpoint(address)])
 
     def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> _Transport:
-        """Connect to a broker in memory; an unknown one, or one that is down, refuses."""
+        """Connect to a broker in memory; an unknown or stopped broker refuses the connection."""
         address = endpoint.address
         broker = self.brokers.get(address)
         transport = _Transport(self, broker, stream)
@@ -222,39 +221,39 @@ class SimulatedNetwork(BlockingDriver):
         return transport
 
     def silent(self, stream: TransportReceiver) -> _Transport:
-        """Begin a connection that is never made."""
+        """Begin a connection that never completes."""
         transport = _Transport(self, None, stream)
         self.transports.add(transport)
         return transport
 
     def stop(self, broker: SimulatedBroker) -> None:
-        """Stop a broker: its connections end, and new ones are refused."""
+        """Stop a broker: end its connections and refuse new ones."""
         broker.up = False
         for transport in tuple(self.transports):
             if transport.broker is broker:
                 transport.cut()
 
     def to_client(self, seconds: float, action: Callable[[], object]) -> None:
-        """Let something arrive at the client after a time. While the client stands still it waits to be read."""
+        """Run an action at the client after a delay, or queue it while the client is frozen."""
         self.later(seconds, lambda: self._arrived.append(action) if self._frozen else action())
 
     def freeze(self, look: int, seconds: float) -> None:
-        """Let the client stand still, at its wait with this number, between the end of the wait and what follows."""
+        """Freeze the client at its wait with this number, after the wait ends and before the next step."""
         self._freezes.append((look, seconds))
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass for what runs by itself, and for the brokers."""
+        """Advance the time for background tasks and brokers."""
         self.run(sleep_until(self.time + seconds))
 
     def _send(self) -> None:
-        """Let the bytes leave that were written. The client may stand still before that."""
+        """Send the written bytes. The client may be frozen before that."""
         self._stand_still()
         unsent, self.unsent = self.unsent, {}
         for transport in unsent:
             transport.flush()
 
     def _wait(self, moment: float | None) -> None:
-        """Go to the next moment at which something happens. Fails if logic waits for what never comes."""
+        """Advance to the next event. Fails if a flow waits for an event that never occurs."""
         if self._arrived:
             arrived, self._arrived = self._arrived, []
             for action in arrived:
@@ -264,7 +263,7 @@ class SimulatedNetwork(BlockingDriver):
         self._stand_still()
 
     def _stand_still(self) -> None:
-        """Count a step of the client, and let it stand still if that was asked for. Its brokers go on."""
+        """Count a step of the client, and freeze it if the test requested that. Its brokers keep running."""
         self.looks += 1
         for look, seconds in self._freezes:
             if look == self.looks:
@@ -285,7 +284,7 @@ class SimulatedNetwork(BlockingDriver):
 
 
 def by_class(handlers: Mapping[type[Request[Any]], Handler]) -> Handler:
-    """Return a broker's function that answers each kind of request with a function of its own."""
+    """Return a broker function that dispatches requests to handlers by class."""
 
     def handle(request: Request[Any]) -> Reply:
         return handlers[type(request)](request)
@@ -294,5 +293,5 @@ def by_class(handlers: Mapping[type[Request[Any]], Handler]) -> Handler:
 
 
 def apis(requests: Iterable[Request[Any]]) -> list[str]:
-    """Return the names of the apis of requests."""
+    """Return the API names of requests."""
     return [request.INFO.name.removesuffix("Request") for request in requests]

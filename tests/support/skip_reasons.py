@@ -1,4 +1,4 @@
-"""What becomes of a test that cannot run here: it is reported as not run, or fails where parity has to be proved."""
+"""Handling of tests that cannot run here: they are skipped as not run, or fail if parity must be proved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["not_run"]
 
 
 def not_run(reason: str) -> NoReturn:
-    """Skip the test that runs, or with ``KAFKA_MSGS_REQUIRE_ORACLE=1`` fail it."""
+    """Skip the current test, or fail it if ``KAFKA_MSGS_REQUIRE_ORACLE=1``."""
     if os.environ.get("KAFKA_MSGS_REQUIRE_ORACLE") == "1":
         pytest.fail(f"required: {reason}", pytrace=False)
     pytest.skip(f"NOT RUN: {reason}")

@@ -1,4 +1,4 @@
-"""Small definitions for the compiler's tests, and what compiling them gives."""
+"""Small definitions for compiler tests, and the results of compiling them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from kafka_msgs_generator.compiler import CompileOptions, compile_text
 from kafka_msgs_generator.ir import Message
 
 MARK = "¶"
-"""Marks the place in a definition's text that an error must name."""
+"""Marks the position in a definition's text that an error must report."""
 
 
 def data(fields: str, common: str = "", *, flexible: str = "0+", valid: str = "0-9") -> str:
-    """A data message ``Sample`` with the text of ``fields`` and of ``common`` structs."""
+    """Return a data message ``Sample`` with ``fields`` and ``common`` structs given as text."""
     return (
         f'{{"name": "Sample", "type": "data", "validVersions": "{valid}", "flexibleVersions": "{flexible}",\n'
         f' "fields": [{fields}],\n "commonStructs": [{common}]}}'
@@ -19,17 +19,17 @@ def data(fields: str, common: str = "", *, flexible: str = "0+", valid: str = "0
 
 
 def head(keys: str, *, name: str = "Sample", kind: str = "data") -> str:
-    """A message without fields, with the text of further top-level keys."""
+    """Return a message without fields, with further top-level keys given as text."""
     return f'{{"name": "{name}", "type": "{kind}",\n {keys}}}'
 
 
 def compiled(text: str, reading: CompileOptions | None = None) -> Message:
-    """The message that a definition's text describes."""
+    """Return the message that a definition's text describes."""
     return compile_text(text, "sample.json", reading).message
 
 
 def refusal(text: str, reading: CompileOptions | None = None) -> SchemaError:
-    """The error that compiling gives."""
+    """Return the compilation error of a definition."""
     try:
         compile_text(text, "sample.json", reading)
     except SchemaError as error:
@@ -38,7 +38,7 @@ def refusal(text: str, reading: CompileOptions | None = None) -> SchemaError:
 
 
 def unmarked(text: str) -> tuple[str, tuple[int, int] | None]:
-    """A definition without its mark, and the line and column where the mark stood."""
+    """Return a definition without its mark, and the mark's line and column."""
     if MARK not in text:
         return text, None
     before = text[: text.index(MARK)].split("\n")

@@ -1,4 +1,4 @@
-"""What a data source gives: without Spark, its own plan with every part of it read; in Spark, the end of a stream."""
+"""Rows from a data source: planned and read without Spark, or streamed in Spark to the current end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SECONDS: Final = 900
 
 
 def followed(sink: DataStreamWriter) -> list[int]:
-    """Run a stream up to where its source ends now; return the rows of each micro-batch that had some."""
+    """Run a stream to the current end of its source; return the row counts of the non-empty micro-batches."""
     query = sink.trigger(availableNow=True).start()
     try:
         assert query.awaitTermination(_SECONDS)
@@ -28,7 +28,7 @@ def followed(sink: DataStreamWriter) -> list[int]:
 
 
 def table(source: type[DataSource], options: Mapping[str, str]) -> pa.Table:
-    """Return all rows; every batch is checked against the schema that Spark has."""
+    """Return all rows; check every batch against the schema that Spark uses."""
     made = source(dict(options))
     schema: Any = made.schema()
     reader = made.reader(schema)

@@ -1,4 +1,4 @@
-"""A real application of Kafka Streams under the streams group protocol, for tests of what is said about its group."""
+"""A real Kafka Streams application that uses the streams group protocol, for tests of descriptions of its group."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def streams_application(
 ) -> Iterator[None]:
     """Count the orders of a topic by item until the block ends; then the members leave their group.
 
-    ``protocol`` is that of the group: ``streams`` or ``classic``. ``directory`` is for its state. The application ends
-    by itself when the block never does.
+    ``protocol`` is the group protocol: ``streams`` or ``classic``. ``directory`` is for its state. The application has
+    its own time limit in case the block never ends.
     """
     arguments = [bootstrap_servers, group, str(directory), str(instances), str(_LIFETIME_SECONDS), topic, protocol]
     process = subprocess.Popen(

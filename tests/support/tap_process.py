@@ -1,4 +1,4 @@
-"""``kafka-msgs tap`` as its users run it: a process of its own, with a recording that is read when it has ended."""
+"""``kafka-msgs tap`` as users run it: in a separate process, whose recording is read after it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TappedCluster"]
 
 
 class TappedCluster:
-    """A cluster behind the proxy, inside a ``with`` block; after ``stop``, ``exchanges`` and ``faults`` are there.
+    """A cluster behind the proxy, inside a ``with`` block; after ``stop``, ``exchanges`` and ``faults`` are available.
 
     ``recording`` is a file that does not exist yet.
     """
@@ -47,7 +47,7 @@ class TappedCluster:
         self.stop()
 
     def stop(self) -> None:
-        """End the proxy, and read what it recorded."""
+        """Stop the proxy and read its recording."""
         if self._process.poll() is not None:
             return
         self._process.terminate()
@@ -60,11 +60,11 @@ class TappedCluster:
                     self.faults.append(item)
 
     def apis(self) -> set[str]:
-        """The names of all apis that were used."""
+        """The names of all APIs used."""
         return {exchange.api or str(exchange.api_key) for exchange in self.exchanges}
 
     def problems(self) -> Sequence[str]:
-        """What could not be decoded, and all faults."""
+        """The undecodable messages, and all faults."""
         undecoded = [
             f"{exchange.api} v{exchange.version}: {problem.reason}"
             for exchange in self.exchanges

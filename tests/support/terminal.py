@@ -1,4 +1,4 @@
-"""A command at a terminal of its own: what it shows there, and what Ctrl-C does. Needs pseudo terminals."""
+"""A command in its own pseudo terminal: its output there, and the effect of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _TAKE_THE_TERMINAL: Final = (
     "fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
     "os.execv(sys.executable, [sys.executable, '-m', 'kafka_msgs', *sys.argv[1:]])"
 )
-"""The terminal becomes that of the new session, so that its Ctrl-C reaches the command. Tests in the background of a
-shell ignore this signal, and so would all that they start."""
+"""Makes the terminal the controlling one of the new session, so that its Ctrl-C reaches the command. Tests run in the
+background of a shell ignore this signal, and so would all their child processes."""
 
 
 class AtTerminal:
-    """``kafka-msgs`` with arguments, inside a ``with`` block. ``shown`` is all that it has written so far."""
+    """``kafka-msgs`` with arguments, inside a ``with`` block. ``shown`` is all its output so far."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._master, slave = pty.openpty()
@@ -51,30 +51,30 @@ class AtTerminal:
         os.close(self._master)
 
     def until(self, text: str, times: int = 1) -> None:
-        """Read until a text was shown so often."""
+        """Read until a text has appeared this many times."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while self.shown.count(text) < times:
             assert time.monotonic() < end, f"{text!r} was not shown: {self.shown!r}"
             assert self._read(), f"the command ended: {self.shown!r}"
 
     def type(self, text: str) -> None:
-        """Type a text. The character 3 is Ctrl-C."""
+        """Type a text. Character 3 is Ctrl-C."""
         os.write(self._master, text.encode())
 
     def status(self) -> int:
-        """Read what is left, and return the exit status."""
+        """Read the remaining output and return the exit status."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while self._read():
             assert time.monotonic() < end, f"the command does not end: {self.shown[-1000:]!r}"
         return self._process.wait(_PATIENCE_SECONDS)
 
     def _read(self) -> bool:
-        """Read what comes within a second. Return False after the end."""
+        """Read the output of up to one second. Return False after the end."""
         if not select.select([self._master], [], [], 1.0)[0]:
             return self._process.poll() is None
         try:
             data = os.read(self._master, 65536)
-        except OSError:  # so Linux says that nobody has the other end any more
+        except OSError:  # Linux's error when the other end has no open descriptor
             return False
         self.shown += data.decode(errors="replace")
         return bool(data)

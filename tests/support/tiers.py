@@ -1,4 +1,4 @@
-"""Tiers of remote storage, made of others or from nothing, with the metadata that a broker would write."""
+"""Remote storage tiers, copied from other tiers or written from scratch, with the metadata a broker would write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MANIFEST_NAMES: Final = ("offset", "timestamp", "transaction", "producerSnapsho
 
 
 def renamed(tier: Path, target: Path, layout: RemoteNaming) -> Path:
-    """Copy a tier with Kafka's names to one with other names; return it."""
+    """Copy a tier with Kafka's names to one with different names; return the copy."""
     for path in tier.rglob("*.log"):
         name = REMOTE_NAMINGS["kafka"].name_of(str(path.relative_to(tier)))
         assert name is not None
@@ -38,7 +38,7 @@ def renamed(tier: Path, target: Path, layout: RemoteNaming) -> Path:
 
 
 def as_aiven(tier: Path, target: Path, **manifest: Any) -> Path:
-    """Copy a tier with Kafka's names to one as Aiven's plugin has it; ``manifest`` are members of each manifest."""
+    """Copy a tier with Kafka's names to one in the format of Aiven's plugin; ``manifest`` adds to each manifest."""
     renamed(tier, target, REMOTE_NAMINGS["aiven"])
     for path in target.rglob("*.log"):
         found, places = b"", {}
@@ -57,7 +57,7 @@ def as_aiven(tier: Path, target: Path, **manifest: Any) -> Path:
 def finished(
     place: TopicIdPartition, segment_id: UUID, offsets: tuple[int, int], epochs: Mapping[int, int], size: int
 ) -> Iterable[Message]:
-    """Return the two records of a segment whose copying is finished; ``offsets`` are its first and its last one."""
+    """Return the two records of a segment whose copy has finished; ``offsets`` are its first and last offsets."""
     of_copy = segments.TopicIdPartitionEntry(name=place.topic, id=place.topic_id, partition=place.partition)
     of_update = updates.TopicIdPartitionEntry(name=place.topic, id=place.topic_id, partition=place.partition)
     entries = (segments.SegmentLeaderEpochEntry(leader_epoch=epoch, offset=at) for epoch, at in epochs.items())

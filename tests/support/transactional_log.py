@@ -1,4 +1,4 @@
-"""A partition with transactions as a broker writes it: its segments, their indexes and the snapshots of producers."""
+"""A partition with transactions as a broker writes it: segments, indexes and producer snapshots."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _PRODUCERS: Final = range(40, 44)
 
 @define
 class History:
-    """What producers do by chance, and which of their records are committed then.
+    """Random producer activity, and the resulting committed records.
 
-    ``open`` has the offsets of the records of open transactions, by producer.
+    ``open`` maps producers to the offsets of the records of their open transactions.
     """
 
     home: Path
     dice: random.Random
     size: int = 10
-    """Bytes of a value."""
+    """Bytes per value."""
     next_offset: int = 0
     open: dict[int, list[int]] = field(factory=dict)
     committed: list[int] = field(factory=list)
@@ -40,7 +40,7 @@ class History:
     """Producers that have ended a transaction."""
 
     def write(self, segments: int, steps: int) -> None:
-        """Write segments, each with so many batches."""
+        """Write segments, each with this many batches."""
         for number in range(segments):
             if number:
                 self.snapshot()
@@ -62,7 +62,7 @@ class History:
         (self.home / f"{self.next_offset:020}.snapshot").write_bytes(data)
 
     def visible(self) -> list[int]:
-        """The offsets of records that a consumer of committed records gets."""
+        """Return the offsets of the records that a consumer of committed records receives."""
         stable = min((own[0] for own in self.open.values()), default=self.next_offset)
         return sorted(offset for offset in self.committed if offset < stable)
 

@@ -1,4 +1,4 @@
-"""Copies of log directories as they were earlier: of each partition only the first batches."""
+"""Copies of log directories in an earlier state: only the first batches of each partition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["copy_of_earlier"]
 
 
 def copy_of_earlier(source: Path, target: Path, share: float) -> Path:
-    """Copy a log directory with a share of the batches of each partition; what is there already is replaced."""
+    """Copy a log directory with a share of each partition's batches, replacing an existing copy."""
     shutil.rmtree(target, ignore_errors=True)
     for partition in LogDirectory(source).partitions:
         _copy(partition, target / partition.path.name, share)

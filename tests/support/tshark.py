@@ -1,7 +1,7 @@
-"""What tshark says of a capture: Wireshark's own reassembly and dissector, as a table of the frames of Kafka.
+"""tshark's view of a capture: a table of Kafka frames, from Wireshark's own reassembly and dissector.
 
-A line is a packet that made frames whole. Its columns have one value for each frame, with commas between them: sizes,
-correlation ids, the api keys and versions of requests, and the packets of the other side of the exchange.
+Each line is for a packet that completed frames. Its columns contain one value per frame, separated by commas: sizes,
+correlation ids, API keys and versions of requests, and the matching packets in the other direction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLUMNS: Final = (
 
 
 def dissected(path: Path, port: int) -> str:
-    """Run tshark over a capture, taking ``port`` for Kafka's; return its table."""
+    """Run tshark over a capture, with ``port`` as Kafka's; return its table."""
     command = ["tshark", "-n", "-r", str(path), "-d", f"tcp.port=={port},kafka", "-Y", "kafka", "-T", "fields"]
     fields = [part for column in COLUMNS for part in ("-e", column)]
     return subprocess.run([*command, *fields], check=True, capture_output=True, text=True, timeout=60).stdout
@@ -42,7 +42,7 @@ def rows(table: str) -> Iterator[dict[str, list[str]]]:
 
 
 def tshark_version() -> str | None:
-    """Return the version of the tshark that is installed, such as ``"4.0.17"``, or None without one."""
+    """Return the version of the installed tshark, such as ``"4.0.17"``, or None if it is not installed."""
     if shutil.which("tshark") is None:
         return None
     said = subprocess.run(["tshark", "--version"], check=True, capture_output=True, text=True, timeout=60).stdout

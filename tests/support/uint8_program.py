@@ -1,6 +1,6 @@
-"""Checks of the type ``uint8``, for a copy of the tree whose table has a row for it.
+"""Checks of the type ``uint8``, for a copy of the tree whose table includes it.
 
-``tests/codec/test_new_primitive.py`` runs it. It prints the names of the executors that passed.
+``tests/codec/test_new_primitive.py`` runs this program. It prints the names of the executors that passed.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ WIRE = {0: bytes.fromhex("c8 00000002 00ff"), 1: bytes.fromhex("c8 03 00ff 01 00
 
 
 def compiled(*fields: dict[str, Any]) -> type[Message]:
-    """The class of a message with these fields."""
+    """Return the class of a message with these fields."""
     definition = {"type": "data", "name": "Small", "validVersions": "0-1", "flexibleVersions": "1+"}
     return compile_schema(json.dumps(definition | {"fields": fields}))
 
 
 def refuses(error: type[Exception], text: str, function: Any, *arguments: Any) -> None:
-    """Check that a call fails with a text."""
+    """Check that a call fails with this text."""
     with pytest.raises(error, match=text):
         function(*arguments)
 
 
 def check_executor(cls: Any, name: str) -> None:
-    """Check bytes, values and refusals of one executor."""
+    """Check bytes, values and errors of one executor."""
     for version, data in WIRE.items():
         codec: Any = Codec(compile_plan(cls, version), DEFAULT_OPTIONS, EXECUTORS[name])
         message: Any = codec.decode(data)
@@ -68,7 +68,7 @@ def check_json(cls: type[Message]) -> None:
 
 
 def check_columns(cls: type[Message]) -> None:
-    """Check the columns both ways, nulls and values that do not fit included."""
+    """Check the columns both ways, including nulls and out-of-range values."""
     type_ = arrow_type(cls, 1)
     assert type_.field("small").type == pa.int16()
     assert type_.field("small").metadata == {b"kafka.type": b"uint8"}
@@ -85,14 +85,14 @@ def check_columns(cls: type[Message]) -> None:
 
 
 def check_strategies(cls: type[Message]) -> None:
-    """Check that the strategies reach both ends."""
+    """Check that the strategies produce the minimum and maximum."""
     strategy: Any = messages(cls, 1)
     assert find(strategy, lambda message: message.small == 255)
     assert find(strategy, lambda message: 0 in message.many)
 
 
 def main() -> None:
-    """Run all checks with the backend of the environment."""
+    """Run all checks with the environment's backend."""
     cls: Any = compiled(*FIELDS)
     assert (cls().small, cls.__annotations__["small"]) == (255, int)
     refuses(SchemaError, "out of range, uint8 holds 0 to 255", compiled, FIELDS[0] | {"default": "256"})

@@ -1,4 +1,4 @@
-"""A cluster of virtual brokers without sockets and clock, for tests that ask it directly."""
+"""A cluster of virtual brokers without sockets or a real clock, for tests that send requests directly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START = 1_700_000_000_000
 
 
 def batch(*values: bytes) -> bytes:
-    """Return a batch with records of these values."""
+    """Return a batch of records with these values."""
     builder = BatchBuilder()
     for value in values:
         builder.append(None, value, timestamp=START)
@@ -32,7 +32,7 @@ def batch(*values: bytes) -> bytes:
 
 @define(eq=False)
 class RecordedCall:
-    """A call, and its answer when it has one. A call that was closed has none."""
+    """A call, and its response once available. A closed call has no response."""
 
     call: ServerCall[Any]
     answer: Response | None = None
@@ -41,7 +41,7 @@ class RecordedCall:
 
 @define(eq=False)
 class VirtualCluster:
-    """A cluster whose requests are calls of methods, and whose time a test moves."""
+    """A cluster that receives requests as method calls, and whose time a test advances."""
 
     cluster: Cluster
     sessions: dict[int, ClientSession] = Factory(dict)
@@ -61,15 +61,15 @@ class VirtualCluster:
         return cls(cluster)
 
     def reply(self, call: ServerCall[Any], response: Response | None) -> None:
-        """Take an answer."""
+        """Record the response."""
         self.asked[id(call)].answer = response
 
     def disconnect(self, call: ServerCall[Any], *, reset: bool = False) -> None:
-        """Take the end of a connection."""
+        """Record the end of the connection."""
         self.asked[id(call)].closed = True
 
     def ask(self, request: Request[Any], version: int, *, broker: int = 0, client_id: str = "test") -> RecordedCall:
-        """Send a request; the answer may come later. Request and answer go through their encodings."""
+        """Send a request; the response may come later. Request and response pass through their encodings."""
         session = self.sessions.get(broker)
         if session is None or session.closed:
             listener = self.cluster.config.listeners[0]
@@ -88,19 +88,19 @@ class VirtualCluster:
         return asked
 
     def call(self, request: Request[R], version: int, *, broker: int = 0, client_id: str = "test") -> R:
-        """Send a request that is answered at once, and return the answer as a client decodes it."""
+        """Send a request that gets an immediate response, and return the response as a client decodes it."""
         asked = self.ask(request, version, broker=broker, client_id=client_id)
         assert self.cluster.errors == []
         return self.decoded(asked, request.response_class())
 
     def decoded(self, asked: RecordedCall, cls: type[R]) -> R:
-        """Return the answer of a call as a client decodes it."""
+        """Return the response to a call as a client decodes it."""
         assert asked.answer is not None
         version = asked.call.version
         return cls.decode(asked.answer.encode(version), version)
 
     def advance(self, ms: int) -> None:
-        """Move the time forward."""
+        """Advance the time."""
         self.time += ms
         self.cluster.tick(self.time)
 
@@ -122,7 +122,7 @@ class VirtualCluster:
         return self.cluster.image.topics[name].id
 
     def produce(self, topic: str, partition: int, data: bytes, *, acks: int = -1, broker: int = 0) -> RecordedCall:
-        """Send batches to a partition, at version 12 with names."""
+        """Send batches to a partition, at version 12, which uses topic names."""
         part = PartitionProduceData(index=partition, records=data)
         named = TopicProduceData(name=topic, partition_data=(part,))
         return self.ask(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=(named,)), 12, broker=broker)

@@ -1,4 +1,4 @@
-"""Tables of every format: what was written is read back, by us and by programs that know the format."""
+"""Tables in every format: written data is read back, by this library and by programs that support the format."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Row = dict[str, Any]
 
 
 def some_row(group: int, partition: int, dice: random.Random) -> Row:
-    """A row with nulls and empty values in all places but its key."""
+    """Return a row with nulls and empty values everywhere except in its key."""
     time = dice.choice([None, datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=dice.randrange(100))])
     return {
         "group": f"group {group}/é",

@@ -1,4 +1,4 @@
-"""Whoever writes a table may be killed at any time: the last version that was complete is there, whole."""
+"""A writer of a table may be killed at any time: the last complete version stays readable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERSIONS_BEFORE = 3
 
 
 def killed_writer(name: str, place: Path, delay: float) -> int:
-    """Start a writer, kill it a moment after some versions are complete, and return the last that it has named."""
+    """Start a writer, kill it shortly after some versions are complete, and return the last version that it printed."""
     command = [sys.executable, str(APPLICATION), name, str(place), str(ROWS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None

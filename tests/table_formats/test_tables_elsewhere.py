@@ -1,4 +1,4 @@
-"""Tables of Delta and Iceberg on a server of S3 that knows keys: Hadoop's settings are enough, and it needs them."""
+"""Delta and Iceberg tables on an S3 server with keys: Hadoop settings are required and sufficient."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server() -> Iterator[S3Server]:
 
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The catalog that pyiceberg is configured with."""
+    """The catalog in pyiceberg's configuration."""
     monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__TYPE", "sql")
     monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__URI", f"sqlite:///{tmp_path}/of the firm.db")
     monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())

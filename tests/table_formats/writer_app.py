@@ -1,6 +1,6 @@
-"""Writes one version of a table after another, for a test that kills it; prints the number of each that is complete.
+"""Writes versions of a table until a test kills it; prints the number of each complete version.
 
-``writer_app.py FORMAT PLACE ROWS``: all rows of version N have N in ``version``. Stops by itself.
+``writer_app.py FORMAT PLACE ROWS``: all rows of version N have N in ``version``. It has a limited number of versions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ VERSIONS = 200
 
 
 def main(name: str, place: str, rows_of_table: str) -> None:
-    """Merge all rows anew, and remove one of two, again and again."""
+    """Repeatedly write half of the rows and delete the other half."""
     form = get_format(name)
     keys = list(range(int(rows_of_table)))
     form.write(pa.table({"key": keys, "day": [key % 3 for key in keys], "version": [0] * len(keys)}), place, ["day"])

@@ -1,4 +1,4 @@
-"""Addresses of brokers in responses: the table has all that clients use, and each is replaced."""
+"""Broker addresses in responses: the table includes all that clients use, and each is replaced."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from kafka_msgs.schema import fields
 from kafka_msgs.tap.address_rewriting import ADDRESS_FIELDS, address_fields, rewrite_addresses
 
 NOT_FOR_CLIENTS = {
-    # Brokers and controllers use these among themselves.
+    # Used among brokers and controllers.
     "BeginQuorumEpochResponse.node_endpoints",
     "EndQuorumEpochResponse.node_endpoints",
     "FetchSnapshotResponse.node_endpoints",
     "VoteResponse.node_endpoints",
     "UpdateRaftVoterResponse.current_leader",
-    # Of controllers; tools show them and do not connect to them.
+    # Controller addresses; tools display them and do not connect to them.
     "DescribeQuorumResponse.nodes.listeners",
-    # Of clients, as interactive queries of Kafka Streams use them, or in access control lists.
+    # Client addresses, for interactive queries of Kafka Streams or in access control lists.
     "StreamsGroupDescribeResponse.groups.members.user_endpoint",
     "StreamsGroupHeartbeatResponse.partitions_by_user_endpoint.user_endpoint",
     "DescribeAclsResponse.resources.acls",
@@ -50,7 +50,7 @@ def _with_host(cls: type[Any], path: str) -> Iterator[str]:
 
 
 def test_every_host_of_a_response_is_in_the_table_or_not_for_clients() -> None:
-    """A response that a new release adds must be looked at."""
+    """A response added by a new release must be reviewed."""
     found = {
         path for cls in iter_message_classes() if issubclass(cls, Response) for path in _with_host(cls, cls.__name__)
     }
@@ -79,7 +79,7 @@ def _behind(host: str, port: int) -> tuple[str, int]:
     ],
 )
 def test_addresses_are_replaced_and_nothing_else(response: Response, version: int) -> None:
-    """The broker's id stays, the address is another; the response stays one of its version."""
+    """The broker id stays, the address changes; the response keeps its version."""
     changed = rewrite_addresses(response, address_fields(type(response), version), _behind)
     text = repr(changed)
     assert "host='proxy-of-b'" in text
@@ -89,13 +89,13 @@ def test_addresses_are_replaced_and_nothing_else(response: Response, version: in
 
 
 def test_errors_without_an_address_stay_as_they_are() -> None:
-    """Beside an error code, brokers send an empty host and the port -1."""
+    """With an error code, brokers send an empty host and the port -1."""
     response = FindCoordinatorResponse(coordinators=(Coordinator(key="g", error_code=15, node_id=-1, port=-1),))
     assert rewrite_addresses(response, ("host", "coordinators"), _behind) == response
 
 
 def test_versions_without_addresses_are_not_opened() -> None:
-    """Fetch and Produce name new leaders since versions 16 and 10 (KIP-951)."""
+    """Fetch and Produce contain new leaders since versions 16 and 10 (KIP-951)."""
     assert [address_fields(FetchResponse, version) for version in (15, 16)] == [(), ("node_endpoints",)]
     assert [address_fields(ProduceResponse, version) for version in (9, 10)] == [(), ("node_endpoints",)]
     assert ApiKey.HEARTBEAT not in ADDRESS_FIELDS

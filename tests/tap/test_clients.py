@@ -1,4 +1,4 @@
-"""Real clients and real brokers with the proxy between them: nothing changes for the client, all is decoded."""
+"""Real clients and real brokers through the proxy: clients notice no change, and all traffic is decoded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.kafka_listeners import USERS, Listener
 from tests.support.streams_application import streams_application
 from tests.support.tap_process import TappedCluster
 
-# Other clients use what newer versions of Python warn of.
+# Other clients use features that newer Python versions warn about.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 RECORDS = 300
@@ -41,13 +41,13 @@ TOOLS = "org.apache.kafka.tools."
 
 @pytest.fixture
 def topic(kafka_cluster: ClusterAddresses) -> str:
-    """A topic of three partitions, whose leaders are three nodes."""
+    """A topic of three partitions, led by three nodes."""
     return new_topic(kafka_cluster, 3, replicas=3, prefix="tap")
 
 
 @pytest.fixture
 def tapped(kafka_cluster: ClusterAddresses, tmp_path: Path) -> Iterator[TappedCluster]:
-    """The shared cluster behind the proxy; when the test is over, everything must have been decoded."""
+    """The shared cluster behind the proxy; at the end of the test, all traffic must have been decoded."""
     with TappedCluster(kafka_cluster.bootstrap_servers, tmp_path / "tap.jsonl") as proxy:
         yield proxy
     assert proxy.problems() == []
@@ -59,7 +59,7 @@ def _values(count: int = RECORDS) -> list[bytes]:
 
 
 def _consumed(bootstrap: str, topic: str, group: str, **more: Any) -> list[bytes]:
-    """What a group over librdkafka reads: all values of a topic, and its offsets committed."""
+    """Return the values of a topic that a librdkafka group reads, after committing its offsets."""
     config = {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest", **more}
     consumer = Consumer(config)
     consumer.subscribe([topic])
@@ -75,7 +75,7 @@ def _consumed(bootstrap: str, topic: str, group: str, **more: Any) -> list[bytes
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_librdkafka(kafka_cluster: ClusterAddresses, tapped: TappedCluster, topic: str, protocol: str) -> None:
-    """It produces, consumes in a group of both protocols, and asks as an administrator."""
+    """It produces, consumes in a group of each protocol, and sends admin requests."""
     producer = Producer({"bootstrap.servers": tapped.bootstrap, "compression.type": "lz4", "enable.idempotence": True})
     for value in _values():
         producer.produce(topic, value)
@@ -94,7 +94,7 @@ def _shape(topic: Any) -> Any:
 
 
 def test_transactions_of_librdkafka(tapped: TappedCluster, topic: str) -> None:
-    """Offsets are sent with a transaction; what was aborted is not read."""
+    """Offsets are sent with a transaction; consumers do not receive aborted records."""
     producer = Producer({"bootstrap.servers": tapped.bootstrap, "transactional.id": f"{topic}-tx"})
     producer.init_transactions(30)
     consumer = Consumer({"bootstrap.servers": tapped.bootstrap, "group.id": f"{topic}-g"})
@@ -164,7 +164,7 @@ def test_kafka_python(tapped: TappedCluster, topic: str) -> None:
 
 
 def test_tools_of_kafka(kafka_cluster: ClusterAddresses, tapped: TappedCluster, topic: str) -> None:
-    """The console producer and consumer, a share group, and what the tools print of groups, as without the proxy."""
+    """The console producer and consumer, a share group, and the group tools' output work as without the proxy."""
     at = ["--bootstrap-server", tapped.bootstrap]
     lines = [value.decode() for value in _values()]
     run_kafka_class(f"{TOOLS}ConsoleProducer", [*at, "--topic", topic], stdin="\n".join(lines) + "\n", timeout=90)
@@ -178,7 +178,7 @@ def test_tools_of_kafka(kafka_cluster: ClusterAddresses, tapped: TappedCluster, 
         for where in (at, ["--bootstrap-server", kafka_cluster.bootstrap_servers])
     ]
     assert described[0] == described[1]
-    # The consumer commits for the partitions that it has read from when it ends: one or more of the three.
+    # When the consumer ends, it commits for the partitions that it has read: one or more of the three.
     assert f"{topic}-g" in described[0]
     _start_at_the_beginning(kafka_cluster, f"{topic}-s")
     sharing = ["--topic", topic, "--group", f"{topic}-s", "--max-messages", str(RECORDS), "--timeout-ms", "30000"]
@@ -197,7 +197,7 @@ def _start_at_the_beginning(cluster: ClusterAddresses, group: str) -> None:
 def test_an_application_of_kafka_streams(
     tapped: TappedCluster, kafka_cluster: ClusterAddresses, tmp_path: Path
 ) -> None:
-    """An application of the streams protocol counts what is in the topic; its group is that of a real member."""
+    """A Streams application counts the topic's contents under the streams protocol, as a real member of its group."""
     orders = new_topic(kafka_cluster, 2, prefix="orders")
     producer = Producer({"bootstrap.servers": tapped.bootstrap})
     for number in range(20):
@@ -220,13 +220,13 @@ def test_an_application_of_kafka_streams(
 
 
 def _seen(proxy: TappedCluster, api: str) -> bool:
-    """Whether the recording has an api already; each exchange is written when it is complete."""
+    """Return whether the recording contains an API; each exchange is written when it is complete."""
     with proxy.recording.open("rb") as file:
         return any(isinstance(item, Exchange) and item.api == api for item in read_recording(file))
 
 
 def test_logging_in_leaves_no_password_behind(kafka_cluster: ClusterAddresses, topic: str, tmp_path: Path) -> None:
-    """PLAIN and SCRAM pass; neither what is recorded nor what is shown has the password or the proof."""
+    """PLAIN and SCRAM work; the recording and the output contain neither password nor proof."""
     password = kafka_cluster.users["alice"]
     servers = kafka_cluster.bootstrap(Listener.SASL_PLAINTEXT)
     with TappedCluster(servers, tmp_path / "tap.jsonl", "--bodies") as proxy:
@@ -243,7 +243,7 @@ def test_logging_in_leaves_no_password_behind(kafka_cluster: ClusterAddresses, t
 
 
 def test_tls_on_both_sides(kafka_cluster: ClusterAddresses, topic: str, tmp_path: Path) -> None:
-    """The proxy ends the encryption of both, so it reads all; the login goes through to the broker."""
+    """The proxy terminates TLS on both sides, so it reads all traffic; the login passes through to the broker."""
     files = kafka_cluster.certificates
     config = tmp_path / "broker.properties"
     config.write_text(
@@ -263,7 +263,7 @@ def test_tls_on_both_sides(kafka_cluster: ClusterAddresses, topic: str, tmp_path
 
 
 def test_recordings_are_replayed_and_redacted(tapped: TappedCluster, topic: str) -> None:
-    """The command for captures reads them; redacted exchanges decode, keep their lengths, and lose their secrets."""
+    """The capture command reads them; redacted exchanges decode, keep their lengths, and lose their secrets."""
     producer = Producer({"bootstrap.servers": tapped.bootstrap, "compression.type": "zstd", "client.id": "till-7"})
     for value in _values():
         producer.produce(topic, value)

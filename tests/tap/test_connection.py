@@ -1,4 +1,4 @@
-"""A connection through a proxy, without sockets: bytes go on unchanged, except for what has to change."""
+"""A connection through a proxy, without sockets: bytes are forwarded unchanged, apart from required changes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _tap(**rules: Any) -> TapConnection:
 
 
 def _pieces(inflow: FrameForwarder, data: bytes, size: int) -> Iterator[int]:
-    """Receive bytes in pieces of at most a size."""
+    """Receive bytes in chunks of a maximum size."""
     at = 0
     while at < len(data):
         room = inflow.get_buffer()
@@ -56,7 +56,7 @@ def _pieces(inflow: FrameForwarder, data: bytes, size: int) -> Iterator[int]:
 
 
 def _asked(tap: TapConnection, data: bytes, size: int = 2**20) -> list[Item]:
-    """The items, when the client's bytes come in pieces; all of them go on at once."""
+    """Return the items for client bytes received in chunks, and check that all bytes are forwarded at once."""
     found: list[Item] = []
     at = 0
     for count in _pieces(tap.requests, data, size):
@@ -68,7 +68,7 @@ def _asked(tap: TapConnection, data: bytes, size: int = 2**20) -> list[Item]:
 
 
 def _answered(tap: TapConnection, data: bytes, size: int = 2**20) -> tuple[bytes, list[Item]]:
-    """What the client gets, and the items, when the broker's bytes come in pieces."""
+    """Return the client's bytes, and the items, for broker bytes received in chunks."""
     out = b""
     found: list[Item] = []
     for count in _pieces(tap.responses, data, size):
@@ -84,7 +84,7 @@ BEAT = join_frames(encode_response(HeartbeatResponse(error_code=27), 4, correlat
 
 @pytest.mark.parametrize("size", [1, 3, 2**20])
 def test_what_needs_no_change_goes_on_as_it_came(size: int) -> None:
-    """The exchange is seen, with its times, whatever the pieces."""
+    """The exchange is reported, with its times, for any chunk size."""
     tap = _tap()
     assert _asked(tap, HEARTBEAT, size) == []
     out, (exchange,) = _answered(tap, BEAT, size)
@@ -96,7 +96,7 @@ def test_what_needs_no_change_goes_on_as_it_came(size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 5, 2**20])
 def test_addresses_are_replaced_and_the_exchange_keeps_those_of_the_broker(size: int) -> None:
-    """Responses before and after it go on in their order."""
+    """Responses before and after it are forwarded in order."""
     tap = _tap()
     asked = join_frames(encode_request(MetadataRequest(topics=()), 12, correlation_id=8))
     _asked(tap, HEARTBEAT + asked + HEARTBEAT, size)
@@ -114,7 +114,7 @@ def test_addresses_are_replaced_and_the_exchange_keeps_those_of_the_broker(size:
 
 
 def test_versions_are_capped_only_if_asked() -> None:
-    """A version that does not exist yet is offered, or not."""
+    """A version that does not exist yet is offered only without the cap."""
     asked = join_frames(encode_request(ApiVersionsRequest(), 3, correlation_id=1))
     offer = ApiVersionsResponse(api_keys=(ApiVersion(api_key=1, min_version=4, max_version=99),))
     answer = join_frames(encode_response(offer, 3, correlation_id=1))
@@ -129,7 +129,7 @@ def test_versions_are_capped_only_if_asked() -> None:
 
 
 def test_unknown_apis_and_damaged_messages_go_on_and_are_seen() -> None:
-    """A Metadata response that cannot be decoded is passed on as it is, with its problem in the exchange."""
+    """A Metadata response that cannot be decoded is forwarded unchanged, and the exchange reports the problem."""
     tap = _tap()
     unknown = join_frames(bytes.fromhex("03e7 0001 00000004 ffff"))
     metadata = join_frames(encode_request(MetadataRequest(topics=()), 12, correlation_id=5))
@@ -145,7 +145,7 @@ def test_unknown_apis_and_damaged_messages_go_on_and_are_seen() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 11, 2**20])
 @pytest.mark.parametrize("stream", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"\xff" * 9])
 def test_what_is_not_kafka_goes_on_unread(stream: bytes, size: int) -> None:
-    """After frames, too: all bytes go on, and one fault says where reading ended."""
+    """This also holds after frames: all bytes are forwarded, and one fault reports where reading ended."""
     tap = _tap()
     _asked(tap, HEARTBEAT)
     out, items = _answered(tap, BEAT + stream, size)
@@ -156,7 +156,7 @@ def test_what_is_not_kafka_goes_on_unread(stream: bytes, size: int) -> None:
 
 
 def test_frames_above_the_limit_go_on_unread() -> None:
-    """The memory of a connection is bounded by the limit of a frame."""
+    """The frame limit bounds the memory of a connection."""
     tap = _tap(frame_limit=100)
     _asked(tap, HEARTBEAT)
     large = join_frames(bytes(101))
@@ -178,7 +178,7 @@ def test_tokens_of_sasl_go_on_and_only_their_sizes_are_seen() -> None:
 
 
 def test_a_produce_without_acks_is_an_exchange_at_once() -> None:
-    """It has no response, and the next response is for the next request."""
+    """It has no response, and the next response belongs to the next request."""
     tap = _tap()
     produce = join_frames(encode_request(ProduceRequest(acks=0, timeout_ms=1), 9, correlation_id=6))
     (seen,) = _asked(tap, produce)
@@ -190,7 +190,8 @@ def test_a_produce_without_acks_is_an_exchange_at_once() -> None:
 
 
 def test_a_connection_is_full_while_too_much_waits_for_responses() -> None:
-    """Bytes or requests: no more are then read until responses have come. Responses without a request do not count."""
+    """The limit is on bytes or requests: reading pauses until responses arrive. Responses without a request do not
+    count."""
     for tap, most in ((_tap(in_flight=2 * len(HEARTBEAT)), 3), (_tap(), 1_000)):
         _answered(tap, 2_000 * join_frames(bytes((0, 0, 1, 1))))
         for number in range(1, most + 1):
@@ -201,7 +202,7 @@ def test_a_connection_is_full_while_too_much_waits_for_responses() -> None:
 
 
 def test_an_end_in_the_middle_is_reported() -> None:
-    """Requests without a response are exchanges, frames that are not complete are faults."""
+    """Requests without a response become exchanges, incomplete frames become faults."""
     tap = _tap()
     _asked(tap, HEARTBEAT + HEARTBEAT[:9])
     _answered(tap, BEAT[:6])
@@ -215,7 +216,7 @@ def test_an_end_in_the_middle_is_reported() -> None:
 
 
 def _streams() -> list[tuple[bytes, bytes]]:
-    """What went over each connection of the recorded session of real clients, in both directions."""
+    """Return the bytes of each connection in the recorded session of real clients, in both directions."""
     found: dict[int, tuple[list[bytes], list[bytes]]] = {}
     for frame in read_frames(RECORDINGS / "client_traffic.jsonl"):
         found.setdefault(frame.connection, ([], []))[frame.direction != REQUEST].append(frame.data)
@@ -232,7 +233,7 @@ def _cut(data: bytes, sizes: Random) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_recorded_traffic_goes_on_byte_for_byte(seed: int) -> None:
-    """Where no address changes, the client gets the very bytes of the broker, in pieces of any size."""
+    """If no address changes, the client receives the broker's exact bytes, in chunks of any size."""
     sizes = Random(seed)
     for asked, answered in _streams():
         tap = _tap(translate=_unmoved)

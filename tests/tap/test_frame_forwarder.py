@@ -1,4 +1,4 @@
-"""One direction of a connection: any frames, in any pieces, go on in order, and memory stays in bounds."""
+"""One direction of a connection: frames of any size, in any chunks, are forwarded in order with bounded memory."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FRAMES = st.lists(
     ),
     max_size=6,
 )
-"""How frames pass, how large they are, and what a frame that is held is changed to."""
+"""Forward modes and sizes of frames, and the replacements of buffered frames."""
 
 
 def _receive(inflow: FrameForwarder, data: bytes, sizes: list[int], *, keeps: bool) -> list[Buffer]:
-    """What goes on when bytes come in pieces of these sizes. ``keeps`` says that somebody reads the pieces later."""
+    """Return the forwarded bytes of data received in chunks of these sizes. ``keeps`` defers reading of the chunks."""
     out: list[Buffer] = []
     at = 0
     while at < len(data):
@@ -48,7 +48,7 @@ def _receive(inflow: FrameForwarder, data: bytes, sizes: list[int], *, keeps: bo
 def test_any_frames_in_any_pieces(
     frames: list[tuple[ForwardMode, int, bytes | None]], sizes: list[int], *, keeps: bool
 ) -> None:
-    """What is kept is whole, what is held may change, what passes gives its head; nothing else is different."""
+    """Copied frames are complete, buffered frames may be replaced, and streamed frames report their head."""
     payloads = [bytes(each % 256 for each in range(size)) for _, size, _ in frames]
     changed = [change if manner is ForwardMode.BUFFER else None for manner, _, change in frames]
     manners, changes = iter([manner for manner, _, _ in frames]), iter(changed)
@@ -83,7 +83,7 @@ def test_an_incomplete_frame_is_counted_and_held_only_if_it_has_to_be(manner: Fo
 
 
 def test_without_a_choice_no_byte_waits() -> None:
-    """Not even the first bytes of a size."""
+    """Even the first bytes of a size are forwarded immediately."""
     inflow = FrameForwarder(LIMIT, ends=lambda payload, size: None)
     for byte in b"\0\0\0\x02ab\0\0":
         inflow.get_buffer()[0] = byte
@@ -92,7 +92,7 @@ def test_without_a_choice_no_byte_waits() -> None:
 
 @pytest.mark.parametrize("manner", ForwardMode)
 def test_memory_is_as_large_as_what_it_keeps(manner: ForwardMode, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is there for bytes that came, not for a size that is stated; after a large frame it is given up."""
+    """Memory is allocated for received bytes, not for a stated size, and released after a large frame."""
     monkeypatch.setattr("kafka_msgs.tap.frame_forwarder._RETAINED", LARGE)
     inflow = FrameForwarder(2**30, begins=lambda head: manner, ends=lambda payload, size: None)
     _receive(inflow, (2**30).to_bytes(4, "big") + bytes(1000), [1000], keeps=False)
@@ -106,7 +106,7 @@ def test_memory_is_as_large_as_what_it_keeps(manner: ForwardMode, monkeypatch: p
 
 
 def test_what_is_not_a_frame_passes_from_there_on() -> None:
-    """Frames before it count; a size above the limit takes no memory."""
+    """Frames before it count; a size above the limit allocates no memory."""
     seen: list[bytes] = []
     inflow = FrameForwarder(
         LIMIT, begins=lambda head: ForwardMode.BUFFER, ends=lambda payload, size: seen.append(payload)

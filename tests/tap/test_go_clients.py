@@ -1,7 +1,7 @@
-"""Clients in Go behind ``kafka-msgs tap``, in front of three nodes: what the proxy recorded of their sessions.
+"""Go clients behind ``kafka-msgs tap`` with three nodes: the proxy's recording of their sessions.
 
-``python -m tests.recorders.go_clients`` makes the recording again. Each client ends with an error if anything fails
-that it asks for; then there is no recording.
+``python -m tests.recorders.go_clients`` creates the recording. Each client ends with an error if any of its operations
+fails; then there is no recording.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ with TAPPED_GO.open("rb") as file:
     ITEMS = list(read_recording(file))
 EXCHANGES = [item for item in ITEMS if isinstance(item, Exchange)]
 NAMES = {"franz-go": "kgo", "sarama": "sarama"}
-"""The names under which clients introduce themselves. kafka-go does not."""
+"""The client names in ApiVersions requests. kafka-go sends none."""
 
 WRITTEN = [b"chair", b"table", b"lamp"]
 NEW = {"COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "UNKNOWN_TOPIC_OR_PARTITION", "MEMBER_ID_REQUIRED"}
-"""What a client is answered that begins with a new topic and a new group."""
+"""The errors that a client may receive for a new topic and a new group."""
 
 
 def test_everything_is_an_exchange_that_can_be_decoded() -> None:
@@ -48,7 +48,7 @@ def test_the_clients_are_those_that_the_recorder_pins(client: str) -> None:
 
 
 def test_clients_were_led_from_broker_to_broker_and_stayed_behind_the_proxy() -> None:
-    """All that was written passed through it, and was read through it: in order, and from more than one node."""
+    """All written records passed through the proxy and were read through it: in order, and from several nodes."""
     with TAPPED_GO.open("rb") as file:
         nodes = json.loads(file.readline())["bootstrap"]
     assert {str(each.connection.server) for each in EXCHANGES} == set(nodes)

@@ -1,4 +1,4 @@
-"""Clients stay behind the proxy when the leaders of partitions move, while they produce and consume."""
+"""Clients stay behind the proxy when partition leaders move while they produce and consume."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTITIONS = 3
 def test_a_broker_is_killed_and_its_clients_find_the_new_leaders_behind_the_proxy(
     breakable_kafka_cluster: BreakableCluster, tmp_path: Path
 ) -> None:
-    """Each record arrives, all of them over the proxy: no address of a broker reaches a client."""
+    """Every record arrives, all through the proxy: clients receive no broker address."""
     topic = f"tap-{uuid.uuid4().hex[:12]}"
     recording = tmp_path / "tap.jsonl"
     with TappedCluster(breakable_kafka_cluster.bootstrap_servers, recording, "--raw") as proxy:

@@ -1,4 +1,4 @@
-"""The proxy with sockets, between a client and a broker that this file scripts."""
+"""The proxy with sockets, between a client and a broker that this module scripts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def _frame(reader: Reader) -> bytes:
 
 
 def _answering(size: int) -> Serve:
-    """A broker that answers each request with its correlation id and so many bytes."""
+    """Run a broker that responds to each request with its correlation id and this many bytes."""
 
     async def serve(reader: Reader, writer: Writer) -> None:
         while True:
@@ -72,7 +72,7 @@ async def _closed_port() -> Endpoint:
 
 
 def test_a_full_backlog_stops_reading_until_it_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is lost, and no wake-up: each exchange is forwarded and seen, far more of them than may wait."""
+    """No exchange and no wake-up is lost: each of far more exchanges than fit is forwarded and reported."""
     monkeypatch.setattr("kafka_msgs.tap.backlog._LIMIT", 200_000)
     seen: list[Item] = []
     waiting: list[int] = []
@@ -99,12 +99,12 @@ def test_a_full_backlog_stops_reading_until_it_is_reported(monkeypatch: pytest.M
 
     _in_time(work())
     assert [item.correlation_id for item in seen if isinstance(item, Exchange)] == list(range(300))
-    # What one call of the event loop brings may come on top of the limit.
+    # The data of one event loop call may exceed the limit.
     assert max(waiting) < 200_000 + 2 * 2**20
 
 
 def test_a_receiver_that_raises_stops_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It must not raise. If it does, asyncio reports the error, and the connections go on."""
+    """It must not raise. If it does, asyncio reports the error, and the connections continue."""
     monkeypatch.setattr("kafka_msgs.tap.backlog._LIMIT", 20_000)
     seen: list[Item] = []
     errors: list[object] = []
@@ -129,7 +129,7 @@ def test_a_receiver_that_raises_stops_no_connection(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_client_that_does_not_read_stops_the_broker() -> None:
-    """The proxy keeps at most what may wait for one side, and a frame; then the client gets every byte."""
+    """The proxy buffers at most the limit for one direction, plus a frame; then the client receives every byte."""
 
     async def work() -> None:
         sent = 0
@@ -162,7 +162,7 @@ def test_a_client_that_does_not_read_stops_the_broker() -> None:
 
 
 def test_clients_are_led_to_the_listener_of_each_broker() -> None:
-    """The broker that a response names is reached at the address that the client got, and only there."""
+    """The proxy listens for each broker in a response only at the address that the client received."""
     reached: list[str] = []
 
     async def work() -> None:
@@ -198,7 +198,7 @@ def test_clients_are_led_to_the_listener_of_each_broker() -> None:
 
 
 def test_the_next_bootstrap_server_is_tried() -> None:
-    """A server that refuses is passed over."""
+    """A server that refuses the connection is skipped."""
 
     async def work() -> None:
         dead = await _closed_port()
@@ -212,7 +212,7 @@ def test_the_next_bootstrap_server_is_tried() -> None:
 
 
 def test_no_broker_at_all_closes_the_connection_and_is_reported() -> None:
-    """The fault names the brokers that were tried."""
+    """The fault lists the brokers that were tried."""
     seen: list[Item] = []
 
     async def work() -> None:
@@ -231,7 +231,7 @@ def test_no_broker_at_all_closes_the_connection_and_is_reported() -> None:
 
 
 def test_a_client_that_ends_its_side_still_gets_its_responses() -> None:
-    """The end of one direction is passed on, and the other goes on."""
+    """The proxy forwards the end of one direction, and the other direction continues."""
 
     async def work() -> None:
         async def serve(reader: Reader, writer: Writer) -> None:
@@ -252,7 +252,7 @@ def test_a_client_that_ends_its_side_still_gets_its_responses() -> None:
 
 
 def test_an_end_in_the_middle_of_a_response_reaches_the_client() -> None:
-    """The request is reported as unanswered, and the rest as a fault. No task and no socket stays."""
+    """The request is reported as unanswered, and the remaining bytes as a fault. All tasks and sockets end."""
     seen: list[Item] = []
 
     async def work() -> None:
@@ -281,15 +281,15 @@ def test_an_end_in_the_middle_of_a_response_reaches_the_client() -> None:
 
 @contextmanager
 def _neighbours() -> Iterator[int]:
-    """A port that a proxy may take, and that nobody else takes. The next port is in use."""
+    """Yield a port reserved for a proxy. The next port is in use."""
     while True:
         with socket.socket() as first, socket.socket() as taken:
-            first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so it only keeps others away
+            first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # reserves the port against other programs only
             first.bind((HOST, 0))
             port: int = first.getsockname()[1]
             try:
                 taken.bind((HOST, port + 1))
-            except (OSError, OverflowError):  # another program has it, or it would be 65536
+            except (OSError, OverflowError):  # another program uses it, or it would be 65536
                 continue
             taken.listen()
             yield port
@@ -297,7 +297,7 @@ def _neighbours() -> Iterator[int]:
 
 
 def test_ports_follow_the_first_and_those_in_use_are_left_out() -> None:
-    """The address for the bootstrap servers is the one that was asked for; if it is in use, that is an error."""
+    """The bootstrap servers get the requested address; if it is in use, that is an error."""
 
     async def work() -> None:
         with _neighbours() as port:
@@ -316,6 +316,6 @@ def test_ports_follow_the_first_and_those_in_use_are_left_out() -> None:
 
 
 def test_without_brokers_there_is_nothing_to_do() -> None:
-    """An empty list is refused."""
+    """An empty list is rejected."""
     with pytest.raises(TapError, match="no bootstrap servers"):
         Tap([], seen=lambda item: None)

@@ -1,7 +1,7 @@
-"""Two connections that belong together, over transports in memory: what holds a side also lets it go.
+"""Two paired connections over transports in memory: every pause of a side is followed by a resume.
 
-Every interleaving of sending, receiving, answering and reporting has to come to rest with all bytes delivered, all
-exchanges seen, and both sides read again.
+Every interleaving of sending, receiving, responding and reporting must end with all bytes delivered, all exchanges
+reported, and both sides reading again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BROKER: Final = Endpoint("192.0.2.1", 9092)
 
 
 class Wire(asyncio.Transport):
-    """A connection whose other end is this test: it takes bytes when it wants, and keeps views until then."""
+    """A connection whose other end is this test: it reads bytes on demand, and holds views until then."""
 
     def __init__(self, side: asyncio.BufferedProtocol) -> None:
         super().__init__({"peername": ("192.0.2.7", 50_000)})
@@ -43,7 +43,7 @@ class Wire(asyncio.Transport):
         self._incoming = b""
         self._eof_comes = self._closing = self._full = self._paused = False
 
-    # What the other end does.
+    # Actions of the other end
 
     def send(self, data: bytes) -> None:
         self._incoming += data
@@ -54,7 +54,7 @@ class Wire(asyncio.Transport):
         self.deliver()
 
     def take(self, size: int) -> None:
-        """Take some of what was written."""
+        """Read some of the written bytes."""
         while self._unsent and size > 0:
             piece = self._unsent.pop(0)
             self.taken += bytes(piece[:size])
@@ -68,7 +68,7 @@ class Wire(asyncio.Transport):
             self._lose()
 
     def deliver(self) -> None:
-        """Give the proxy what it reads."""
+        """Pass received bytes to the proxy."""
         while self._incoming and not self._paused and not self._closing:
             buffer = memoryview(self.side.get_buffer(-1))
             size = min(len(buffer), len(self._incoming))
@@ -80,7 +80,7 @@ class Wire(asyncio.Transport):
             if not self.side.eof_received():
                 self.close()
 
-    # What asyncio offers to the proxy.
+    # The asyncio interface for the proxy
 
     def write(self, data: Any) -> None:
         assert not self.ended
@@ -131,7 +131,7 @@ class Wire(asyncio.Transport):
 
 
 class Stage:
-    """A pair between a client and a broker, both played by the test."""
+    """A relay between a client and a broker, both played by the test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, exchanges: bool = True) -> None:
         self.seen: list[Item] = []
@@ -163,13 +163,13 @@ class Stage:
         await _rounds()
 
     def next_requests(self) -> list[bytes]:
-        """The requests that the broker has now."""
+        """Return the new requests that the broker has received."""
         new = self.broker.taken[self._read :]
         self._read += len(new)
         return list(self._requests.feed(new))
 
     async def rest(self, answer: Callable[[bytes], bytes] | None) -> None:
-        """Let everything happen that can happen; without ``answer`` the broker says nothing more."""
+        """Run until activity stops; without ``answer`` the broker sends no more responses."""
         before = None
         while before != (before := (len(self.client.taken), len(self.broker.taken), len(self.seen))):
             self.broker.take(2**30)
@@ -224,7 +224,7 @@ ACTIONS = st.lists(
 def test_every_interleaving_comes_to_rest(
     *, exchanges: bool, actions: list[tuple[str, int]], size: int, ends: bool
 ) -> None:
-    """Nothing is lost or out of order, and at the end nobody is held. A client may end its side before that."""
+    """All bytes arrive in order, and at the end neither side is paused. A client may end its side before that."""
 
     async def work(monkeypatch: pytest.MonkeyPatch) -> None:
         stage = Stage(monkeypatch, exchanges=exchanges)
@@ -268,7 +268,7 @@ def test_every_interleaving_comes_to_rest(
 
 @pytest.mark.parametrize("who", ["client", "broker"])
 def test_a_direction_that_is_not_read_holds_nobody(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
-    """Responses that cannot be read are not waited for, however many requests follow; and the other way round."""
+    """The relay does not wait for unreadable responses, however many requests follow, and vice versa."""
 
     async def work() -> None:
         stage = Stage(monkeypatch)
@@ -291,7 +291,7 @@ def test_a_direction_that_is_not_read_holds_nobody(monkeypatch: pytest.MonkeyPat
 
 
 def test_no_request_is_given_up_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thousands of requests in flight: the addresses in each of their responses are replaced."""
+    """With thousands of requests in flight, the addresses in each response are replaced."""
 
     async def work() -> None:
         stage = Stage(monkeypatch)
@@ -313,7 +313,7 @@ def test_no_request_is_given_up_while_it_waits(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_end_of_a_client_is_passed_on_after_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that ended its side while it was held: the broker gets everything, then the end; then it answers."""
+    """A client ends its side while it is paused: the broker receives everything, then the end; then it responds."""
 
     async def work() -> None:
         stage = Stage(monkeypatch)
@@ -334,7 +334,7 @@ def test_the_end_of_a_client_is_passed_on_after_its_requests(monkeypatch: pytest
 
 
 def test_the_end_of_a_broker_comes_after_what_it_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that reads late still gets every byte. When it has them, both connections are gone."""
+    """A client that reads late still receives every byte. After that, both connections close."""
 
     async def work() -> None:
         stage = Stage(monkeypatch)
@@ -357,7 +357,7 @@ def test_the_end_of_a_broker_comes_after_what_it_sent(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("connected", [True, False])
 def test_a_client_that_is_gone_takes_its_broker_with_it(monkeypatch: pytest.MonkeyPatch, *, connected: bool) -> None:
-    """Also while the connection to the broker is being made, and while both sides are held."""
+    """This also applies while the relay is connecting to the broker, and while both sides are paused."""
 
     async def work() -> None:
         before = asyncio.all_tasks()
@@ -380,7 +380,7 @@ def test_a_client_that_is_gone_takes_its_broker_with_it(monkeypatch: pytest.Monk
 
 
 def test_the_end_of_the_proxy_ends_connections_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What nobody takes is lost; what was asked is reported as unanswered."""
+    """Undelivered bytes are lost; pending requests are reported as unanswered."""
 
     async def work() -> None:
         stage = Stage(monkeypatch)

@@ -1,4 +1,4 @@
-"""The proxy with TLS on either side, between a client and a broker that this file scripts."""
+"""The proxy with TLS on either side, between a client and a broker that this module scripts."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ Serve: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaita
 
 
 class Contexts(NamedTuple):
-    """What a server shows, and what a client trusts."""
+    """TLS contexts for a server and its clients."""
 
     server: ssl.SSLContext
     client: ssl.SSLContext
     stranger: ssl.SSLContext
-    """A client that trusts another authority."""
+    """A client context that trusts another authority."""
 
 
 @pytest.fixture(scope="module")
 def contexts(tmp_path_factory: pytest.TempPathFactory) -> Contexts:
-    """A certificate and its key in two files, as options name them."""
+    """A certificate and its key in two files, as the options expect."""
     home: Path = tmp_path_factory.mktemp("tls")
     authority, other = trustme.CA(), trustme.CA()
     issued = authority.issue_cert(HOST)
@@ -61,7 +61,7 @@ def _in_time(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Give the same answer to each request."""
+    """Send the same response to each request."""
     while True:
         await _frame(reader)
         writer.write(join_frames(ANSWER))
@@ -107,7 +107,7 @@ async def _ended(tap: Tap) -> None:
 @pytest.mark.parametrize("to_broker", [False, True], ids=["plain broker", "TLS broker"])
 @pytest.mark.parametrize("to_client", [False, True], ids=["plain client", "TLS client"])
 def test_either_side_may_be_encrypted(contexts: Contexts, *, to_client: bool, to_broker: bool) -> None:
-    """What is seen is the same; when the client has gone, no connection stays."""
+    """The reported exchanges are equal; after the client disconnects, all connections close."""
     seen: list[Item] = []
 
     async def work() -> None:
@@ -128,7 +128,7 @@ def test_either_side_may_be_encrypted(contexts: Contexts, *, to_client: bool, to
 @pytest.mark.parametrize("to_broker", [False, True], ids=["plain broker", "TLS broker"])
 @pytest.mark.parametrize("to_client", [False, True], ids=["plain client", "TLS client"])
 def test_a_client_that_reads_late_gets_every_byte(contexts: Contexts, *, to_client: bool, to_broker: bool) -> None:
-    """The broker is read no further while the client is behind; then it goes on, up to the end of the connection."""
+    """The proxy pauses reading from the broker while the client is behind, then resumes until the connection ends."""
 
     async def work() -> None:
         enough = asyncio.Event()
@@ -169,7 +169,7 @@ def test_a_client_that_reads_late_gets_every_byte(contexts: Contexts, *, to_clie
 
 
 def test_clients_that_agree_on_nothing_stop_no_other(contexts: Contexts) -> None:
-    """A client in plain text, and one that does not trust the certificate, are closed."""
+    """The proxy closes a plaintext client, and one that does not trust the certificate."""
     seen: list[Item] = []
 
     async def work() -> None:
@@ -186,7 +186,7 @@ def test_clients_that_agree_on_nothing_stop_no_other(contexts: Contexts) -> None
 
 
 def test_a_broker_that_is_not_trusted_is_reported(contexts: Contexts) -> None:
-    """The client is closed, and the fault says why."""
+    """The proxy closes the client, and the fault reports the reason."""
     seen: list[Item] = []
 
     async def work() -> None:
@@ -206,7 +206,7 @@ def test_a_broker_that_is_not_trusted_is_reported(contexts: Contexts) -> None:
 
 
 def test_the_end_closes_connections_that_are_open(contexts: Contexts) -> None:
-    """Clients that stay are closed."""
+    """The proxy closes the remaining clients."""
 
     async def work() -> None:
         async with _broker(contexts.server) as broker:

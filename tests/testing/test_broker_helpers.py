@@ -1,4 +1,4 @@
-"""Help for tests with an embedded broker: under pytest, under unittest, and without a test runner."""
+"""Test helpers for an embedded broker: under pytest, under unittest, and without a test runner."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_topics_that_cannot_be_are_errors() -> None:
 
 
 class TestUnittest(KafkaTestCase):
-    """A class of unittest, run here by pytest."""
+    """A unittest class, run here by pytest."""
 
     settings: ClassVar[dict[str, Any]] = {"brokers": 2}
 
@@ -120,7 +120,7 @@ def test_the_fixtures_in_a_suite_of_its_own(tmp_path: Path, scope: str) -> None:
 
 
 def test_a_run_of_pytest_without_the_plugin_imports_and_rewrites_nothing_of_this_package(tmp_path: Path) -> None:
-    """An entry point of pytest would have it rewrite the assertions of all modules of its distribution."""
+    """With an entry point, pytest would rewrite the assertions of all modules of this distribution."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert "pytest11" not in project.get("entry-points", {})
     test = """

@@ -1,4 +1,4 @@
-"""Cassettes: recorded at a cluster once, and played when it is gone. The same code of clients runs both times."""
+"""Cassettes: recorded against a cluster once, and played without it. The same client code runs both times."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALUES: Final = [b"one tea", b"two teas", b"three teas"]
 DEADLINE: Final = 60
 
 Use = Callable[[str, str, str], list[bytes | None]]
-"""Writes to a topic, reads it in a group, commits, and returns what was read."""
+"""Writes to a topic, reads it in a group, commits, and returns the records it read."""
 
 
 def with_this_library(servers: str, topic: str, group: str) -> list[bytes | None]:
@@ -271,7 +271,7 @@ def pytest_in(folder: Path, *options: str) -> str:
 
 
 class PlayedCase(unittest.TestCase):
-    """A test of ``unittest`` that needs no plugin. It runs inside of another test."""
+    """A ``unittest`` test that needs no plugin. It runs inside another test."""
 
     __test__ = False
     file: ClassVar[Path]

@@ -1,4 +1,4 @@
-"""The example that a newcomer copies: its tests pass in a folder of their own, with the plugin."""
+"""The example for newcomers: its tests pass in a separate folder, with the plugin."""
 
 from __future__ import annotations
 

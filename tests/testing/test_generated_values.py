@@ -1,4 +1,4 @@
-"""Values made from a schema, by Hypothesis and at random: always encodable, and often at the edges."""
+"""Values generated from a schema, by Hypothesis and at random: always encodable, and often edge cases."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RANGES = {"small": "int8", "port": "uint16", "crc": "uint32", "when": "int64", "
 
 
 def assert_encodable(value: Example, version: int) -> None:
-    """Check a value against what the definition of ``Example`` says, field by field."""
+    """Check a value against the definition of ``Example``, field by field."""
     assert len(value.group.encode()) <= 32767
     for attribute, versions in NULLABLE.items():
         assert getattr(value, attribute) is not None or version in versions or attribute in absent(version)
@@ -119,7 +119,7 @@ EDGES: dict[str, Callable[[Example], bool]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # what is found may hold a long string
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # the result may contain a long string
 @pytest.mark.parametrize("edge", EDGES)
 def test_hypothesis_finds_the_edge(edge: str) -> None:
     limit = settings(max_examples=4000, database=None, deadline=None, phases=[Phase.generate])

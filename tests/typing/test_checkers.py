@@ -1,8 +1,8 @@
-"""What type checkers accept and refuse: mypy and pyright read the programs beside this module.
+"""Accepted and rejected code in type checkers: mypy and pyright check the programs in ``programs``.
 
-A line of a program that ends in ``# refused`` must be an error, and no other line may be one. One more program uses
-every public name. Pyright runs as basedpyright, which is the same checker packaged with its own Node.js: it needs
-nothing from elsewhere. It sees the library where an installed one stands, for only there it asks what is exported.
+A program line that ends in ``# refused`` must be an error, and all other lines must be free of errors. One more program
+uses every public name. Pyright runs as basedpyright, the same checker packaged with its own Node.js, so it needs no
+download. The library is placed in ``site-packages``, as pyright checks exports only of installed libraries.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PUBLIC = (
 
 
 def every_public_name() -> str:
-    """Return a program that imports and uses each name which a public module exports."""
+    """Return a program that imports and uses each name that a public module exports."""
     lines = []
     for number, module in enumerate(PUBLIC):
         exported = getattr(importlib.import_module(module), "__all__", None)
@@ -49,7 +49,7 @@ Lines = dict[str, dict[int, str]]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs, and a virtual environment that has the library and what its types need."""
+    """The programs, and a virtual environment with the library and its type dependencies."""
     folder = tmp_path_factory.mktemp("programs")
     for name, text in ALL.items():
         (folder / name).write_text(text)

@@ -1,4 +1,4 @@
-"""Traffic of older releases is read with classes that were compiled from older definitions."""
+"""Traffic of older releases is decoded with classes compiled from older definitions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def field(name: str, kind: str, versions: str = "0+", **more: Any) -> dict[str, 
 
 
 def old(name: str, api_key: int, versions: str, flexible: str, *fields: dict[str, Any]) -> Any:
-    """A class from a definition as releases before 4.0 had it, with versions that 4.0 removed (KIP-896)."""
+    """Return a class from a definition before 4.0, with versions that 4.0 removed (KIP-896)."""
     kind = "request" if name.endswith("Request") else "response"
     definition = {"apiKey": api_key, "type": kind, "name": name, "validVersions": versions}
     return compile_schema(json.dumps({**definition, "flexibleVersions": flexible, "fields": list(fields)}))

@@ -1,4 +1,4 @@
-"""The client's side of a connection: what it sends, what it makes of what comes, and that an error stays."""
+"""The client side of a connection: sent bytes, events from received bytes, and permanent errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's side of a connection against a real broker, and what the server's side writes against what it writes."""
+"""The client side of a connection with a real broker, and the server side's output compared with the broker's."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ NEWER = encode_request(ApiVersionsRequest(), 4, correlation_id=7, client_id="c")
 
 
 class Talk:
-    """A connection over a socket that blocks, and gives up after a while."""
+    """A connection over a blocking socket with a timeout."""
 
     def __init__(self, sock: socket.socket, read: int) -> None:
         self.socket, self.read = sock, read
         self.wire = ClientConnection(client_id="wire-tests")
 
     def next_event(self) -> Any:
-        """The next event; bytes are read in pieces of at most ``read``."""
+        """Return the next event; reads bytes in chunks of at most ``read``."""
         while (event := self.wire.next_event()) is NEED_DATA:
             self.wire.receive_data(self.socket.recv(self.read))
         return event
@@ -105,7 +105,7 @@ def test_a_silent_produce_and_what_follows_it(kafka_cluster: ClusterAddresses) -
 
 @pytest.mark.parametrize("password", ["right", "wrong"])
 def test_tokens_without_headers(kafka_cluster: ClusterAddresses, password: str) -> None:
-    """SaslHandshake of version 0, then PLAIN (KIP-43). A broker closes the connection of a wrong password."""
+    """SaslHandshake of version 0, then PLAIN (KIP-43). A broker closes the connection after a wrong password."""
     name, secret = next(iter(kafka_cluster.users.items()))
     with talk(kafka_cluster, Listener.SASL_PLAINTEXT) as broker:
         broker.socket.sendall(broker.wire.send(SaslHandshakeRequest(mechanism="PLAIN"), 0))
@@ -122,7 +122,7 @@ def test_tokens_without_headers(kafka_cluster: ClusterAddresses, password: str) 
 
 
 def test_a_port_that_speaks_tls(kafka_cluster: ClusterAddresses) -> None:
-    """What the broker says to a plain request is no size of a frame."""
+    """The broker's response to a plaintext request is not a valid frame size."""
     with talk(kafka_cluster, Listener.SSL) as broker:
         broker.socket.sendall(broker.wire.send(MetadataRequest(topics=()), 12))
         with pytest.raises(RemoteProtocolError, match="look like TLS"):
@@ -130,7 +130,7 @@ def test_a_port_that_speaks_tls(kafka_cluster: ClusterAddresses) -> None:
 
 
 def test_a_request_that_is_refused_ends_the_connection(kafka_cluster: ClusterAddresses) -> None:
-    """A broker has no response to an unknown version of any other api: it closes the connection."""
+    """A broker does not respond to an unknown version of any other API: it closes the connection."""
     with talk(kafka_cluster) as broker:
         payload = encode_request(MetadataRequest(topics=()), 12, correlation_id=3).replace(b"\0\x0c", b"\0\x63", 1)
         broker.socket.sendall(broker.wire.send_payload(payload, opaque="unknown"))

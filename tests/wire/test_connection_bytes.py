@@ -1,4 +1,4 @@
-"""Exchanges as bytes that were written by hand: each is sent by one side and understood by the other, both ways."""
+"""Exchanges as handwritten bytes: one side sends each message and the peer parses it, in both directions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OPEN, HANDSHAKE, TOKENS = ConnectionState.OPEN, ConnectionState.HANDSHAKE, Conne
 
 @frozen
 class Sent:
-    """A request and its response, and the bytes of their frames. The client's name is ``me``."""
+    """A request and its response, and the bytes of their frames. The client id is ``me``."""
 
     request: Request[Response]
     version: int
@@ -105,7 +105,7 @@ in_pieces = pytest.mark.parametrize("single_bytes", [False, True], ids=["whole",
 
 
 def give(connection: ClientConnection | ServerConnection, data: bytes, single_bytes: bool) -> None:
-    """Let bytes arrive; until the last of them nothing has happened."""
+    """Receive bytes, and check that no event occurs before the last one."""
     for piece in in_single_bytes(data) if single_bytes else (data,):
         assert connection.next_event() is NEED_DATA
         connection.receive_data(piece)
@@ -151,7 +151,7 @@ def test_the_server(sent: Sent, single_bytes: bool) -> None:
 
 @every_exchange
 def test_undecoded(sent: Sent) -> None:
-    """The frames of an exchange that only passes are the same bytes."""
+    """The frames of a forwarded exchange are the same bytes."""
     asked, answered = bytes.fromhex(sent.asked), bytes.fromhex(sent.answered)
     server, client = ServerConnection(), ClientConnection()
     server.receive_data(asked)

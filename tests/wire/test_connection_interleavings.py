@@ -1,4 +1,4 @@
-"""Connections under any order of events, any cuts of the bytes, any bytes at all; and that the work stays linear."""
+"""Connections under any event order, any chunking of bytes and any bytes, with linear work."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ HEARTBEAT_ANSWER: Final = bytes.fromhex("0000000c 00000001 00 00000000 0000 00")
 
 
 class Interleavings(RuleBasedStateMachine):
-    """A client and a server, and the bytes that are under way between them.
+    """A client and a server, and the bytes in transit between them.
 
-    ``due`` has the tags that have had no event, in the order of sending; the silent ones are in ``silent``.
+    ``due`` has the opaques without an event, in sending order; ``silent`` has the opaques of requests without a
+    response.
     """
 
     def __init__(self) -> None:
@@ -116,7 +117,7 @@ class Interleavings(RuleBasedStateMachine):
         assert self.client.state is self.server.state is ConnectionState.OPEN
 
     def teardown(self) -> None:
-        """The connection ends now, wherever the bytes are: every tag that had no event gets one, in order."""
+        """End the connection, wherever the bytes are: every opaque without an event gets one, in order."""
         self.client.receive_data(b"")
         expected = list(self.silent)
         left: list[int] = []
@@ -168,7 +169,7 @@ damaged = st.lists(
 
 
 def drained(connection: ClientConnection | ServerConnection) -> None:
-    """Pull and decode all that is there. Only typed errors may come."""
+    """Pull and decode all available events. Only typed errors may occur."""
     for _ in range(200):
         try:
             event: Any = connection.next_event()
@@ -216,7 +217,7 @@ def test_any_bytes_give_events_or_typed_errors(data: bytes, cuts: list[int], kin
 
 
 def drip(size: int) -> None:
-    """A response of ``size`` bytes arrives in single bytes, and the client looks for an event after each."""
+    """Receive a response of ``size`` bytes in single bytes, and pull an event after each."""
     client = ClientConnection()
     client.send(HEARTBEAT, 4)
     for piece in in_single_bytes(join_frames(b"\0\0\0\1" + bytes(size))):
@@ -226,7 +227,7 @@ def drip(size: int) -> None:
 
 
 def many(count: int, connection: ClientConnection) -> None:
-    """``count`` requests are in flight at once, and all the responses come in one piece."""
+    """Send ``count`` requests, then receive all the responses in one chunk."""
     for number in range(count):
         connection.send(HEARTBEAT, 4, opaque=number)
     answers = [number.to_bytes(4, "big") + HEARTBEAT_ANSWER[8:] for number in range(1, count + 1)]
@@ -238,7 +239,7 @@ def many(count: int, connection: ClientConnection) -> None:
 
 
 def served(count: int) -> None:
-    """``count`` requests arrive in one piece, and are answered in order."""
+    """Receive ``count`` requests in one chunk, and respond in order."""
     client, server = ClientConnection(), ServerConnection()
     server.receive_data(b"".join(client.send(HEARTBEAT, 4) for _ in range(count)))
     events = [server.next_event() for _ in range(count)]
@@ -255,7 +256,7 @@ def test_twice_the_input_is_at_most_twice_the_work(work: Any) -> None:
 
 
 def test_a_small_exchange_is_few_steps() -> None:
-    """What a connection adds to the codec: the lines of Python between a request and its decoded response."""
+    """The overhead of a connection over the codec: Python lines between a request and its decoded response."""
     client = ClientConnection(client_id="me")
 
     def exchange(number: int) -> None:
@@ -280,7 +281,7 @@ def most_memory(action: Any) -> int:
 
 
 def test_a_size_alone_takes_no_memory() -> None:
-    """A peer that only states the size of a frame, within the limit or beyond it, costs nothing."""
+    """A peer that states only the size of a frame, within the limit or beyond it, causes no allocation."""
     client = ClientConnection()
 
     def stated() -> None:
@@ -317,7 +318,7 @@ def test_a_large_response_takes_its_size_twice(piece: int, size: int) -> None:
 
 
 def test_a_large_response_is_not_gone_over_again_for_each_message() -> None:
-    """One decoding of a response of 5,000 topics, however often the connection was asked for events before."""
+    """A response of 5,000 topics is decoded once, however often events were pulled before."""
     rng = Random(3)
     client, server = ClientConnection(), ServerConnection()
     server.receive_data(client.send(MetadataRequest(topics=None), 12))

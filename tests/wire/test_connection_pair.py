@@ -1,4 +1,4 @@
-"""Two connections that talk to each other: every message of the release, recorded traffic, and the oldest answer."""
+"""Two connected connections: every message of the release, recorded traffic, and the oldest response."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def asked(pair: ConnectionPair, request: Request[Response], version: int) -> Req
 
 @pytest.mark.parametrize("single_bytes", [False, True], ids=["whole", "single bytes"])
 def test_every_request_and_response_at_every_version(single_bytes: bool) -> None:
-    """One connection carries them all. A SaslHandshake of version 0 has no request after it, so it comes last."""
+    """One connection carries them all. SaslHandshake version 0 comes last, as requests cannot follow it."""
     rng = Random(10)
     pair = ConnectionPair(single_bytes=single_bytes, client_id="me")
     messages = [(cls, version) for cls in REQUESTS for version in cls.INFO.versions]
@@ -85,7 +85,7 @@ def test_every_request_and_response_at_every_version(single_bytes: bool) -> None
 
 @pytest.mark.parametrize("name", ["client_traffic", "other_clients", "kip88"])
 def test_recorded_traffic_passes_undecoded(name: str) -> None:
-    """What real clients and brokers sent goes through a proxy of two connections, byte for byte."""
+    """Traffic of real clients and brokers passes through a proxy of two connections, byte for byte."""
     servers: defaultdict[int, ServerConnection] = defaultdict(lambda: ServerConnection(guess_tokens=True))
     clients: defaultdict[int, ClientConnection] = defaultdict(ClientConnection)
     responses = 0
@@ -151,7 +151,7 @@ def test_the_error_response_of_a_request() -> None:
 
 
 def test_negotiation_with_a_client_that_is_newer() -> None:
-    """An unknown version of ApiVersions gets version 0, an error code, and the versions to ask with."""
+    """An unknown version of ApiVersions gets version 0, an error code, and the supported versions."""
     server, client = ServerConnection(), ClientConnection()
     newer = encode_request(ApiVersionsRequest(client_software_name="a"), 4, correlation_id=9, client_id="c")
     server.receive_data(client.send_payload(newer[:2] + b"\0\x63" + newer[4:]))
@@ -210,7 +210,7 @@ def test_a_client_that_only_stops_sending_still_gets_its_answers() -> None:
 
 
 def test_a_proxy_guesses_when_tokens_end() -> None:
-    """The last token of GSSAPI has no answer, so a request may follow it. The answer to the request is not a token."""
+    """The last GSSAPI token has no response, so a request may follow it. The response to the request is not a token."""
     server, client = ServerConnection(guess_tokens=True), ClientConnection()
     handshake = bytes.fromhex("0011 0000 00000001 ffff 0006 475353415049")
     server.receive_data(join_frames(handshake))

@@ -1,4 +1,4 @@
-"""The tables of states: for each state and each event the next state, or the error, of both sides of a connection."""
+"""State tables: for each state and event, the next state or the error, on both sides of a connection."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Next = ConnectionState | type[ProtocolError]
 
 
 def one_event(connection: ClientConnection | ServerConnection, data: bytes) -> object:
-    """The first event after bytes, or after those that were there already."""
+    """Return the first event after these bytes, ignoring ``NoResponse``."""
     connection.receive_data(data)
     event: ClientEvent | ServerEvent | NeedData | TokensPending = connection.next_event()
     while isinstance(event, NoResponse):
@@ -177,7 +177,7 @@ SERVERS: Final[dict[ConnectionState, Callable[[], ServerConnection]]] = {
 
 
 def answer(server: ServerConnection) -> bytes:
-    """Answer the oldest request; without one, a request that was never received."""
+    """Respond to the oldest request, or to a request that was never received."""
     other = ServerConnection()
     request = server.oldest or asked(other, ASKED)
     return server.send_response(request, SaslHandshakeResponse() if request.api_key == 17 else HeartbeatResponse())

@@ -1,4 +1,4 @@
-"""Which response answers which request: in order, by number, with those that never come and with SASL tokens."""
+"""Matching of responses to requests: in order, by number, with missing responses and with SASL tokens."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def unanswered(number: int) -> UnansweredRequest[str]:
 
 
 def told(steps: str, correlation: Correlation[str, str] | None = None) -> list[Outcome[str, str]]:
-    """The outcomes of questions and answers such as ``q1 a1``, and of the end."""
+    """Return the outcomes of requests and responses such as ``q1 a1``, and of the end."""
     made = correlation if correlation is not None else Correlation[str, str]()
     found: list[Outcome[str, str]] = []
     for step in steps.split():
@@ -188,7 +188,7 @@ def test_what_is_expected() -> None:
     data=st.data(),
 )
 def test_any_interleaving_of_the_directions_gives_the_same_pairs(answers: list[bool], data: st.DataObject) -> None:
-    """Each direction keeps its order; how the two are mixed must not matter."""
+    """Each direction keeps its order; their interleaving must not matter."""
     numbers = [n for n, answer in enumerate(answers) if answer]
     asked, replied, steps = list(range(len(answers))), list(numbers), []
     while asked or replied:

@@ -1,4 +1,4 @@
-"""The response to a request that failed as a whole, of every api and version. Kafka's own are in ``tests/oracle``."""
+"""The response to a request that failed completely, for every API and version. Kafka's own are in ``tests/oracle``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CODE = ErrorCode.NOT_COORDINATOR
 
 
 def codes(item: Struct) -> Iterator[int]:
-    """Every error code in a response."""
+    """Yield every error code in a response."""
     for field in fields(type(item)):
         value = getattr(item, field.attribute)
         if field.name in ("ErrorCode", "PartitionErrorCode"):

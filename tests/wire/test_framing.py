@@ -1,4 +1,4 @@
-"""Frames are cut out of a connection: in any cuts, within a limit that is checked first, in linear time."""
+"""Frames are split from a connection's bytes: in any chunks, with a limit checked first, in linear time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAYLOADS = [b"", b"a", b"four", bytes(300), b"", bytes(range(256))]
 
 
 def split(*chunks: bytes, limit: int = MAX_FRAME_SIZE) -> list[bytes]:
-    """The payloads in chunks, up to an orderly end."""
+    """Return the payloads in chunks, up to an orderly end."""
     splitter = FrameSplitter(limit=limit)
     found = [payload for chunk in chunks for payload in splitter.feed(chunk)]
     splitter.close()
@@ -92,7 +92,7 @@ def test_a_connection_that_ends_within_a_frame() -> None:
 
 
 def peak(chunks: list[bytes]) -> int:
-    """The most memory that splitting took, beside the chunks and the payloads that were dropped at once."""
+    """Return the peak memory of splitting, excluding the chunks and the immediately dropped payloads."""
     splitter = FrameSplitter()
     tracemalloc.start()
     for chunk in chunks:
@@ -114,7 +114,7 @@ def test_a_large_frame_in_small_pieces_takes_little_more_than_twice_its_size() -
 
 
 def test_a_frame_in_small_pieces_is_one_buffer_until_it_is_whole() -> None:
-    """What a call adds does not depend on what is held: the buffer only grows, and is joined once."""
+    """The cost of a call is independent of the buffered bytes: the buffer only grows, and is joined once."""
     splitter = FrameSplitter()
     splitter.receive((2**20).to_bytes(4, "big") + b"a")
     (buffer,) = splitter._parts

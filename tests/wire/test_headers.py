@@ -1,4 +1,4 @@
-"""Which header goes with which message: the rule, and every exception there is."""
+"""The header of each message: the rule and all of its exceptions."""
 
 from __future__ import annotations
 

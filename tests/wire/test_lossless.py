@@ -1,4 +1,4 @@
-"""What was decoded is encoded to the same bytes, whatever they were: tags, trailing bytes, text and unusual forms."""
+"""Decoded messages re-encode to the original bytes, including tags, trailing bytes, text and unusual forms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TRAILING = (b"", b"\0", b"\1\2\3")
 
 
 def written(cls: type[Request[Response] | Response], version: int, rng: Random, trailing: bytes) -> bytes:
-    """A payload with everything a header and a message can carry, and bytes behind them."""
+    """Return a payload with every possible header and message field, and trailing bytes."""
     message = random_message(cls, version, rng)
     head = header_version(cls, version)
     if cls.INFO.kind == "response":
@@ -136,7 +136,7 @@ def test_options_reach_headers_and_messages_when_encoding() -> None:
         encode_request(message, 2, correlation_id=7)
 
 
-# What is not a request
+# Frames that are not requests
 
 
 def test_only_requests_travel_as_requests() -> None:

@@ -1,4 +1,4 @@
-"""A proxy offers what the broker offers and the proxy understands."""
+"""A proxy offers the versions that both the broker and the proxy support."""
 
 from __future__ import annotations
 

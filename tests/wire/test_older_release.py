@@ -1,7 +1,7 @@
-"""Traffic of a release before 4.0, with all the definitions of that release, as its own jar has them.
+"""Traffic of a release before 4.0, with all the definitions of that release, from its own jar.
 
-The versions that 4.0 removed (KIP-896) are written by our classes, read and written again by Kafka's classes of that
-release, and read back as frames with a catalog whose fallback is our release.
+This library writes the versions that 4.0 removed (KIP-896), Kafka's classes of that release read and rewrite them, and
+a catalog with the current release as its fallback decodes the frames.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Case = tuple[Any, int]
 
 @pytest.fixture(scope="module")
 def old_classes() -> list[type[Message]]:
-    """The requests and responses of the old release that still have a version."""
+    """The requests and responses of the old release that have at least one version."""
     classes = oracle_of(RELEASE).classes or {}
     return [cls for cls in classes.values() if cls.INFO.kind in ("request", "response")]
 
 
 @pytest.fixture(scope="module")
 def cases(old_classes: list[type[Message]]) -> list[Case]:
-    """Messages of the versions that our release lacks."""
+    """Messages of the versions missing in the current release."""
     random = Random(1)
     ours = release_catalog()
     found = []

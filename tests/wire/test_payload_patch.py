@@ -1,4 +1,4 @@
-"""Single fields of a payload are replaced; every other byte stays, also where it is unusual or cannot be decoded."""
+"""Single fields of a payload are replaced; every other byte stays, including unusual and undecodable ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from tests.support.line_counter import lines_run
 HEARTBEAT: Final = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 CLASSES: Final = [cls for cls in iter_message_classes() if issubclass(cls, Request | Response)]
 NEW: Final = {"string": "a spliced text of some length", "int32": 7_700_077, "int16": 7_707, "bytes": b"spliced" * 30}
-"""Values that are the default of no field."""
+"""Values that are no field's default."""
 
 
 # Headers
@@ -95,7 +95,7 @@ def test_headers_that_are_too_short_or_names_that_are_too_long() -> None:
 
 
 def paths(cls: type[Struct], version: int, above: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """The paths to strings, bytes and numbers of a class."""
+    """Yield the paths to strings, bytes and numbers of a class."""
     for field in fields(cls):
         if version in field.versions:
             path = f"{above}{field.attribute}{'[]' * field.is_array}"
@@ -106,7 +106,7 @@ def paths(cls: type[Struct], version: int, above: str = "") -> Iterator[tuple[st
 
 
 def edited(value: Any, names: list[str], field: FieldInfo) -> Any:
-    """What the edit of a path makes of a decoded message."""
+    """Return a decoded message after the edit of a path."""
     if isinstance(value, tuple):
         return tuple(edited(each, names, field) for each in value)
     if names and isinstance(value, Struct):
@@ -115,7 +115,7 @@ def edited(value: Any, names: list[str], field: FieldInfo) -> Any:
 
 
 def replacement(field: FieldInfo) -> Edit:
-    """An edit that leaves defaults: a tagged field with its default is not in the bytes, so nothing edits it."""
+    """Return an edit that keeps defaults: the bytes contain no tagged field with its default, so edits skip it."""
     return lambda old: old if old is None or old == field.default else NEW[field.element_type]
 
 
@@ -134,7 +134,7 @@ def written(message: Any, version: int) -> bytes:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_a_spliced_payload_is_that_of_the_changed_message(cls: Any) -> None:
-    """Every text, number and bytes field of every message, at its versions, through arrays and tagged fields."""
+    """Covers every text, number and bytes field of every message, at its versions, in arrays and tagged fields."""
     rng = Random(cls.__name__)
     for version in {cls.INFO.versions.lowest, cls.INFO.versions.highest}:
         message = random_message(cls, version, rng)
@@ -152,7 +152,7 @@ def test_nothing_changed_is_the_same_object() -> None:
 
 
 def test_structs_and_the_whole_message() -> None:
-    """An edit of a struct sees its fields together."""
+    """An edit of a struct receives all its fields."""
     brokers = tuple(MetadataResponseBroker(node_id=number, host=f"b{number}", port=9092) for number in range(3))
     message = MetadataResponse(brokers=brokers, topics=(MetadataResponseTopic(name="t"),))
 
@@ -204,7 +204,7 @@ def test_a_tagged_field_gets_its_new_size_and_its_neighbours_stay() -> None:
 
 
 def test_unusual_bytes_stay_as_they_are() -> None:
-    """Lengths that are longer than necessary, text that is not UTF-8, and what follows the last field to change."""
+    """Overlong lengths, text that is not UTF-8, and the bytes after the last changed field."""
     header, throttle = bytes.fromhex("00000001 00"), bytes.fromhex("00000000")
     broker = bytes.fromhex("00000001 83 00 6231 00002384 82 80 00 ff 00")
     rest = b"this is not the rest of a response"

@@ -110,7 +110,7 @@ def test_every_request_and_response_of_the_release() -> None:
             assert frame.encode() == evolve(frame).encode() == payload
 
 
-# ApiVersions: a broker that lacks the version asked for answers in version 0
+# ApiVersions: a broker without the requested version responds in version 0
 
 FALLBACK = ApiVersionsResponse(error_code=35, api_keys=(ApiVersion(api_key=18, min_version=0, max_version=3),))
 FALLBACK_DATA = "00000005 0023 00000001 0012 0000 0003"
@@ -147,7 +147,7 @@ def test_an_api_versions_request_of_an_unknown_version_is_named() -> None:
     assert (caught.value.message, caught.value.version) == ("ApiVersionsRequest", 99)
 
 
-# What cannot be read or written
+# Unreadable and unwritable payloads
 
 
 @pytest.mark.parametrize(("message", "version", "client_id", "data"), REQUESTS)

@@ -1,4 +1,4 @@
-"""Requests of apis and versions that the library lacks: their headers are read, so that they can be answered."""
+"""Requests with APIs and versions missing in the library: their headers are decoded, so a server can respond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's own store of the metadata of tiered storage; ``RemoteLogOracle.java`` lists the commands."""
+"""Kafka's own metadata store for tiered storage; ``RemoteLogOracle.java`` lists the commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["RemoteLogOracle"]
 
 
 class RemoteLogOracle(JavaOracle):
-    """Kafka's ``RemotePartitionMetadataStore``. An ``open`` command makes a new one."""
+    """Kafka's ``RemotePartitionMetadataStore``. An ``open`` command creates a new store."""
 
     PROJECT = JavaProject(
         Path(__file__).resolve().parent, "org.apache.kafka.server.log.remote.metadata.storage.RemoteLogOracle"

@@ -1,8 +1,8 @@
-"""What librdkafka does in the recording of groups; run in an environment with confluent-kafka.
+"""librdkafka clients for the recording of groups; runs in an environment with confluent-kafka.
 
-``group_members.py past HOST:PORT`` makes the topics, fills them, and leaves groups behind whose members are gone, and
-offsets that transactions committed and did not. ``group_members.py present HOST:PORT`` starts members that stay, and a
-transaction that stays open; it prints ``ready`` once every member holds its partitions, and lives until it is killed.
+``group_members.py past HOST:PORT`` creates and fills the topics, and leaves groups without members, and offsets from
+committed and uncommitted transactions. ``group_members.py present HOST:PORT`` starts permanent members and a
+transaction that stays open; it prints ``ready`` once every member has its partitions, and runs until it is killed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SECONDS = 30
 ROLL_SECONDS = 3.2
 TOPICS = {"orders": 2, "payments": 2}
 Member = tuple[str, str, str, str, dict[str, str]]
-# Group, protocol, member, what it subscribes to, and further settings.
+# Group, protocol, member, subscription, and further settings.
 LIVE: tuple[Member, ...] = (
     ("billing", "classic", "billing-a", "orders", {"group.instance.id": "till-1"}),
     ("billing", "classic", "billing-b", "orders", {}),
@@ -66,7 +66,7 @@ def member(bootstrap: str, group: str, protocol: str, name: str, topic: str, set
 
 
 def settle(consumers: Sequence[Consumer]) -> None:
-    """Poll until every member has partitions and nobody has read or been given anything for a while."""
+    """Poll until every member has partitions, and for a while no member has received a record or an assignment."""
     quiet_since = time.monotonic()
     held: list[tuple[str, ...]] = []
     while time.monotonic() - quiet_since < ROLL_SECONDS or not all(held):

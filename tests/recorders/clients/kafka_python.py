@@ -1,7 +1,7 @@
-"""What kafka-python does in the recording; run by the recorder, in an environment that has kafka-python.
+"""kafka-python clients for the recording; the recorder runs them in an environment with kafka-python.
 
 ``kafka_python.py orders HOST:PORT`` writes, reads and inspects as the group ``audit``. ``kafka_python.py offsets
-HOST:PORT`` prints the records of ``__consumer_offsets`` as JSON lines, keys and values in hexadecimal.
+HOST:PORT`` prints the records of ``__consumer_offsets`` as JSON lines, with keys and values in hexadecimal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What librdkafka does in the recording; run by the recorder, in an environment that has confluent-kafka.
+"""librdkafka clients for the recording; the recorder runs them in an environment with confluent-kafka.
 
 ``librdkafka.py HOST:PORT`` creates a topic, writes to it with every compression, commits and aborts a transaction that
-carries offsets, and reads as a static member of a group of either protocol.
+includes offsets, and reads as a static member of a group of each protocol.
 """
 
 from __future__ import annotations

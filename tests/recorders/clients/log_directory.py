@@ -1,7 +1,7 @@
-"""What librdkafka writes for the recording of a log directory; run in an environment with confluent-kafka.
+"""librdkafka producers for the recording of a log directory; runs in an environment with confluent-kafka.
 
 ``log_directory.py HOST:PORT`` fills ``codecs`` with every compression and then with transactions, and ``prices``, which
-is compacted and keeps the broker's time, with keys that repeat and a tombstone.
+is compacted and uses the broker's time, with repeated keys and a tombstone.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def transactions(config: dict[str, Any]) -> None:
         producer.begin_transaction()
         for number in range(2):
             producer.produce("codecs", key=f"paid-{number}", value=end.__name__)
-        # What was not sent yet would be dropped by an abort, and leave nothing in the log.
+        # An abort drops unsent records, which then never reach the log.
         producer.flush(SECONDS)
         end(SECONDS)
 

@@ -1,7 +1,7 @@
-"""What librdkafka does while packets are recorded; run by the recorder, in an environment that has confluent-kafka.
+"""librdkafka clients for the recording of packets; the recorder runs them in an environment with confluent-kafka.
 
 ``packets.py shop HOST:PORT`` creates the topic ``orders``, writes to it with and without acknowledgements, reads it as
-a group, and asks for topics and groups that do not exist. ``packets.py sasl HOST:PORT`` logs in and lists the topics.
+a group, and requests topics and groups that do not exist. ``packets.py sasl HOST:PORT`` logs in and lists the topics.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What librdkafka does for the recording of a remote tier; run in an environment with confluent-kafka.
+"""librdkafka clients for the recording of a remote tier; runs in an environment with confluent-kafka.
 
-``remote_tier.py HOST:PORT create`` makes the topic, ``write N`` writes the Nth part of it, ``keep`` lets segments stay
-on the broker's disk from now on, ``cut PARTITION OFFSET`` deletes the records before an offset, ``open`` begins a
-transaction that does not end, and ``read`` prints what consumers of both isolation levels get, as lines of JSON.
+``remote_tier.py HOST:PORT create`` creates the topic, ``write N`` writes its Nth part, ``keep`` keeps segments on the
+broker's disk from now on, ``cut PARTITION OFFSET`` deletes the records before an offset, ``open`` begins a transaction
+that does not end, and ``read`` prints the records that consumers of both isolation levels receive, as JSON lines.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def leave_open(bootstrap: str) -> None:
     send(late, 1, "open")
     plain = Producer({"bootstrap.servers": bootstrap})
     send(plain, 1, "after open")
-    # Neither closed nor destroyed: both would abort the transaction.
+    # Neither close nor destroy it: either would abort the transaction.
     os._exit(0)
 
 

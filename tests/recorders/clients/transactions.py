@@ -1,7 +1,7 @@
-"""What a transactional client does in the recording of internal topics; run in an environment with confluent-kafka.
+"""A transactional client for the recording of internal topics; runs in an environment with confluent-kafka.
 
-``transactions.py HOST:PORT``: of three transactions that commit offsets for a group, the first commits, the second
-aborts, and the third is left open when the process ends, for the coordinator to abort when its time is up.
+``transactions.py HOST:PORT`` runs three transactions that commit offsets for a group: the first commits, the second
+aborts, and the third is still open when the process ends, so the coordinator aborts it after its timeout.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(bootstrap: str) -> None:
     late = Producer({"bootstrap.servers": bootstrap, "transactional.id": "billing-late"})
     late.init_transactions(SECONDS)
     transaction(late, consumer, 6)
-    # Neither closed nor destroyed: both would abort the transaction.
+    # Neither close nor destroy it: either would abort the transaction.
     os._exit(0)
 
 

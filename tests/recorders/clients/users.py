@@ -1,6 +1,6 @@
-"""What librdkafka does about users in the recording; run by the recorder, in an environment that has confluent-kafka.
+"""librdkafka user administration for the recording; the recorder runs it in an environment with confluent-kafka.
 
-``users.py HOST:PORT`` gives a user a password, looks at the user, and takes the password away.
+``users.py HOST:PORT`` sets a user's password, describes the user, and deletes the password.
 """
 
 from __future__ import annotations

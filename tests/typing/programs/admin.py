@@ -1,4 +1,4 @@
-"""One table of operations gives methods that block and coroutines, with the same arguments and typed results."""
+"""One table of operations generates blocking methods and coroutines, with the same arguments and typed results."""
 
 from __future__ import annotations
 

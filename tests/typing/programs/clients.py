@@ -1,4 +1,4 @@
-"""Both forms of clients, consumers and producers have the same methods, with typed arguments and values."""
+"""Blocking and asyncio clients, consumers and producers have the same methods, with typed arguments and values."""
 
 from __future__ import annotations
 

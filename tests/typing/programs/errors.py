@@ -1,4 +1,4 @@
-"""The facts of an error are parameters that a type checker knows."""
+"""The facts of an error are parameters that a type checker sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message is, is known to type checkers: a request and its response, records, headers and data."""
+"""Type checkers distinguish message types: requests and their responses, records, headers and data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests are written as requests, responses as responses."""
+"""Requests are encoded as requests, responses as responses."""
 
 from __future__ import annotations
 
