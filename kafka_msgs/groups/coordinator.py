@@ -182,7 +182,7 @@ class GroupCoordinator:
         shard.fire(due, replaced=serving is not shard and serving.status is CoordinatorState.ACTIVE)
 
     def _postpone(self, event: Callable[[], None]) -> None:
-        """Run an event as Kafka's timer without a delay: after all current work, whoever leads the partition then."""
+        """Run an event as Kafka's timer without a delay: after all current work, even if the leader has changed."""
         self._next_tick_events.append((self._clock.now, self._clock.arrive(), event))
 
     def _run_later(self) -> None:

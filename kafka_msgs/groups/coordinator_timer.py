@@ -1,10 +1,10 @@
-"""Timers by key, as ``org.apache.kafka.coordinator.common.runtime.CoordinatorTimerImpl`` has them.
+"""Timers by key, following ``org.apache.kafka.coordinator.common.runtime.CoordinatorTimerImpl``.
 
-A timer is a key, a moment, and an operation that the shard runs as one step at that moment. The keys are Kafka's own,
-such as ``session-timeout-GROUP-MEMBER``. To schedule a key again moves its timer. The time is a value: the coordinator
-sets ``TimerClock.now``.
+A timer has a key, a deadline, and an operation that the shard runs at the deadline. The keys are Kafka's keys,
+such as ``session-timeout-GROUP-MEMBER``. Scheduling an existing key moves its timer. The time is a value: the
+coordinator sets ``TimerClock.now``.
 
-An operation looks like this. It may emit records, and it may raise ``GroupError``::
+An operation may emit records, and may raise ``GroupError``::
 
     def expire(op: OperationContext) -> None:
         remove_member(op, group_id, member_id)
@@ -77,10 +77,10 @@ class CoordinatorTimer:
     def schedule(
         self, key: str, delay_ms: int, operation: Operation, *, retry_backoff_ms: int | None = RETRY_BACKOFF_MS
     ) -> None:
-        """Run ``operation`` after ``delay_ms``, or as soon as possible if negative. An existing timer of the key is
-        replaced.
+        """Run ``operation`` after ``delay_ms``, or as soon as possible if that is negative.
 
-        If the operation fails, it runs again after ``retry_backoff_ms``. None means that it does not run again.
+        An existing timer of the key is replaced. If the operation fails, it runs again after ``retry_backoff_ms``,
+        unless that is None.
         """
         timer = self._timers.get(key)
         if timer is None:

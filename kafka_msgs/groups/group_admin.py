@@ -46,8 +46,7 @@ def _list_groups(
 def _respond_list(
     request: ListGroupsRequest, items: Sequence[ListedGroup | GroupError], version: int
 ) -> ListGroupsResponse:
-    """The groups of all partitions. A partition that moved away is skipped; any other error is returned for all groups.
-    """
+    """Return the groups of all partitions. NOT_COORDINATOR errors are skipped; any other error fails the request."""
     errors = [item.error for item in items if isinstance(item, GroupError)]
     for error in errors:
         if error is not ErrorCode.NOT_COORDINATOR:
@@ -56,7 +55,7 @@ def _respond_list(
 
 
 def _groups_to_delete(request: DeleteGroupsRequest, version: int) -> Iterator[tuple[str, str]]:
-    """The groups in the order in which Kafka refuses them, which is the order of a ``HashMap``."""
+    """Return the groups in the order in which Kafka refuses them, which is the order of a ``HashMap``."""
     return ((group_id, group_id) for group_id in hash_map_order(request.groups_names))
 
 

@@ -1,10 +1,10 @@
-"""The form in which a protocol says what it handles: rows of tables, which ``protocols`` collects.
+"""The definition of a protocol as table rows, which ``protocols`` collects.
 
-A protocol package has one value ``PROTOCOL``: its apis, the appliers of its records, and what it does when a partition
-is loaded, when it is given up, and when topics change. ``SingleGroupApi`` is a row for an api about one group, and
-``MultiGroupApi`` for an api about a list of groups, or about all groups.
+A protocol package has one value ``PROTOCOL``: its apis, the appliers of its records, and its hooks for loaded and
+unloaded partitions and for topic changes. ``SingleGroupApi`` defines an api about one group, and ``MultiGroupApi`` an
+api about a list of groups, or about all groups.
 
-An api looks like this::
+Example of an api::
 
     SingleGroupApi(
         request=HeartbeatRequest,

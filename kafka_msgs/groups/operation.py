@@ -1,10 +1,10 @@
-"""What a handler, a timer and a piece of background work get: one step against one shard.
+"""The context of handlers, timers and background tasks: one operation against one shard.
 
-A handler is a function. It reads the state, emits records, and returns the response or a promise of it::
+A handler is a function. It reads the state, emits records, and returns the response or a future of it::
 
     def heartbeat(
         op: OperationContext, context: RequestContext, request: HeartbeatRequest
-    ) -> HeartbeatResponse | Promise[HeartbeatResponse]:
+    ) -> HeartbeatResponse | Future[HeartbeatResponse]:
         group = op.state.groups.get(request.group_id)
         if group is None:
             raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Group {request.group_id} not found.")
@@ -12,10 +12,10 @@ A handler is a function. It reads the state, emits records, and returns the resp
         op.timers.schedule(f"heartbeat-{group.group_id}", 10_000, expire)
         return HeartbeatResponse()
 
-The response is given when the records are committed. A handler whose answer waits for others returns ``op.promise()``,
-and the answer is given when that promise is settled. A ``GroupError`` becomes
-an answer with its error code, after all changes of the step are undone. Each other exception undoes the step as well
-and goes on to the caller: it is a bug. Changes of soft state and of timers are not undone, but ``stop_timer`` is.
+The response is sent when the records are committed. A handler whose response waits for other members returns
+``op.new_future()``, and the response is sent when that future is settled. A ``GroupError`` becomes a response with its
+error code, after all changes of the operation are undone. Any other exception is a bug: it also undoes the operation,
+and propagates to the caller. Changes of soft state and of timers are not undone, except for ``stop_timer``.
 """
 
 from __future__ import annotations
@@ -140,8 +140,7 @@ class OperationContext:
         )
 
     def at_last_commit(self, check: Callable[[OperationContext], T]) -> T:
-        """Return the result of ``check`` for the state as of the last committed record. Call it before the first
-        ``emit``."""
+        """Return the result of ``check`` for the state as of the last committed record. Call it before any ``emit``."""
         return self._shard.read(check)
 
     def set_derived(self, target: object, attribute: str, value: object) -> None:
@@ -222,7 +221,7 @@ class OperationContext:
         return self._shard.start_work(key, work, then)
 
     def has_background_task(self, key: str) -> bool:
-        """Return whether a task with that key was started, and has not ended."""
+        """Return whether a task with that key is pending."""
         return key in self._shard.work
 
     def cancel_background_task(self, key: str) -> None:

@@ -1,11 +1,10 @@
-"""The state of a shard: what its records say, and what Kafka does not record.
+"""The state of a shard: recorded hard state, and unrecorded soft state.
 
-``ShardState`` is hard state. Only appliers change it, and only through the changes that they are given. An applier has
-the
-effect of the records of one key class. It is the same function for a new record and for a record that is loaded::
+``ShardState`` is hard state. Only appliers change it, and only through their ``changes`` argument. An applier
+applies the records of one key class, both new records and loaded records::
 
     def apply_metadata(
-        state: State, changes: Changes, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
+        state: ShardState, changes: Changes, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
     ) -> None:
         group = state.groups.get(key.group_id)
         if value is None:
@@ -17,10 +16,10 @@ effect of the records of one key class. It is the same function for a new record
 
     APPLIERS = {StreamsGroupMetadataKey: apply_metadata}
 
-A new object may be filled directly before it is put into the state. A set is a dict with None as values. A table whose
-order can be seen outside is a ``TimelineHashMap``.
+A new object may be changed directly before it is added to the state. A set is a dict with None as values. A table with
+a visible order is a ``TimelineHashMap``.
 
-``SoftState`` is lost with the leadership of the partition: waiting requests, caches, flags.
+``SoftState`` is lost with the leadership of the partition: pending requests, caches, flags.
 """
 
 from __future__ import annotations

@@ -51,16 +51,14 @@ class UncommittedChanges:
         self._mark = len(self.journal)
 
     def set_derived(self, target: object, attribute: str, value: object) -> None:
-        """Set an attribute that is not recorded. If it is the operation's first change, it stays even if the operation
-        fails."""
+        """Set an attribute that is not recorded. As the operation's first change it survives a failed operation."""
         comes_first = self._mark == len(self.journal)
         self.journal.assign(target, attribute, value)
         if comes_first:
             self.keep()
 
     def mark_misapplied(self) -> None:
-        """Record that a record of the current operation could not be applied. The batch fails as after a failed append.
-        """
+        """Record the failure to apply a record of the current operation. The batch fails as after a failed append."""
         self._misapplied = True
 
     def undo_operation(self) -> None:
@@ -77,8 +75,7 @@ class UncommittedChanges:
             self._returned.extend(returned)
 
     def record_append(self, end: int, step: DeferredWrite) -> None:
-        """Record that the changes so far were appended, before the offset ``end``. The operation waits for their
-        commit."""
+        """Record the append of all changes so far, before the offset ``end``. The operation waits for its commit."""
         changes = len(self.journal) - self._in_flight
         self._in_flight += changes
         self._flights.append(UncommittedBatch(end, changes, [step], self._returned))

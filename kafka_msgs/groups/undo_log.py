@@ -1,8 +1,8 @@
 """Changes of hard state that can be undone.
 
 A coordinator changes its state before the records of the change are in the log. If the append fails, the change is
-undone. So each change goes through a journal, which keeps the inverse of the change. Appliers get the journal as an
-argument. While records are loaded nothing can be undone, and ``WITHOUT_UNDO`` changes the state without a journal.
+undone. So each change goes through an undo log, which stores the inverse of the change. Appliers get the undo log as an
+argument. Changes of loaded records need no undo, so ``WITHOUT_UNDO`` changes the state without an undo log.
 
 >>> journal, table = Journal(), {"a": 1}
 >>> journal.set(table, "b", 2)
@@ -161,8 +161,7 @@ class UndoLog:
                 _arrange(table, order)
 
     def _kept(self, snapshots: Iterable[tuple[int, Sequence[TableEntry]]]) -> tuple[_Places, list[TableEntry]]:
-        """Return the changes, and the entries in snapshots. Only entries that did not change before a snapshot count.
-        """
+        """Return the changes, and the snapshot entries. Entries that changed before a snapshot are excluded."""
         changed: _Places = {}
         kept: list[TableEntry] = []
         mark = 0

@@ -89,8 +89,7 @@ class _Process:
         }
 
     def _divided(self, tasks: Iterable[int], counts: dict[str, int]) -> dict[str, list[int]]:
-        """Return the part of ``tasks`` that each member gets. ``counts`` has the number of tasks of each member so far.
-        """
+        """Return the part of ``tasks`` that each member gets. ``counts`` has each member's number of tasks so far."""
         listed = sorted(tasks)
         quota = -(-(sum(counts.values()) + len(listed)) // len(counts))
         given: dict[str, list[int]] = {member: [] for member in counts}
@@ -128,8 +127,7 @@ class _Progress:
                 self.ends[task] = max(offset, self.ends.get(task, 0))
 
     def caught_up(self, task: int, acceptable: int) -> list[int]:
-        """Return the processes that may run a task immediately. An end offset reported by one process applies to all.
-        """
+        """Return the processes that are caught up on a task. An end offset reported by one process applies to all."""
         offsets = self.offsets.get(task, {})
         found = [place for place in self.running.get(task, ()) if place not in offsets]
         if task in self.ends:
@@ -183,8 +181,7 @@ class _Plan:
         return (process.load, (place + process.count - 1) % len(self.processes), place)
 
     def wait_for_state(self, tasks: Iterable[int], spec: StreamsSpec) -> None:
-        """Leave tasks on processes that have their state and warm up the planned processes, starting with the rarest
-        state."""
+        """Leave tasks on processes that have their state, and warm up the planned processes, rarest state first."""
         warmups = spec.warmup_replicas
         progress = _Progress(self.processes)
         caught_up = {task: progress.caught_up(task, spec.acceptable_recovery_lag) for task in tasks}

@@ -102,8 +102,7 @@ class HashTable(Generic[T]):
         return len(self._ranks)
 
     def put(self, key: T) -> None:
-        """Add a key, as ``put``, ``putIfAbsent`` and ``HashSet.add`` do. A key that is already in the table has no
-        effect."""
+        """Add a key, as ``put``, ``putIfAbsent`` and ``HashSet.add`` do. An existing key has no effect."""
         if key in self._ranks:
             return
         self._last += 1
@@ -112,8 +111,7 @@ class HashTable(Generic[T]):
         self.capacity = grown(self.capacity, len(self._ranks))
 
     def compute(self, key: T) -> None:
-        """Add a key, as ``computeIfAbsent`` does. An existing key keeps its position, but a full table still doubles.
-        """
+        """Add a key, as ``computeIfAbsent`` does. An existing key has no effect, but a full table still doubles."""
         self.capacity = grown(self.capacity, len(self._ranks))
         if key in self._ranks:
             return

@@ -107,8 +107,7 @@ def _play_rounds(heap: list[int], rounds: int) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _round(size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the positions from which a round takes the items of a heap, and the positions that make up the new heap.
-    """
+    """Return the positions of the items that a round takes from a heap, and the positions that form the new heap."""
     heap = list(range(size))
     ranks = dict.fromkeys(heap, 0)
     taken = []

@@ -52,8 +52,7 @@ def _share_all(spec: GroupSpec, targets: Sequence[AssignmentBuilder]) -> None:
 
 
 def _share_each(spec: GroupSpec, targets: Sequence[AssignmentBuilder]) -> None:
-    """Divide the partitions of each topic among its subscribers. Partitions of topics without subscribers do not move.
-    """
+    """Divide each topic's partitions among its subscribers. Partitions of topics without subscribers do not move."""
     topics: HashTable[UUID] = HashTable(java_hash_code)
     subscribers: dict[UUID, list[int]] = {}
     for number, member in enumerate(spec.members.values()):
@@ -111,8 +110,7 @@ class _Share:
                 self.held.setdefault(member, HashTable(self.code)).put(partition)
 
     def assign(self) -> None:
-        """Remove surplus partitions from members and surplus members from partitions, then fill the remaining shares.
-        """
+        """Remove surplus partitions from members and surplus members from partitions, then fill open shares."""
         for member, held in self.held.items():
             for partition in held.walk()[: max(len(held) - self.desired.get(member, 0), 0)]:
                 self._take(partition, member)
@@ -134,11 +132,11 @@ class _Share:
         self.targets[member].remove(*partition)
 
     def _give(self) -> dict[int, list[_Partition]]:
-        """Return the new partitions of each member: partitions with too few members go in turn to members below their
-        share.
+        """Return the new partitions of each member.
 
-        A partition that all of these members already have gets no further members. As in Kafka, the same partition may
-        go to a member twice if there are few members, which has the effect of one assignment.
+        Partitions with too few members go in turn to members below their share. A partition that all of these members
+        already have gets no further members. As in Kafka, a partition may go to a member twice if there are few
+        members, which has the effect of one assignment.
         """
         given: dict[int, list[_Partition]] = {}
         room = {member: count - len(self.held.get(member, ())) for member, count in self.desired.items()}

@@ -202,8 +202,7 @@ class _State:
         return takers
 
     def _member_heap(self, process: int) -> list[int]:
-        """Return a heap of a process's members by number of tasks. It is rebuilt after a task goes to a specific
-        member."""
+        """Return a heap of a process's members by number of tasks, rebuilt after a task goes to a specific member."""
         heap = self.heaps[process]
         if heap is None:
             heap = self.heaps[process] = new_heap(self.together[process], self.counts)
@@ -254,8 +253,7 @@ class _State:
         )
 
     def _place_standby(self, heap: list[int], ranks: dict[int, float], task: int) -> bool:
-        """Give a standby task to the least loaded process that does not have it; return whether there was such a
-        process."""
+        """Give a standby task to the least loaded process that does not have it; return whether that succeeded."""
         polled = []
         found = False
         while heap and not found:

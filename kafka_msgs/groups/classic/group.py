@@ -83,8 +83,7 @@ class ClassicGroup(Group):
         )
 
     def describe(self) -> DescribedGroup:
-        """Return the description of the group. It includes member metadata and assignments only while the group is
-        Stable."""
+        """Return the description of the group. Only a Stable group's description has metadata and assignments."""
         live = self.live
         stable = live.state is ClassicGroupState.STABLE
         return DescribedGroup(
@@ -164,9 +163,9 @@ class ClassicGroup(Group):
     def offset_expiration(self) -> ExpiryCondition | None:
         """Return the condition for an offset to be expired (KIP-211).
 
-        Without any members since its creation, a group's offsets expire by their commit time. For an empty group, the
-        time counts from when it became empty. For a Stable group of consumers, offsets of topics that no member reads
-        expire by their commit time.
+        If no member has ever joined the group, its offsets expire by their commit time. If the group is empty, the
+        retention starts at the time at which it became empty. If a group of consumers is Stable, offsets of topics that
+        no member reads expire by their commit time.
         """
         live = self.live
         if live.protocol_type is None:

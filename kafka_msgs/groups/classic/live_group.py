@@ -36,10 +36,10 @@ class LiveGroup:
     """The live state of a classic group, created from its ``record``, or without a record for a new group.
 
     ``since`` is the time of the last state change in milliseconds, or None if it is unknown. ``pending_join_members``
-    are ids that the coordinator assigned and that have not rejoined yet (KIP-394). ``pending_syncs`` are the members of
-    the generation that have not sent SyncGroup. ``joining`` counts the members that wait for the next generation.
-    ``member_added`` is set if a member has joined during the delay of the initial rebalance. ``subscribed`` are the
-    topics that the members subscribe to, or None if the coordinator cannot decode the subscriptions.
+    are assigned ids whose members must still rejoin (KIP-394). ``pending_syncs`` are the members of the generation
+    whose SyncGroup is missing. ``joining`` counts the members that wait for the next generation. ``member_added`` is
+    set if a member has joined during the delay of the initial rebalance. ``subscribed`` are the topics that the
+    members subscribe to, or None if the coordinator cannot decode the subscriptions.
     """
 
     __slots__ = (
@@ -96,8 +96,7 @@ class LiveGroup:
     # Members.
 
     def add(self, member: ClassicGroupMember, promise: Future[JoinGroupResponse] | None = None) -> None:
-        """Add a member with the future of its JoinGroup response, or None. Raises ``GroupError`` if it does not fit in.
-        """
+        """Add a member with the future of its JoinGroup response, if any. Raises ``GroupError`` if it does not fit."""
         if member.instance_id is not None:
             if member.instance_id in self.static_members:
                 _broken()
@@ -114,8 +113,7 @@ class LiveGroup:
         self.pending_join_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member or a pending id. If the leader is removed, the next member in Kafka's order becomes the
-        leader."""
+        """Remove a member or a pending id. The next member in Kafka's order replaces a removed leader."""
         member = self.members.pop(member_id)
         if member is not None:
             self._count(member.protocols, -1)

@@ -32,7 +32,7 @@ __all__ = ["sync_classic_group"]
 def sync_classic_group(
     op: OperationContext, group: ClassicGroup, request: SyncGroupRequest, answer: Future[SyncGroupResponse]
 ) -> None:
-    """Return the assignment of a member. ``answer`` waits for the leader, and for the record of the generation."""
+    """Settle ``answer`` with a member's assignment, when the generation's record is committed, or an error."""
     live = group.live
     try:
         member = _validate(live, request)

@@ -72,7 +72,7 @@ def reconcile(member: ConsumerGroupMember, step: ReconcileInput) -> ConsumerGrou
 
 
 def owns_any(reported: Reported | None, owned: Owned) -> bool:
-    """Return whether a member owns any of these partitions. A member that reports no partitions may own them all."""
+    """Return whether a member owns any of these partitions. An unknown report counts as owning them."""
     if reported is None:
         return True
     return any(partition in owned.get(topic, ()) for topic, partitions in reported.items() for partition in partitions)

@@ -196,7 +196,7 @@ def _is_subset(reported: Reported | None, owned: Owned) -> bool:
 
 
 def _reported(request: ConsumerGroupHeartbeatRequest) -> Reported | None:
-    """Return the partitions that a member reports, or None if it reports none."""
+    """Return the partitions that a member reports, or None if the request omits them."""
     if request.topic_partitions is None:
         return None
     reported: dict[UUID, list[int]] = {}

@@ -23,8 +23,7 @@ class Empty(Node):
 
 @frozen
 class Assertion(Node):
-    """Matches no character, at a position: ``begin``, ``end``, ``line begin``, ``line end``, ``word`` or ``no word``.
-    """
+    """Asserts a position: ``begin``, ``end``, ``line begin``, ``line end``, ``word`` or ``no word``."""
 
     place: str = ""
 

@@ -62,7 +62,7 @@ def initialized_partitions(group: ShareGroup) -> Mapping[UUID, frozenset[int]]:
 
 
 def has_unassigned(group: ShareGroup) -> bool:
-    """Return whether initialized partitions that members subscribe to are missing in all target assignments."""
+    """Return whether an initialized partition of a subscribed topic is missing from all target assignments."""
     known = group.partitions or _NONE
     assigned: dict[UUID, set[int]] = {}
     for target in group.targets.values():

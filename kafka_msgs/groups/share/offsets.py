@@ -213,4 +213,4 @@ OFFSET_APIS: Final[tuple[Api, ...]] = (
         ),
     ),
 )
-"""The apis for the offsets of a share group that its coordinator answers."""
+"""The apis of the group coordinator for the offsets of a share group."""

@@ -68,8 +68,7 @@ class _MismatchError(Exception):
 
 @frozen
 class ConfiguredTopic:
-    """An internal topic with its required number of partitions. A ``replication_factor`` of 0 is the broker's default.
-    """
+    """An internal topic with its required partition count. A ``replication_factor`` of 0 is the broker's default."""
 
     name: str
     partitions: int

@@ -1,13 +1,12 @@
 """The next step of a member towards its target: Kafka's ``CurrentAssignmentBuilder``.
 
-A member gives up what it must, role by role, and gets what is free. These are the rules (KIP-1071, "Rebalance
-Process", and Kafka 4.4.0):
+A member revokes tasks, role by role, and gets free tasks. The rules (KIP-1071, "Rebalance Process", and Kafka 4.4.0):
 
 * An active task is free if no member has it, and no other member of the same process has it as standby or warm-up.
 * A standby task is free if no other member of the same process has it, in any role. A warm-up task likewise.
-* A task that changes its role on the same member is not given up in between. To become active, it stays in its old
+* A task that changes its role on the same member is not revoked. To become active, it stays in its old
   role until the active task is free.
-* A member goes to the epoch of the target when it has nothing to give up, even if it waits for tasks.
+* A member moves to the epoch of the target when it has no tasks to revoke, even if it waits for tasks.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def reconcile(
 ) -> StreamsGroupMember:
     """Return the member after the next step towards the target assignment of ``epoch``.
 
-    ``owned`` are the tasks that the member reports, or None if it reports none. Raises ``GroupError`` with
+    ``owned`` are the tasks that the member reports, or None if the request omits them. Raises ``GroupError`` with
     ``FENCED_MEMBER_EPOCH`` for a member in an unknown state that has tasks.
     """
     match member.state:

@@ -82,7 +82,7 @@ def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[
 
 
 def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
-    """Remove the member if it sends no request within the session timeout of its group or of its classic protocol."""
+    """Remove the member if it sends no request within the session timeout (its own in the classic protocol)."""
     timeout = op.group_config(group.group_id).streams_session_timeout_ms
     if member.classic is not None:
         timeout = member.classic.session_timeout_ms
@@ -90,7 +90,7 @@ def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: 
 
 
 def schedule_rebalance_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
-    """Remove the member if it has not revoked its tasks within its rebalance timeout."""
+    """Remove the member if it does not revoke its tasks within its rebalance timeout."""
     timeout = member.metadata.rebalance_timeout_ms
     schedule_rebalance(op, group, member.member_id, member.epoch, timeout, fence_member)
 

@@ -216,8 +216,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         return partial(_check_commit, self.topology, member, committer.epoch)
 
     def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
-        """Check that a member may fetch offsets: it must send its own epoch. A request without a member may fetch all.
-        """
+        """Check that a member sends its own epoch to fetch offsets. A request without a member may fetch all."""
         check_fetch(op, self, member_id, epoch)
 
     def validate_offset_delete(self, op: OperationContext) -> None:

@@ -1,13 +1,13 @@
-"""StreamsGroupHeartbeat: joining a streams group, staying in it, and what each heartbeat brings forward.
+"""StreamsGroupHeartbeat: a member joins a streams group, stays in it, and moves towards its target.
 
-A heartbeat decides everything against the state before it, collects its records, and emits them at the end. The order
-of the steps is that of Kafka's ``GroupMetadataManager.streamsGroupHeartbeat``:
+A heartbeat bases all decisions on the state before it, collects its records, and emits them at the end. The steps have
+the order of Kafka's ``GroupMetadataManager.streamsGroupHeartbeat``:
 
-1. find or make the group and the member, and update what is known of the member;
+1. find or create the group and the member, and update the member's metadata;
 2. compare the topology, configure it for the topics of the cluster, and check the tasks that the member has;
-3. increase the group epoch if something changed, and compute the target assignment if it is time;
-4. bring the member one step closer to its target;
-5. answer, with the status of the group.
+3. increase the group epoch after a relevant change, and compute the target assignment if it is due;
+4. move the member one step closer to its target;
+5. respond, with the status of the group.
 """
 
 from __future__ import annotations

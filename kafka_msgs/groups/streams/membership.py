@@ -78,8 +78,8 @@ def static_member(
 ) -> StreamsGroupMember:
     """Return the static member of a heartbeat. A joining member replaces the member that left temporarily.
 
-    In the classic protocol a static member does not leave: a member that joins with it, or after it, replaces it
-    immediately.
+    Static members of the classic protocol do not leave. So if the old or the new member uses that protocol, the new one
+    takes over immediately.
     """
     if request.member_epoch != JOIN_EPOCH:
         member = static_member_of_request(group, request.member_id, request.instance_id)

@@ -58,8 +58,7 @@ def classic_metadata(request: JoinGroupRequest | ClassicGroupMember) -> StreamsG
 
 
 def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> StreamsGroup:
-    """Convert a classic group into a streams group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND if it is not
-    possible.
+    """Convert a classic group into a streams group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that fails.
 
     The generation becomes the group epoch. The latest topology of the members becomes the group's topology. The group
     may have no members: while its first members are about to join, Kafka does not consider it empty.
@@ -184,8 +183,7 @@ def may_downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[S
 
 
 def downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[StreamsGroupMember] = ()) -> None:
-    """Convert a streams group into a classic group without the members that leave. The remaining members must rejoin.
-    """
+    """Convert a streams group into a classic group of the remaining members, which must rejoin."""
     group_id, epoch = group.group_id, group.epoch
     members = iter_kafka_order(group.members)
     gone = {member.member_id for member in leaving}

@@ -80,8 +80,7 @@ class StreamsTopology:
         return any(subtopology.state_changelog_topics for subtopology in self.subtopologies.values())
 
     def same_as(self, other: StreamsTopology) -> bool:
-        """Return whether the other topology has the same epoch and subtopologies. The order of subtopologies is
-        ignored."""
+        """Return whether the other topology has the same epoch, and the same subtopologies in any order."""
         return self.epoch == other.epoch and self.subtopologies == other.subtopologies
 
 
