@@ -80,9 +80,9 @@ def list_group_offsets(
 ) -> Flow[Results[TopicPartition, OffsetAndMetadata]]:
     """Return the committed offsets of a group (KIP-88).
 
-    Without ``partitions`` the result has every partition for which the group has an offset, including topics that no
-    member reads, even if the group has no members. ``require_stable`` waits until open transactions that affect the
-    offsets have ended (KIP-447). Raises ``BrokerError`` if the request for the group failed, and
+    Without ``partitions`` the result has every partition for which the group has an offset, including topics that
+    no member reads, even if the group has no members. ``require_stable`` waits until open transactions that affect
+    the offsets have ended (KIP-447). Raises ``BrokerError`` if the request for the group failed, and
     ``UnsupportedVersionError`` if the broker cannot list all partitions.
     """
     groups = yield from list_offsets_of_groups(
@@ -242,8 +242,8 @@ def delete_group_offsets(
 ) -> Flow[Results[TopicPartition, None]]:
     """Delete the offsets of a group for some partitions (KIP-496).
 
-    A partition whose topic the group subscribes to fails with ``GROUP_SUBSCRIBED_TO_TOPIC``. Raises ``BrokerError`` if
-    the request for the group failed.
+    A partition whose topic the group subscribes to fails with ``GROUP_SUBSCRIBED_TO_TOPIC``. Raises ``BrokerError``
+    if the request for the group failed.
     """
     deadline = client.deadline(timeout)
     topics = tuple(

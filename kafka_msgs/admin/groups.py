@@ -102,8 +102,8 @@ def describe_groups(
 ) -> Flow[Results[str, AnyGroupDescription]]:
     """Describe groups of any type. It lists the groups first, because each type has a separate request.
 
-    A group that is not listed is described as a classic group, so that the broker returns its error. If a broker could
-    not list its groups, its error is the outcome of each group that no other broker listed.
+    A group that is not listed is described as a classic group, so that the broker returns its error. If a broker
+    could not list its groups, its error is the outcome of each group that no other broker listed.
     """
     deadline = client.deadline(timeout)
     listed = yield from list_groups(client, timeout=seconds_left(client, deadline))

@@ -58,7 +58,7 @@ def describe_log_dirs(
 def alter_replica_log_dirs(
     client: ClientCore, moves: Mapping[TopicPartitionReplica, str], *, timeout: float | None = None
 ) -> Flow[Results[TopicPartitionReplica, None]]:
-    """Move replicas to other log directories of their brokers, given by path. It starts the moves without waiting."""
+    """Start moves of replicas to other log directories of their brokers, given by path."""
     deadline = client.deadline(timeout)
     by_broker: dict[int, dict[str, list[TopicPartition]]] = {}
     for replica, path in moves.items():

@@ -82,8 +82,8 @@ def plan_offset_reset(
 ) -> Flow[Results[TopicPartition, OffsetChange]]:
     """Return the planned offsets of a group, without changing them.
 
-    ``target`` applies to all ``partitions``; None means all partitions for which the group has an offset. Alternatively
-    it has an offset for each partition. Raises ``BrokerError`` if the request for the group failed.
+    ``target`` applies to all ``partitions``; None means all partitions for which the group has an offset.
+    Alternatively it has an offset for each partition. Raises ``BrokerError`` if the request for the group failed.
     """
     deadline = client.deadline(timeout)
     wanted = tuple(target) if isinstance(target, Mapping) else partitions

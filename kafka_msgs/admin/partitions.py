@@ -88,8 +88,8 @@ def list_offsets(
 ) -> Flow[Results[TopicPartition, ListOffsetsPartitionResponse]]:
     """Return an offset of each partition: an ``OffsetSpec``, or the first at or after a timestamp in ms.
 
-    The offset is -1 if the partition has no such record. Each leader gets one request. If a leader is too old for an
-    ``OffsetSpec``, the outcome is an ``UnsupportedVersionError``.
+    The offset is -1 if the partition has no such record. Each leader gets one request. If a leader is too old for
+    an ``OffsetSpec``, the outcome is an ``UnsupportedVersionError``.
     """
     deadline = client.deadline(timeout)
 
@@ -213,8 +213,8 @@ def elect_leaders(
 ) -> Flow[Results[TopicPartition, None]]:
     """Elect leaders: of the given partitions, or of all (KIP-183, KIP-460).
 
-    A partition that needs no election fails with ``ELECTION_NOT_NEEDED``. Without ``partitions``, the results have only
-    partitions with an election.
+    A partition that needs no election fails with ``ELECTION_NOT_NEEDED``. Without ``partitions``, the results have
+    only partitions with an election.
     """
     deadline = client.deadline(timeout)
     request = elect.ElectLeadersRequest(
@@ -243,7 +243,7 @@ def alter_partition_reassignments(
     allow_replication_factor_change: bool = True,
     timeout: float | None = None,
 ) -> Flow[Results[TopicPartition, None]]:
-    """Move partitions to other brokers, or cancel a move with None (KIP-455). It starts the moves without waiting."""
+    """Start moves of partitions to other brokers, or cancel a move with None (KIP-455)."""
     deadline = client.deadline(timeout)
 
     def partition(topic: str, number: int) -> reassign.ReassignablePartition:

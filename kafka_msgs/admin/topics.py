@@ -101,7 +101,7 @@ def describe_topics(
     include_authorized_operations: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[str | UUID, MetadataResponseTopic]]:
-    """Return topics by name or by topic id, with their partitions, leaders and replicas, without creating topics."""
+    """Return topics by name or by topic id, with their partitions, leaders and replicas. It creates no topics."""
     deadline = client.deadline(timeout)
     ids = tuple(MetadataRequestTopic(topic_id=each, name=None) for each in topics if isinstance(each, UUID))
     names = tuple(MetadataRequestTopic(name=each) for each in topics if isinstance(each, str))

@@ -61,8 +61,8 @@ def list_transactions(
 ) -> Flow[PartialList[ListedTransaction]]:
     """Return the transactions of all coordinators: of these states (such as ``Ongoing``) and producers, or all.
 
-    ``running_longer_than_ms`` (KIP-994) and ``id_pattern`` (a regular expression of RE2, KIP-1152) need brokers that
-    support them.
+    ``running_longer_than_ms`` (KIP-994) and ``id_pattern`` (a regular expression of RE2, KIP-1152) need brokers
+    that support them.
     """
     deadline = client.deadline(timeout)
     request = ListTransactionsRequest(
@@ -157,8 +157,8 @@ def abort_transaction(
 ) -> Flow[None]:
     """Abort a hanging transaction in a partition: write an abort marker at its leader.
 
-    ``describe_producers`` returns such a transaction: ``current_txn_start_offset`` is not -1, and the coordinator has
-    no such transaction. Raises ``BrokerError``.
+    ``describe_producers`` returns such a transaction: ``current_txn_start_offset`` is not -1, and the coordinator
+    has no such transaction. Raises ``BrokerError``.
     """
     marker = markers.WritableTxnMarker(
         producer_id=producer_id,

@@ -115,9 +115,9 @@ def create_delegation_token(
     max_lifetime_ms: int = -1,
     timeout: float | None = None,
 ) -> Flow[CreateDelegationTokenResponse]:
-    """Create a delegation token (KIP-48) for this user, or for another owner (KIP-373). -1 is the broker's lifetime.
+    """Create a delegation token (KIP-48) for this user, or for another owner (KIP-373).
 
-    The response has the token's id and its secret, ``hmac``.
+    A ``max_lifetime_ms`` of -1 is the broker's lifetime. The response has the token's id and its secret, ``hmac``.
     """
     kind, name = owner or (None, None)
     request = create.CreateDelegationTokenRequest(
