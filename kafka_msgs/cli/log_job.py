@@ -118,7 +118,7 @@ class LogJob:
         from kafka_msgs.spark.jobs.engine import spark_engine
         from kafka_msgs.spark.session import session_settings
 
-        # # Remote paths are checked after Spark has started: its configuration has the filesystem options.
+        # Remote paths are checked after Spark has started: its configuration has the filesystem options.
         known = None if any(map(is_remote, (*self.inputs, self.out))) else self._stored(NO_OPTIONS)
         with one_sentence(), session_for(_FEATURE, master, conf_of_spark, in_tasks=True) as spark:
             settings = session_settings(spark)

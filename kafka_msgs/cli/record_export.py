@@ -36,7 +36,7 @@ def run_records(
     from kafka_msgs.offline.log_table import DEFAULT_COLUMNS, LogTable
     from kafka_msgs.pipeline.record_files import write_records
 
-    # # Topic and partition are left out of the rows: the directory names contain them.
+    # Topic and partition are left out of the rows: the directory names contain them.
     names = sorted(DEFAULT_COLUMNS - {"topic", "partition"}) if columns is None else columns.split(",")
 
     def made(progress: Progress) -> LogTable:

@@ -142,7 +142,7 @@ def _own_session(
 def _new_session(name: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    # # Otherwise the workers would run any "python3", without the packages of this one.
+    # Otherwise the workers would run any "python3", without the packages of this one.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     for setting_name, value in {**_SETTINGS, **settings}.items():

@@ -136,7 +136,7 @@ class GroupCoordinator:
 
         return answer
 
-    # # Time, and background tasks
+    # Time, and background tasks
 
     @property
     def next_timer(self) -> int | None:
@@ -150,7 +150,7 @@ class GroupCoordinator:
         return [(key, deadline) for deadline, _, key in timers]
 
     def _timed(self) -> Iterator[Shard]:
-        """The shards that may have timers, those with the quirk ``timers_outlive_leadership`` included."""
+        """The shards that may have timers, including resigned shards with the quirk ``timers_outlive_leadership``."""
         self._resigned_shards = [shard for shard in self._resigned_shards if shard.next_deadline() is not None]
         yield from self.shards.values()
         yield from self._resigned_shards
@@ -331,7 +331,7 @@ class GroupCoordinator:
         """Return the config of a group."""
         return self._runtime.group_config(group_id)
 
-    # # Operations
+    # Operations
 
     def _run(self) -> None:
         events = self._events

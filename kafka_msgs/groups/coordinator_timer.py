@@ -90,7 +90,7 @@ class CoordinatorTimer:
         arrival = timer.arrival = clock.arrive()
         timer.operation = operation
         timer.retry_backoff = retry_backoff_ms
-        # # A timer that moves to a later time keeps its heap entry, which is updated when it is due.
+        # A timer that moves to a later time keeps its heap entry, which is updated when it is due.
         if not timer.queued or deadline < timer.queued:
             timer.queued = deadline
             self._push(deadline, arrival, timer)

@@ -78,7 +78,7 @@ class _OneStep:
             value.fail(error)
 
     def settled(self, promise: Future[Any]) -> None:
-        """Handle the settled future of the operation."""
+        """Respond with the result of the operation's settled future."""
         self._give(promise.value, promise.error)
 
     def _give(self, value: Any, error: GroupError | None) -> None:

@@ -133,7 +133,7 @@ class Shard:
             self.timers.cancel_all()
         self._reset()
 
-    # # Operations
+    # Operations
 
     def require_active(self) -> None:
         """Raise ``GroupError`` if the shard does not serve requests."""
@@ -306,7 +306,7 @@ class Shard:
         """Call ``event`` at the next tick of the coordinator."""
         self.runtime.postpone(event)
 
-    # # Timers and background tasks
+    # Timers and background tasks
 
     def next_deadline(self) -> tuple[int, int, Timer | DeferredWrite] | None:
         """Return the timer or deferred write that is due first: its deadline, its order, and itself."""

@@ -62,7 +62,7 @@ def _count(member: AssignmentMemberSpec) -> int:
 
 
 def _table_order(spec: StreamsSpec) -> list[str]:
-    """Return member ids in the order of the ``HashSet`` of pairs of id and task count that Kafka makes."""
+    """Return member ids in the order of Kafka's ``HashSet`` of pairs of id and task count."""
 
     def code(member_id: str) -> int:
         return 31 * java_hash_code(member_id) + _count(spec.members[member_id])

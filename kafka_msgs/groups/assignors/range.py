@@ -59,7 +59,7 @@ def _in_order(members: Mapping[str, MemberSpec]) -> list[str]:
 
 
 def _runs(partitions: int, takers: int) -> list[range]:
-    """Return a run for each subscriber of a topic."""
+    """Return a range for each subscriber of a topic."""
     share, extra = divmod(partitions, takers)
     starts = [place * share + min(place, extra) for place in range(takers + 1)]
     return list(map(range, starts, starts[1:]))
@@ -80,7 +80,7 @@ class _Table:
         self._doubled = table.capacity != self._capacity
 
     def next(self) -> dict[UUID, range]:
-        """Return the next run of each topic, without those that are empty."""
+        """Return the next range of each topic, without empty ranges."""
         row = {runs: next(runs) for runs in self._distinct}
         if len(row) == 1:
             [run] = row.values()

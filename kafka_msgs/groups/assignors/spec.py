@@ -65,7 +65,7 @@ class TopicSubscription:
 class MemberSpec:
     """A member of a consumer group or share group: ``MemberSubscription`` and ``MemberAssignment`` of Kafka.
 
-    ``assigned`` is its present target assignment, as the record has it. No assignor of the release looks at racks.
+    ``assigned`` is its current target assignment, in the order of the record. No assignor of the release uses racks.
     """
 
     subscription: TopicSubscription
@@ -78,11 +78,11 @@ class GroupSpec:
     """A consumer group or share group to assign: ``GroupSpec`` and ``SubscribedTopicDescriber`` of Kafka.
 
     Attributes:
-        members: members by id, in the order of the ``HashMap`` that Kafka's ``TargetAssignmentBuilder`` makes.
+        members: members by id, in the order of the ``HashMap`` that Kafka's ``TargetAssignmentBuilder`` creates.
         partitions: the number of partitions of each topic that exists, by topic id.
         homogeneous: whether all members subscribe to the same topics, as the group counts it (``SubscriptionType``).
-        owned: partitions that have an owner in the target assignment of the group, by topic id. None: those that
-            the members have.
+        owned: partitions that have an owner in the target assignment of the group, by topic id. None: the
+            partitions of the members.
         assignable: for share groups, partitions that may be assigned, by topic id. None: all.
     """
 
@@ -136,7 +136,7 @@ class StreamsSpec:
     """A streams group to assign: ``GroupSpec``, ``AssignmentConfigs`` and ``TopologyDescriber`` of Kafka.
 
     Attributes:
-        members: members by id, in the order of the ``HashMap`` that Kafka's ``TargetAssignmentBuilder`` makes.
+        members: members by id, in the order of the ``HashMap`` that Kafka's ``TargetAssignmentBuilder`` creates.
         subtopologies: the subtopologies, each id once, in the order of the topology.
         standby_replicas: ``num.standby.replicas``.
         warmup_replicas: ``num.warmup.replicas``; only ``highly_available`` uses it.

@@ -98,7 +98,7 @@ class _State:
         return owners
 
     def _standby_candidates(self) -> dict[int, list[int]]:
-        """Return the members that may continue a task: those that had it as a standby task, then by offset sum."""
+        """Return candidates for each task: members that had it as a standby task, then members by offset sum."""
         ranked: dict[int, list[tuple[bool, int, int]]] = {}
         for member, given in enumerate(self.members):
             standby = dict.fromkeys(self.space.numbers(given.standby))

@@ -39,7 +39,7 @@ def _assign_homogeneous(spec: GroupSpec) -> Assignment:
     for place, target in enumerate(targets.values()):
         extra = extras > 0
         room = _revoke(target, quota + extra, free)
-        # # A member that is not full leaves the extra partition to other members while enough of them remain.
+        # A member that is not full leaves the extra partition to other members while enough of them remain.
         if room > 0 and extra and count - place > extras:
             room -= 1
             extra = False

@@ -52,7 +52,7 @@ def emit_metadata(op: OperationContext, group_id: str, value: GroupMetadataValue
     op.emit(GroupMetadataKey(group=group_id), value, _RECORD_VERSION)
 
 
-# # Start and end of a rebalance.
+# Start and end of a rebalance.
 
 
 def maybe_prepare_rebalance_or_complete_join(op: OperationContext, group: ClassicGroup) -> None:

@@ -43,7 +43,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
     """A consumer group.
 
     ``topics`` counts the subscribers of each topic, ``assignors`` the members that request each assignor,
-    ``regex_subscriptions`` the members of each regular expression. ``resolved`` has the topics of regular expressions.
+    ``regexes`` the members of each regular expression. ``resolved`` has the topics of regular expressions.
     ``classic_members`` is the number of classic protocol members, ``classic_protocols`` counts the protocols that they
     support. ``owner_epochs`` has the epoch of each partition's owner. ``heterogeneous`` is set if members subscribe to
     different topics, as of the latest change of a member. ``has_partition_metadata`` is set while the group has a
@@ -187,7 +187,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         message = f"Cannot set the epoch of {topic}-{partition} to {epoch}: its owner is at epoch {present}."
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
 
-    # # The interface of each group to the coordinator
+    # The interface of each group to the coordinator
 
     def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
         """Check that a member may commit offsets: at its epoch, or at the epoch at which it got the partition."""

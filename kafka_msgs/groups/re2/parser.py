@@ -151,7 +151,7 @@ class _Parser:
             parts.append(CharacterMatch(matches=lambda each: each != "\n"))
         else:
             if char == "{":
-                # # RE2/J treats a repetition after a literal brace as nested.
+                # RE2/J treats a repetition after a literal brace as nested.
                 self.repeated_at = self.at
             parts.append(self._one(char))
 

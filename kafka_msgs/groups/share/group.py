@@ -103,7 +103,7 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         subscribe(state, changes, self.group_id, before, self.topics)
         changes.assign(self, "heterogeneous", self.is_heterogeneous())
 
-    # # The interface of each group to the coordinator
+    # The interface of each group to the coordinator
 
     def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
         """Refuse: a share group has no committed offsets."""

@@ -76,7 +76,7 @@ def _described(op: OperationContext, group_ids: Iterable[str]) -> list[str]:
     return hash_map_order(group_id for group_id in group_ids if has_description(op, op.state.groups.get(group_id)))
 
 
-# # Before a classic group replaces an empty streams group.
+# Before a classic group replaces an empty streams group.
 
 
 def delete_description_then(
@@ -113,7 +113,7 @@ def delete_description_then(
     return ran
 
 
-# # Periodically.
+# Periodically.
 
 
 def clean_up(op: OperationContext) -> None:
@@ -136,7 +136,7 @@ def _needing_cleanup(op: OperationContext) -> list[str]:
     return [each for each in _described(op, unused) if state.groups[each].is_empty]
 
 
-# # The operations.
+# The operations.
 
 
 def _delete(op: OperationContext, group_ids: Sequence[str]) -> Future[_Deleted]:

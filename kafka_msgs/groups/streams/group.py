@@ -190,7 +190,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         tasks = refined.tasks if refined.epoch == self.assignment_epoch else self.targets
         return tasks.get(member_id, NO_TARGET)
 
-    # # For reconciliation.
+    # For reconciliation.
 
     def active_process(self, task: TaskId) -> str | None:
         """Return the process that runs the active task."""
@@ -204,7 +204,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         """Return whether a member of the process runs the warm-up task."""
         return process_id in self.warmup_processes.get(task, ())
 
-    # # For offsets.
+    # For offsets.
 
     def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
         """Check that a member may commit. At an older epoch it may commit the active tasks that it already had then."""
