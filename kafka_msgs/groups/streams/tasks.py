@@ -95,7 +95,7 @@ def task_set(groups: Iterable[TaskIds]) -> frozenset[TaskId]:
 def owned_tasks(
     active: Collection[TaskIds] | None, standby: Collection[TaskIds] | None, warmup: Collection[TaskIds] | None
 ) -> TasksTuple | None:
-    """Return the tasks that a heartbeat reports, or None if it reports none.
+    """Return the tasks that a heartbeat reports, or None if it omits them.
 
     Raises ``GroupError`` if a role names a subtopology twice, as Kafka does.
     """
