@@ -4,9 +4,9 @@
     >>> admin = Admin("localhost:9092")              # nothing connects before the first call
     >>> admin.close()
 
-``Admin`` blocks, ``AsyncAdmin`` is for asyncio. Both have the same methods: one for every api of the release that is
-not for producers, for consumers, or for brokers among themselves. Operations on many things return ``Results``, one
-outcome for each. Nothing here joins a group.
+``Admin`` blocks, ``AsyncAdmin`` is for asyncio. Both have the same methods: one for every api of the release, except
+apis for producers, for consumers, and between brokers. Operations on many items return ``Results``, with one
+outcome for each item. Administration does not join groups.
 """
 
 from kafka_msgs.admin.acls import AclBinding, AclFilter

@@ -20,10 +20,10 @@ __all__ = ["AclBinding", "AclFilter", "create_acls", "delete_acls", "describe_ac
 
 @frozen
 class AclBinding:
-    """A rule: whether a principal, from a host, may do an operation on a resource.
+    """A rule that allows or denies a principal, from a host, an operation on a resource.
 
-    ``principal`` is such as ``User:alice``; ``host`` is an address, or ``*`` for all. The numbers are members of
-    ``ResourceType``, ``PatternType``, ``AclOperation`` and ``AclPermissionType``, or those of a later release.
+    ``principal`` has the form ``User:alice``; ``host`` is an address, or ``*`` for all. The numbers are members of
+    ``ResourceType``, ``PatternType``, ``AclOperation`` and ``AclPermissionType``, or numbers of a later release.
     """
 
     resource_type: int
@@ -37,7 +37,7 @@ class AclBinding:
 
 @frozen
 class AclFilter:
-    """Which rules are meant. What is not given matches every rule."""
+    """A filter for rules. A field that is not set matches every rule."""
 
     resource_type: int = ResourceType.ANY
     resource_name: str | None = None
@@ -51,7 +51,7 @@ class AclFilter:
 def describe_acls(
     client: ClientCore, acl_filter: AclFilter | None = None, *, timeout: float | None = None
 ) -> Flow[tuple[AclBinding, ...]]:
-    """Return the rules that a filter matches, or all."""
+    """Return the rules that match a filter, or all rules."""
     wanted = acl_filter or AclFilter()
     request = DescribeAclsRequest(
         resource_type_filter=wanted.resource_type,
@@ -104,7 +104,7 @@ def create_acls(
 def delete_acls(
     client: ClientCore, filters: Sequence[AclFilter], *, timeout: float | None = None
 ) -> Flow[Results[AclFilter, Results[AclBinding, None]]]:
-    """Delete the rules that filters match. The value of each filter is the outcome of each rule that it matched."""
+    """Delete the rules that match filters. The value of each filter is the outcome of each matching rule."""
     request = DeleteAclsRequest(
         filters=tuple(
             DeleteAclsFilter(

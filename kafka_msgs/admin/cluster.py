@@ -1,4 +1,4 @@
-"""The cluster itself: brokers, features, the quorum of controllers, and api versions."""
+"""The cluster itself: brokers, features, the controller quorum, and api versions."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ _BROKERS, _CONTROLLERS = 1, 2
 
 @frozen
 class ClusterDescription:
-    """A cluster: its id, its nodes by id, and a node to send requests for the controller to (-1: not known).
+    """A cluster: its id, its nodes by id, and a node to send controller requests to (-1: unknown).
 
-    ``authorized_operations`` are those that the client may do on the cluster, or None if it did not ask.
+    ``authorized_operations`` are the operations that the client may perform on the cluster, or None if it did not ask.
     """
 
     cluster_id: str
@@ -66,9 +66,9 @@ class ClusterDescription:
 
 @frozen
 class Features:
-    """The features of a cluster: levels in force, and the levels that the asked broker supports (KIP-584).
+    """The features of a cluster: finalized levels, and the levels that the queried broker supports (KIP-584).
 
-    ``finalized`` and ``supported`` give the lowest and the highest level. ``epoch`` counts changes; -1 is not known.
+    ``finalized`` and ``supported`` have the lowest and the highest level. ``epoch`` counts changes; -1 if unknown.
     """
 
     finalized: Mapping[str, tuple[int, int]]
@@ -78,7 +78,7 @@ class Features:
 
 @frozen
 class FeatureUpdate:
-    """A level to bring a feature to; 0 deletes the feature."""
+    """The new level of a feature; 0 deletes the feature."""
 
     level: int
     upgrade_type: UpgradeType = UpgradeType.UPGRADE
@@ -86,7 +86,7 @@ class FeatureUpdate:
 
 @frozen
 class Quorum:
-    """The quorum of controllers: who leads, and how far voters and observers are (KIP-595, KIP-853)."""
+    """The controller quorum: its leader, and the progress of voters and observers (KIP-595, KIP-853)."""
 
     leader_id: int
     leader_epoch: int
@@ -104,9 +104,9 @@ def describe_cluster(
     include_authorized_operations: bool = False,
     timeout: float | None = None,
 ) -> Flow[ClusterDescription]:
-    """Return the nodes of the cluster. ``controllers`` asks for controllers instead of brokers (KIP-919).
+    """Return the nodes of the cluster. ``controllers`` requests controllers instead of brokers (KIP-919).
 
-    Only a controller answers that: the client must be connected to controllers then.
+    Only a controller responds to that: the client must be connected to controllers.
     """
     request = DescribeClusterRequest(
         include_cluster_authorized_operations=include_authorized_operations,
@@ -135,7 +135,7 @@ def find_coordinators(
 
 
 def _itself(broker_id: int, keys: Sequence[str]) -> Flow[dict[str, int]]:
-    """Return the coordinator that was found."""
+    """Return the coordinator as the result."""
     return dict.fromkeys(keys, broker_id)
     yield
 
@@ -143,7 +143,7 @@ def _itself(broker_id: int, keys: Sequence[str]) -> Flow[dict[str, int]]:
 def api_versions(
     client: ClientCore, broker_id: int | None = None, *, timeout: float | None = None
 ) -> Flow[ApiVersionsResponse]:
-    """Return what a broker says it can do: its versions of every api, and its features."""
+    """Return the capabilities of a broker: its versions of every api, and its features."""
     request = ApiVersionsRequest(client_software_name="kafka-msgs", client_software_version="0")
     response = yield from client.call(request, broker_id=broker_id, deadline=client.deadline(timeout))
     raise_top_level(response, api_name(request))
@@ -153,7 +153,7 @@ def api_versions(
 def describe_features(
     client: ClientCore, broker_id: int | None = None, *, timeout: float | None = None
 ) -> Flow[Features]:
-    """Return the features of the cluster, and what the asked broker supports (KIP-584)."""
+    """Return the features of the cluster, and the levels that the queried broker supports (KIP-584)."""
     response = yield from api_versions(client, broker_id, timeout=timeout)
     return Features(
         finalized={e.name: (e.min_version_level, e.max_version_level) for e in response.finalized_features},
@@ -169,7 +169,7 @@ def update_features(
     validate_only: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[str, None]]:
-    """Bring features to other levels. From version 2 of the api it succeeds or fails as a whole, and then raises."""
+    """Change the levels of features. From version 2 of the api on, an update is atomic and raises its error."""
     deadline = client.deadline(timeout)
     wanted = {name: each if isinstance(each, FeatureUpdate) else FeatureUpdate(each) for name, each in updates.items()}
     request = UpdateFeaturesRequest(
@@ -187,7 +187,7 @@ def update_features(
 
 
 def describe_quorum(client: ClientCore, *, timeout: float | None = None) -> Flow[Quorum]:
-    """Return the state of the quorum of controllers."""
+    """Return the state of the controller quorum."""
     topics = (TopicData(topic_name=_METADATA_TOPIC, partitions=(PartitionData(partition_index=0),)),)
     request = DescribeQuorumRequest(topics=topics)
     response = yield from client.call(request, deadline=client.deadline(timeout))
@@ -214,7 +214,7 @@ def add_raft_voter(
     wait_until_committed: bool = True,
     timeout: float | None = None,
 ) -> Flow[None]:
-    """Make a controller a voter of the quorum (KIP-853). ``directory_id`` is that of its metadata directory."""
+    """Add a controller to the quorum as a voter (KIP-853). ``directory_id`` is the id of its metadata directory."""
     deadline = client.deadline(timeout)
     request = AddRaftVoterRequest(
         cluster_id=cluster_id,
@@ -236,21 +236,21 @@ def remove_raft_voter(
     cluster_id: str | None = None,
     timeout: float | None = None,
 ) -> Flow[None]:
-    """Remove a voter from the quorum of controllers (KIP-853)."""
+    """Remove a voter from the controller quorum (KIP-853)."""
     request = RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter_id, voter_directory_id=directory_id)
     response = yield from client.call(request, deadline=client.deadline(timeout))
     raise_top_level(response, api_name(request), voter_id)
 
 
 def unregister_broker(client: ClientCore, broker_id: int, *, timeout: float | None = None) -> Flow[None]:
-    """Forget a broker that is gone for good."""
+    """Remove the registration of a broker that has permanently left the cluster."""
     request = UnregisterBrokerRequest(broker_id=broker_id)
     response = yield from client.call(request, deadline=client.deadline(timeout))
     raise_top_level(response, api_name(request), broker_id)
 
 
 def unregister_controller(client: ClientCore, controller_id: int, *, timeout: float | None = None) -> Flow[None]:
-    """Forget a controller that is gone for good."""
+    """Remove the registration of a controller that has permanently left the cluster."""
     request = UnregisterControllerRequest(controller_id=controller_id)
     response = yield from client.call(request, deadline=client.deadline(timeout))
     raise_top_level(response, api_name(request), controller_id)
@@ -259,7 +259,7 @@ def unregister_controller(client: ClientCore, controller_id: int, *, timeout: fl
 def telemetry_subscriptions(
     client: ClientCore, client_instance_id: UUID | None = None, *, timeout: float | None = None
 ) -> Flow[GetTelemetrySubscriptionsResponse]:
-    """Return which metrics the broker wants from this client, and the client instance id that it gives (KIP-714)."""
+    """Return the metrics that the broker subscribes to for this client, and the client instance id (KIP-714)."""
     request = GetTelemetrySubscriptionsRequest(client_instance_id=client_instance_id or ZERO_UUID)
     response = yield from client.call(request, deadline=client.deadline(timeout))
     raise_top_level(response, api_name(request))

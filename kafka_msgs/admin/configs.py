@@ -32,20 +32,20 @@ _OF_ONE_BROKER = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
 
 
 class ConfigResource(NamedTuple):
-    """What a configuration belongs to. The name of a broker is its id as text; ``""`` is the default of all brokers."""
+    """The owner of a configuration. The name of a broker is its id as text; ``""`` is the default of all brokers."""
 
     type: int
     name: str
 
     @property
     def node(self) -> int | None:
-        """The broker that must be asked, or None if any broker knows."""
+        """The broker that must handle the request, or None for any broker."""
         return int(self.name) if self.type in _OF_ONE_BROKER and self.name else None
 
 
 @frozen
 class ConfigChange:
-    """A change of one configuration. The default is to set ``value``."""
+    """A change of one configuration. The default operation sets ``value``."""
 
     name: str
     value: str | None = None
@@ -55,9 +55,9 @@ class ConfigChange:
 def list_config_resources(
     client: ClientCore, types: Collection[ConfigResourceType] = (), *, timeout: float | None = None
 ) -> Flow[tuple[ConfigResource, ...]]:
-    """Return what has configurations: of these types, or of all types (KIP-1142).
+    """Return the resources with configurations: of these types, or of all types (KIP-1142).
 
-    A broker before Kafka 4.1 can list client metrics subscriptions only.
+    Brokers before Kafka 4.1 list only client metrics subscriptions.
     """
     request = ListConfigResourcesRequest(resource_types=tuple(types))
     response = yield from client.call(request, deadline=client.deadline(timeout))
@@ -81,9 +81,9 @@ def describe_configs(
     include_documentation: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[ConfigResource, dict[str, DescribeConfigsResourceResult]]]:
-    """Return the configurations of each resource by name: all, or with a mapping the named ones.
+    """Return the configurations of each resource by name: all, or with a mapping only the named ones.
 
-    The value of a secret is None. A broker's own configurations are asked of that broker.
+    The value of a secret is None. The request for a broker's own configurations goes to that broker.
     """
     deadline = client.deadline(timeout)
 
@@ -121,7 +121,10 @@ def alter_configs(
     validate_only: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[ConfigResource, None]]:
-    """Change configurations one by one (KIP-339); what is not mentioned stays. A broker's own go to that broker."""
+    """Change configurations one by one (KIP-339); all other configurations keep their values.
+
+    The request for a broker's own configurations goes to that broker.
+    """
     deadline = client.deadline(timeout)
     wanted = {resource: tuple(each) for resource, each in changes.items()}
 
@@ -152,7 +155,7 @@ class _Ask(Protocol[V]):
 
 
 def _by_node(resources: Iterable[ConfigResource], ask: _Ask[V]) -> Flow[Results[ConfigResource, V]]:
-    """Ask about each resource the broker that knows it; return all outcomes."""
+    """Send a request for each resource to its broker; return all outcomes."""
     by_node: dict[int | None, list[ConfigResource]] = {}
     for resource in dict.fromkeys(resources):
         by_node.setdefault(resource.node, []).append(resource)

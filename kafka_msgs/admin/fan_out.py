@@ -1,8 +1,9 @@
-"""Asking about many things at once: each at its own broker, one request per broker and round, each tried again alone.
+"""Requests for many items: one request per broker and round, with a separate retry for each item.
 
-This module owns the loop: find the brokers, ask each about all that is its own, keep what is final, and ask again about
-what is not. Things are groups and transactions, whose coordinators are asked, and partitions, whose leaders are asked.
-So a thing that fails takes no other with it. Kafka's ``AdminApiDriver`` has the same shape.
+This module implements the loop: find the brokers, send each broker a request for its items, keep final outcomes, and
+retry the remaining items. Items are groups and transactions, which their coordinators handle, and partitions, which
+their leaders handle. So the failure of one item does not affect other items. Kafka's ``AdminApiDriver`` has the same
+structure.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ R = TypeVar("R", bound=Response)
 V = TypeVar("V")
 
 Ask: TypeAlias = Callable[[int, Sequence[K]], Flow[Mapping[K, Outcome[V]]]]
-"""Asks the broker with this id about some keys, and returns the outcome of each."""
+"""Sends a request for some keys to the broker with this id, and returns the outcome of each key."""
 
 
 class _FanOut(ABC, Generic[K]):
-    """Asks about keys the brokers that answer for them, until the deadline."""
+    """Sends requests for keys to the responsible brokers, until the deadline."""
 
     retriable: frozenset[E]
-    """The errors after which another broker, or the same one later, may answer."""
+    """The errors after which a retry, on another broker or the same one, may succeed."""
 
     def __init__(self, client: ClientCore, *, deadline: float) -> None:
         self._core = client
@@ -45,16 +46,16 @@ class _FanOut(ABC, Generic[K]):
 
     @abstractmethod
     def brokers_of(self, keys: Sequence[K]) -> Flow[dict[K, int | BrokerError]]:
-        """Return the broker of each key, or why there is none."""
+        """Return the broker of each key, or the error if it has none."""
 
     @abstractmethod
     def invalidate(self, key: K) -> None:
-        """Look for the broker of a key again."""
+        """Look up the broker of a key again."""
 
     def run(self, keys: Iterable[K], ask: Ask[K, V]) -> Flow[Results[K, V]]:
-        """Ask about each key, one request per broker and round; return the outcome of each.
+        """Request each key, with one request per broker and round; return the outcome of each.
 
-        At the deadline the outcome of a key that was tried again is its last error.
+        At the deadline the outcome of a retried key is its last error.
         """
         final: dict[K, Outcome[V]] = {}
         todo = wanted = list(dict.fromkeys(keys))
@@ -76,7 +77,7 @@ class _FanOut(ABC, Generic[K]):
         items: Callable[[R], Iterable[tuple[K, H]]],
         value: Callable[[H, Broker | None], V],
     ) -> Flow[Results[K, V]]:
-        """Ask with requests for several keys, and return the value of each item. ``value`` gets the broker too."""
+        """Send requests for several keys each, and return the value of each item. ``value`` also gets the broker."""
 
         def ask(broker_id: int, part: Sequence[K]) -> Flow[Mapping[K, Outcome[V]]]:
             request = request_for(part)
@@ -87,7 +88,7 @@ class _FanOut(ABC, Generic[K]):
         return (yield from self.run(keys, ask))
 
     def one(self, key: K, request: Request[R], read: Callable[[R], Outcome[V]]) -> Flow[V]:
-        """Ask about one key with a request of its own; return what ``read`` makes of the answer, or raise its error."""
+        """Send a separate request for one key; return the result of ``read`` for the response, or raise its error."""
 
         def ask(broker_id: int, _: Sequence[K]) -> Flow[Mapping[K, Outcome[V]]]:
             response = yield from self._core.call(request, broker_id=broker_id, retry=False, deadline=self._deadline)
@@ -96,7 +97,7 @@ class _FanOut(ABC, Generic[K]):
         return (yield from self.run([key], ask))[key]
 
     def _round(self, keys: Sequence[K], ask: Ask[K, V]) -> Flow[dict[K, Outcome[V]]]:
-        """Ask about each key once."""
+        """Request each key once."""
         try:
             found = yield from self.brokers_of(keys)
         except (ConnectionFailedError, DeadlineError) as error:
@@ -114,21 +115,21 @@ class _FanOut(ABC, Generic[K]):
         return result
 
     def _again(self, error: Exception) -> bool:
-        """Whether the same question may have another answer soon."""
+        """Return whether the request may soon have a different result."""
         if isinstance(error, BrokerError):
             return error.error in self.retriable
         return isinstance(error, ConnectionFailedError) and not self._core.directory.dialer.is_final(error)
 
 
 def _failures(outcome: object) -> Collection[Exception]:
-    """Return the errors of a key: its own, or those of the partitions in its results."""
+    """Return the errors of a key: its own error, or the errors of the partitions in its results."""
     if isinstance(outcome, Results):
         return outcome.errors.values()
     return (outcome,) if isinstance(outcome, Exception) else ()
 
 
 class CoordinatorFanOut(_FanOut[str]):
-    """Asks the coordinators of groups or transactions, which are found together (KIP-699)."""
+    """Sends requests to the coordinators of groups or transactions, which it looks up together (KIP-699)."""
 
     retriable = frozenset(
         {
@@ -150,7 +151,7 @@ class CoordinatorFanOut(_FanOut[str]):
         return {key: _error(place, key) if isinstance(place, E) else place for key, place in found.items()}
 
     def invalidate(self, key: str) -> None:
-        """Look for the coordinator of a key again."""
+        """Look up the coordinator of a key again."""
         self._core.forget_coordinator(key, self._kind)
 
 
@@ -159,7 +160,7 @@ def _error(code: E, key: object) -> BrokerError:
 
 
 class LeaderFanOut(_FanOut[TopicPartition]):
-    """Asks the leaders of partitions."""
+    """Sends requests to the leaders of partitions."""
 
     retriable = frozenset(
         {
@@ -173,7 +174,7 @@ class LeaderFanOut(_FanOut[TopicPartition]):
     )
 
     def brokers_of(self, keys: Sequence[TopicPartition]) -> Flow[dict[TopicPartition, int | BrokerError]]:
-        """Return the leader of each partition. What metadata does not know is an error at once."""
+        """Return the leader of each partition. A partition that is missing in the metadata fails immediately."""
         found = yield from self._core.directory.find_leaders(keys, deadline=self._deadline)
         places = ((key, found[key]) for key in keys)
         return {key: self._no_leader(key) if isinstance(place, E) else place for key, place in places}
@@ -187,14 +188,14 @@ class LeaderFanOut(_FanOut[TopicPartition]):
         return broker_error((known and known.error) or code, api="Metadata", subject=key)
 
     def invalidate(self, key: TopicPartition) -> None:
-        """Ask for the topic's metadata again."""
+        """Refresh the topic's metadata."""
         self._core.cluster.forget_topic(key.topic)
 
 
 def fan_out_to_brokers(
     client: ClientCore, ask: Callable[[int], Flow[V]], *, deadline: float, nodes: Collection[int] | None = None
 ) -> Flow[Results[int, V]]:
-    """Ask every broker, or the given ones, at the same time; return the outcome by broker id."""
+    """Send a request to all brokers, or to ``nodes``, concurrently; return the outcome by broker id."""
     if nodes is None:
         cluster = yield from client.refresh((), deadline=deadline)
         nodes = sorted(cluster.brokers)
@@ -208,5 +209,5 @@ def seconds_left(client: ClientCore, deadline: float) -> float:
 
 
 def milliseconds_left(client: ClientCore, deadline: float) -> int:
-    """Return the milliseconds until the deadline, for a request that tells the broker how long it may take."""
+    """Return the milliseconds until the deadline, for a request with a timeout for the broker."""
     return min(max(1, int(seconds_left(client, deadline) * 1000)), 2**31 - 1)

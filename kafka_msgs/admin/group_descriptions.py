@@ -1,7 +1,7 @@
-"""Groups as they are listed and described: the values, and how responses become them.
+"""Values for listed and described groups, and their conversion from responses.
 
-Classic, consumer and share groups have one description, because they hold the same: members with topic partitions.
-Members of streams groups have tasks: ``streams_groups`` has their description.
+Classic, consumer and share groups share one description, because they have the same content: members with topic
+partitions. Members of streams groups have tasks: ``streams_groups`` defines their description.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ __all__ = [
 ]
 
 _CONSUMERS: Final = "consumer"
-"""The protocol type of groups of consumers. Kafka Connect and others have their own."""
+"""The protocol type of consumer groups. Kafka Connect and other applications have their own."""
 
 
 @frozen
 class GroupListing:
-    """A group as the coordinators list it. A broker before Kafka 2.6 does not give the state.
+    """A group as listed by its coordinator.
 
-    One before Kafka 3.8 does not give the type.
+    Brokers before Kafka 2.6 do not return the state. Brokers before Kafka 3.8 do not return the type.
     """
 
     group_id: str
@@ -54,8 +54,9 @@ class GroupListing:
 class GroupMember:
     """A member of a classic, consumer or share group.
 
-    ``epoch`` and ``target_assignment`` are None in classic groups. ``classic`` is whether the member speaks the classic
-    protocol, or None if the broker does not say. ``problem`` is the fault in the bytes that a classic member sent.
+    ``epoch`` and ``target_assignment`` are None in classic groups. ``classic`` is whether the member uses the classic
+    protocol, or None if the broker does not report it. ``problem`` is the fault in the bytes that a classic member
+    sent.
     """
 
     member_id: str
@@ -77,7 +78,7 @@ class GroupDescription:
     """A classic, consumer or share group.
 
     ``assignor`` is the name of the partition assignor, or of the protocol that the members of a classic group agreed
-    on. The epochs are None in classic groups. ``coordinator`` is None if its address is not known.
+    on. The epochs are None in classic groups. ``coordinator`` is None if its address is unknown.
     ``authorized_operations`` is None if the request did not ask for them.
     """
 
@@ -98,7 +99,7 @@ AnyGroupDescription: TypeAlias = GroupDescription | StreamsGroupDescription
 
 
 def listing_from_response(group: ListedGroup) -> GroupListing:
-    """Return a group of a list."""
+    """Return a listed group."""
     return GroupListing(
         group_id=group.group_id,
         type=GroupType.parse(group.group_type),
@@ -174,7 +175,7 @@ def _partitions(
 
 
 def describe_from_classic_group(group: classic.DescribedGroup, coordinator: Broker | None) -> GroupDescription:
-    """Return the description of a classic group. Members of groups of consumers are opened."""
+    """Return the description of a classic group. In consumer groups, the bytes of members are decoded."""
     opened = group.protocol_type == _CONSUMERS
     return GroupDescription(
         group_id=group.group_id,
@@ -189,7 +190,7 @@ def describe_from_classic_group(group: classic.DescribedGroup, coordinator: Brok
 
 
 def _classic_member(member: classic.DescribedGroupMember, *, opened: bool) -> GroupMember:
-    """Return a member. Its bytes are opened if the group is one of consumers, and if they are there."""
+    """Return a member. Its bytes, if present, are decoded if the group is a consumer group."""
     wanted = bool(opened and member.member_metadata)
     subscribed = decode_embedded(ConsumerProtocolSubscription, member.member_metadata) if wanted else EmbeddedMessage()
     wanted = bool(opened and member.member_assignment)

@@ -1,7 +1,7 @@
-"""Offsets that groups have committed: list (KIP-88, KIP-709), alter, and delete (KIP-496).
+"""Committed offsets of groups: list (KIP-88, KIP-709), alter, and delete (KIP-496).
 
-No operation here joins a group. The coordinator of the group answers, and topics go by name: so the highest version of
-OffsetFetch and of OffsetCommit is 9, because later versions know topics by their ids only.
+These operations do not join groups. The coordinator of the group handles them, and topics are identified by name: so
+the highest version of OffsetFetch and of OffsetCommit is 9, because later versions identify topics only by their ids.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ __all__ = [
 ]
 
 Wanted: TypeAlias = Collection[TopicPartition] | None
-"""The partitions to ask for. None asks for every partition that the group has an offset for."""
+"""The requested partitions. None requests every partition for which the group has an offset."""
 
 _BY_NAME: Final = 9
 """The highest version of OffsetFetch and OffsetCommit in which topics have names."""
 
 _ALL_SINCE, _MANY_SINCE = 2, 8
-"""The versions of OffsetFetch from which it can ask for all partitions (KIP-88), and for many groups (KIP-709)."""
+"""The first versions of OffsetFetch for all partitions (KIP-88), and for several groups (KIP-709)."""
 
 
 @frozen
 class OffsetAndMetadata:
-    """An offset that a group has committed for a partition: the next record to read.
+    """A committed offset of a group for a partition: the next record to read.
 
-    ``offset`` is -1 if the group has none for a partition that was asked for. ``leader_epoch`` is the epoch of the
-    record before, or -1 if it is not known. ``metadata`` is the text that the committer stored with the offset.
+    ``offset`` is -1 if the group has no offset for a requested partition. ``leader_epoch`` is the epoch of the previous
+    record, or -1 if it is unknown. ``metadata`` is the text that the committer stored with the offset.
     """
 
     offset: int
@@ -78,12 +78,12 @@ def list_group_offsets(
     require_stable: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[TopicPartition, OffsetAndMetadata]]:
-    """Return the offsets that a group has committed (KIP-88).
+    """Return the committed offsets of a group (KIP-88).
 
-    Without ``partitions`` it is every partition that the group has an offset for, also of topics that no member reads,
-    and also if the group has no members. ``require_stable`` waits until open transactions have decided about offsets
-    (KIP-447). Raises ``BrokerError`` if the group as a whole failed, and ``UnsupportedVersionError`` if the broker
-    cannot list all partitions.
+    Without ``partitions`` the result has every partition for which the group has an offset, including topics that
+    no member reads, even if the group has no members. ``require_stable`` waits until open transactions that affect
+    the offsets have ended (KIP-447). Raises ``BrokerError`` if the request for the group failed, and
+    ``UnsupportedVersionError`` if the broker cannot list all partitions.
     """
     groups = yield from list_offsets_of_groups(
         client, {group_id: partitions}, require_stable=require_stable, timeout=timeout
@@ -98,10 +98,10 @@ def list_offsets_of_groups(
     require_stable: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[str, Results[TopicPartition, OffsetAndMetadata]]]:
-    """Return the offsets that many groups have committed: one request per coordinator (KIP-709).
+    """Return the committed offsets of many groups: one request per coordinator (KIP-709).
 
-    ``groups`` gives the partitions to ask for, or None for all, as in ``list_group_offsets``. A broker that cannot
-    answer for many groups at once gets one request per group.
+    ``groups`` has the requested partitions of each group, or None for all, as in ``list_group_offsets``. Brokers
+    without support for several groups get one request per group.
     """
     deadline = client.deadline(timeout)
 
@@ -132,10 +132,10 @@ def list_offsets_of_groups(
 def offset_fetch_request(
     groups: Mapping[str, Wanted], version: int, *, require_stable: bool = False
 ) -> OffsetFetchRequest:
-    """Return the request for the offsets of groups; before version 8 it can only be one group.
+    """Return the request for the offsets of groups; before version 8 it supports only one group.
 
-    Raises ``UnsupportedVersionError`` if all partitions of a group are wanted before version 2, where an empty list
-    would be understood as no partitions.
+    Raises ``UnsupportedVersionError`` for all partitions of a group before version 2, at which an empty list means no
+    partitions.
     """
     if version < _ALL_SINCE and None in groups.values():
         raise UnsupportedVersionError(
@@ -176,7 +176,7 @@ def _topics_of_group(wanted: Wanted) -> tuple[fetch.OffsetFetchRequestTopics, ..
 def _offsets(
     ids: Sequence[str], response: OffsetFetchResponse, version: int
 ) -> dict[str, Outcome[Results[TopicPartition, OffsetAndMetadata]]]:
-    """Return what a response holds for each group; before version 8 it is about one group, and does not name it."""
+    """Return each group's part of a response; before version 8 the response is about one group, without its name."""
     api = api_name(OffsetFetchRequest)
     if version >= _MANY_SINCE:
         return dict(outcomes(api, ((group.group_id, group) for group in response.groups), _partitions, ids).outcomes)
@@ -201,10 +201,10 @@ def alter_group_offsets(
     *,
     timeout: float | None = None,
 ) -> Flow[Results[TopicPartition, None]]:
-    """Set the offsets of a group; partitions that are not mentioned keep theirs.
+    """Set the offsets of a group; other partitions keep their offsets.
 
-    The group must have no members. If it has, each partition fails with ``UNKNOWN_MEMBER_ID``. This is not a
-    transaction: some partitions may succeed while others fail.
+    The group must have no members. Otherwise each partition fails with ``UNKNOWN_MEMBER_ID``. The operation is not
+    atomic: some partitions may succeed while others fail.
     """
     deadline = client.deadline(timeout)
     request = OffsetCommitRequest(group_id=group_id, topics=_commits(offsets))
@@ -242,8 +242,8 @@ def delete_group_offsets(
 ) -> Flow[Results[TopicPartition, None]]:
     """Delete the offsets of a group for some partitions (KIP-496).
 
-    A partition whose topic the group is subscribed to fails with ``GROUP_SUBSCRIBED_TO_TOPIC``. Raises ``BrokerError``
-    if the group as a whole failed.
+    A partition whose topic the group subscribes to fails with ``GROUP_SUBSCRIBED_TO_TOPIC``. Raises ``BrokerError``
+    if the request for the group failed.
     """
     deadline = client.deadline(timeout)
     topics = tuple(
@@ -270,7 +270,7 @@ def delete_topic_offsets(
 ) -> Flow[Results[str, None]]:
     """Delete the offsets of a group for all partitions of some topics. A topic fails with its first partition.
 
-    The partitions are those that the topics have, and those that the group has an offset for.
+    The partitions are all partitions of the topics, and all partitions for which the group has an offset.
     """
     deadline = client.deadline(timeout)
     names = list(dict.fromkeys(topics))

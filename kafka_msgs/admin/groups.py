@@ -1,6 +1,6 @@
 """Groups of every type: list, describe, delete, and remove members.
 
-Each type has its own question. ``describe_groups`` finds out which one to ask.
+Each type has a separate request. ``describe_groups`` determines which one to send.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def list_groups(
 ) -> Flow[PartialList[GroupListing]]:
     """Return the groups of all coordinators: of these types and states, or all (KIP-518, KIP-848).
 
-    A filter that a broker does not know is an error of that broker.
+    A broker that does not support a filter fails with an error.
     """
     deadline = client.deadline(timeout)
     request = ListGroupsRequest(states_filter=tuple(map(str, states)), types_filter=tuple(map(str, types)))
@@ -100,10 +100,10 @@ def describe_groups(
     include_authorized_operations: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[str, AnyGroupDescription]]:
-    """Describe groups of any type. It lists the groups first, because each type has its own question.
+    """Describe groups of any type. It lists the groups first, because each type has a separate request.
 
-    A group that is not listed is asked for as a classic group: the broker says what is wrong with it. If a broker
-    could not list its groups, its error is that of the groups which the others do not have.
+    A group that is not listed is described as a classic group, so that the broker returns its error. If a broker
+    could not list its groups, its error is the outcome of each group that no other broker listed.
     """
     deadline = client.deadline(timeout)
     listed = yield from list_groups(client, timeout=seconds_left(client, deadline))
@@ -130,7 +130,7 @@ def describe_consumer_groups(
     include_authorized_operations: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[str, GroupDescription]]:
-    """Describe groups of consumers of both protocols: the new one (KIP-848), and the classic one."""
+    """Describe consumer groups of both protocols: the consumer protocol (KIP-848), and the classic protocol."""
     deadline = client.deadline(timeout)
     found = yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=deadline).each(
         group_ids,
@@ -153,7 +153,7 @@ def describe_consumer_groups(
 
 
 def _is_other(error: Exception) -> bool:
-    """Whether a group may be a classic one: it is not a consumer group, or the broker knows no consumer groups."""
+    """Whether a group may be a classic one: it is not a consumer group, or the broker does not support them."""
     if isinstance(error, BrokerError):
         return error.error in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
     return isinstance(error, UnsupportedVersionError)
@@ -166,9 +166,9 @@ def describe_classic_groups(
     include_authorized_operations: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[str, GroupDescription]]:
-    """Describe classic groups of any protocol type; only members of consumer groups are opened.
+    """Describe classic groups of any protocol type; only members of consumer groups are decoded.
 
-    A group that does not exist is in the state ``DEAD`` if the broker is older than Kafka 4.0, an error if not.
+    A missing group is in the state ``DEAD`` if the broker is older than Kafka 4.0, otherwise an error.
     """
     return (
         yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=client.deadline(timeout)).each(
@@ -220,7 +220,7 @@ def _describe(
 def delete_groups(
     client: ClientCore, group_ids: Collection[str], *, timeout: float | None = None
 ) -> Flow[Results[str, None]]:
-    """Delete groups of any type, with their offsets. A group that has members fails with ``NON_EMPTY_GROUP``."""
+    """Delete groups of any type, with their offsets. A group with members fails with ``NON_EMPTY_GROUP``."""
     return (
         yield from CoordinatorFanOut(client, CoordinatorKind.GROUP, deadline=client.deadline(timeout)).each(
             group_ids,
@@ -241,7 +241,7 @@ def remove_group_members(
 ) -> Flow[Results[MemberToRemove, None]]:
     """Remove members from a classic group, or all of them (KIP-345). ``reason`` is for the broker's log (KIP-800).
 
-    Members of other groups leave by their heartbeat only: the broker refuses to remove them.
+    Members of other groups leave only through their heartbeats: the broker refuses to remove them.
     """
     deadline = client.deadline(timeout)
     wanted = (

@@ -1,4 +1,4 @@
-"""The log directories of brokers: what is in them, and moving replicas between them (KIP-113)."""
+"""The log directories of brokers: describe their contents, and move replicas between them (KIP-113)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TopicPartitionReplica", "alter_replica_log_dirs", "describe_log_dirs
 
 
 class TopicPartitionReplica(NamedTuple):
-    """The copy of a partition that a broker has."""
+    """A broker's replica of a partition."""
 
     topic: str
     partition: int
@@ -33,9 +33,9 @@ def describe_log_dirs(
     *,
     timeout: float | None = None,
 ) -> Flow[Results[int, Results[str, DescribeLogDirsResult]]]:
-    """Return the log directories of brokers, or of all brokers: by broker id and path, with the size of each partition.
+    """Return the log directories of brokers, or of all brokers, by broker id and path, with partition sizes.
 
-    ``partitions`` leaves out all others. Sizes are in bytes.
+    ``partitions`` restricts the result to these partitions. Sizes are in bytes.
     """
     deadline = client.deadline(timeout)
     request = describe.DescribeLogDirsRequest(
@@ -58,7 +58,7 @@ def describe_log_dirs(
 def alter_replica_log_dirs(
     client: ClientCore, moves: Mapping[TopicPartitionReplica, str], *, timeout: float | None = None
 ) -> Flow[Results[TopicPartitionReplica, None]]:
-    """Move replicas to other log directories of their brokers, given by path. It begins the move, and does not wait."""
+    """Start moves of replicas to other log directories of their brokers, given by path."""
     deadline = client.deadline(timeout)
     by_broker: dict[int, dict[str, list[TopicPartition]]] = {}
     for replica, path in moves.items():

@@ -1,7 +1,7 @@
-"""Moving the offsets of a group: to an end of each partition, to a time, to an offset, or by a number of records.
+"""Offset resets of a group: to an end of each partition, to a time, to an offset, or by a number of records.
 
-``plan_offset_reset`` computes where the offsets would go, and ``reset_group_offsets`` sets them. The rules are those
-of Kafka's ``kafka-consumer-groups --reset-offsets``: an offset outside of a partition becomes its nearest end.
+``plan_offset_reset`` computes the new offsets, and ``reset_group_offsets`` sets them. The rules follow Kafka's
+``kafka-consumer-groups --reset-offsets``: an offset outside of a partition becomes its nearest end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["OffsetChange", "OffsetTarget", "plan_offset_reset", "reset_group_off
 
 @frozen
 class OffsetTarget:
-    """Where offsets go. Use one of the class methods to make it."""
+    """The target of an offset reset. Create it with one of the class methods."""
 
     kind: Literal["earliest", "latest", "timestamp", "offset", "shift", "current"]
     value: int = 0
@@ -45,7 +45,7 @@ class OffsetTarget:
 
     @classmethod
     def timestamp(cls, ms: int) -> Self:
-        """The first record at or after a time (ms since 1970), or the end if there is none."""
+        """The first record at or after a time (ms since 1970), or the end of the partition without such a record."""
         return cls("timestamp", ms)
 
     @classmethod
@@ -55,12 +55,12 @@ class OffsetTarget:
 
     @classmethod
     def shift(cls, records: int) -> Self:
-        """So many offsets forward, or back if it is negative. A partition without an offset fails."""
+        """A number of offsets forward, or back if it is negative. A partition without an offset fails."""
         return cls("shift", records)
 
     @classmethod
     def current(cls) -> Self:
-        """Where the offset is, or the end of the partition if there is none."""
+        """The current offset, or the end of the partition if the group has no offset."""
         return cls("current")
 
 
@@ -80,10 +80,10 @@ def plan_offset_reset(
     *,
     timeout: float | None = None,
 ) -> Flow[Results[TopicPartition, OffsetChange]]:
-    """Return where the offsets of a group would go; nothing is changed.
+    """Return the planned offsets of a group, without changing them.
 
-    ``target`` is for all ``partitions``; None is for those that the group has an offset for. Or it gives an offset for
-    each partition. Raises ``BrokerError`` if the group as a whole failed.
+    ``target`` applies to all ``partitions``; None means all partitions for which the group has an offset.
+    Alternatively it has an offset for each partition. Raises ``BrokerError`` if the request for the group failed.
     """
     deadline = client.deadline(timeout)
     wanted = tuple(target) if isinstance(target, Mapping) else partitions
@@ -124,7 +124,7 @@ def _change(
     end: Outcome[int],
     at_time: Outcome[int],
 ) -> Outcome[OffsetChange]:
-    """Return the change of one partition, or the first error of what it needs."""
+    """Return the change of one partition, or the first error among its inputs."""
     if isinstance(stored, Exception):
         return stored
     if isinstance(start, Exception):
@@ -145,7 +145,7 @@ def _change(
 
 
 def _wanted(target: OffsetTarget, before: int, start: int, end: int, at_time: int) -> int:
-    """Return the offset that a target means for a partition."""
+    """Return the offset of a target for a partition."""
     return {
         "earliest": start,
         "latest": end,
@@ -164,7 +164,7 @@ def reset_group_offsets(
     *,
     timeout: float | None = None,
 ) -> Flow[Results[TopicPartition, OffsetChange]]:
-    """Move the offsets of a group, as ``plan_offset_reset`` says. The group must have no members."""
+    """Move the offsets of a group, as planned by ``plan_offset_reset``. The group must have no members."""
     deadline = client.deadline(timeout)
     plan = yield from plan_offset_reset(client, group_id, target, partitions, timeout=seconds_left(client, deadline))
     offsets = {partition: change.after for partition, change in plan.ok.items()}

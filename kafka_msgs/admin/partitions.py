@@ -1,4 +1,4 @@
-"""Partitions: their offsets and epochs, deletion of records, elections of leaders, and reassignments of replicas."""
+"""Partitions: their offsets and epochs, record deletion, leader elections, and replica reassignments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _Offset: TypeAlias = ListOffsetsPartitionResponse
 
 
 class OffsetSpec(IntEnum):
-    """Which offset of a partition is meant. Any other number is a timestamp (ms since 1970)."""
+    """An offset of a partition. Any other number is a timestamp (ms since 1970)."""
 
     LATEST = -1
     EARLIEST = -2
@@ -61,7 +61,7 @@ _SINCE: Final[Mapping[int, int]] = {
     OffsetSpec.LATEST_TIERED: 9,
     OffsetSpec.EARLIEST_PENDING_UPLOAD: 11,
 }
-"""The versions of ListOffsets that brought these (KIP-734, KIP-405, KIP-1005, KIP-1023)."""
+"""The first versions of ListOffsets for these (KIP-734, KIP-405, KIP-1005, KIP-1023)."""
 
 
 class IsolationLevel(IntEnum):
@@ -88,8 +88,8 @@ def list_offsets(
 ) -> Flow[Results[TopicPartition, ListOffsetsPartitionResponse]]:
     """Return an offset of each partition: an ``OffsetSpec``, or the first at or after a timestamp in ms.
 
-    The offset is -1 if the partition has no such record. Each leader is asked once. If a leader is too old for an
-    ``OffsetSpec``, the outcome is an ``UnsupportedVersionError``.
+    The offset is -1 if the partition has no such record. Each leader gets one request. If a leader is too old for
+    an ``OffsetSpec``, the outcome is an ``UnsupportedVersionError``.
     """
     deadline = client.deadline(timeout)
 
@@ -129,7 +129,7 @@ def list_offsets(
 
 
 def _least_version(spec: int) -> int:
-    """Return the version since which a broker understands a specification, and does not take it for a timestamp."""
+    """Return the first version at which a broker does not mistake a specification for a timestamp."""
     return _SINCE.get(spec, ListOffsetsRequest.INFO.versions.lowest)
 
 
@@ -144,9 +144,10 @@ def _too_old(spec: int, version: int) -> UnsupportedVersionError:
 def list_end_offsets_of_epochs(
     client: ClientCore, leader_epochs: Mapping[TopicPartition, int], *, timeout: float | None = None
 ) -> Flow[Results[TopicPartition, EpochEndOffset]]:
-    """Return for each partition where the records of a leader epoch end (KIP-320).
+    """Return the end offset of a leader epoch for each partition (KIP-320).
 
-    The answer has the largest epoch that the leader knows and that is not above the one asked for, and its end offset.
+    The result has the largest epoch that the leader has and that does not exceed the requested epoch, with its end
+    offset.
     """
 
     def request_for(part: Collection[TopicPartition]) -> OffsetForLeaderEpochRequest:
@@ -175,7 +176,7 @@ def list_end_offsets_of_epochs(
 def delete_records(
     client: ClientCore, before: Mapping[TopicPartition, int], *, timeout: float | None = None
 ) -> Flow[Results[TopicPartition, int]]:
-    """Delete the records before an offset of each partition; -1 is the high watermark: all. Return the low watermarks.
+    """Delete all records before an offset of each partition; -1 is the high watermark. Return the low watermarks.
 
     The low watermark is the first offset that every replica still has.
     """
@@ -212,8 +213,8 @@ def elect_leaders(
 ) -> Flow[Results[TopicPartition, None]]:
     """Elect leaders: of the given partitions, or of all (KIP-183, KIP-460).
 
-    A partition that needs no election fails with ``ELECTION_NOT_NEEDED``. Without ``partitions``, only those are in
-    the results that had an election.
+    A partition that needs no election fails with ``ELECTION_NOT_NEEDED``. Without ``partitions``, the results have
+    only partitions with an election.
     """
     deadline = client.deadline(timeout)
     request = elect.ElectLeadersRequest(
@@ -242,7 +243,7 @@ def alter_partition_reassignments(
     allow_replication_factor_change: bool = True,
     timeout: float | None = None,
 ) -> Flow[Results[TopicPartition, None]]:
-    """Move partitions to other brokers, or cancel a move with None (KIP-455). It begins the move, and does not wait."""
+    """Start moves of partitions to other brokers, or cancel a move with None (KIP-455)."""
     deadline = client.deadline(timeout)
 
     def partition(topic: str, number: int) -> reassign.ReassignablePartition:
@@ -268,7 +269,7 @@ def alter_partition_reassignments(
 def list_partition_reassignments(
     client: ClientCore, partitions: Collection[TopicPartition] | None = None, *, timeout: float | None = None
 ) -> Flow[dict[TopicPartition, OngoingPartitionReassignment]]:
-    """Return the moves that are under way: of the given partitions, or all (KIP-455)."""
+    """Return the moves in progress: of the given partitions, or all (KIP-455)."""
     deadline = client.deadline(timeout)
     request = ongoing.ListPartitionReassignmentsRequest(
         timeout_ms=milliseconds_left(client, deadline),

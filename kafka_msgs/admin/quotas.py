@@ -1,4 +1,4 @@
-"""Quotas of clients (KIP-546)."""
+"""Client quotas (KIP-546)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafka_msgs.messages import describe_client_quotas_request as describe
 __all__ = ["ANY_NAME", "QuotaEntity", "alter_client_quotas", "describe_client_quotas"]
 
 QuotaEntity: TypeAlias = frozenset[tuple[str, str | None]]
-"""Whose quota it is: pairs of type (``user``, ``client-id``, ``ip``) and name. None is the default of the type."""
+"""The entity of a quota: pairs of type (``user``, ``client-id``, ``ip``) and name. None is the type's default."""
 
 
 @frozen
@@ -36,10 +36,10 @@ def describe_client_quotas(
     strict: bool = False,
     timeout: float | None = None,
 ) -> Flow[dict[QuotaEntity, dict[str, float]]]:
-    """Return the quotas of the entities that a filter matches, or all.
+    """Return the quotas of the entities that match a filter, or all quotas.
 
-    The filter gives the name of each type, None for the default of the type, or ``ANY_NAME``. ``strict`` leaves out
-    entities that have other types too.
+    The filter has the name of each type, None for the default of the type, or ``ANY_NAME``. ``strict`` excludes
+    entities with additional types.
     """
     request = describe.DescribeClientQuotasRequest(
         components=tuple(_component(kind, name) for kind, name in (entity or {}).items()), strict=strict

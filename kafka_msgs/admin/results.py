@@ -1,7 +1,7 @@
-"""What operations on many things return: one outcome per thing, so that one failure hides no success.
+"""Results of operations on many items: one outcome per item, so that one failure does not hide successes.
 
-``Results`` is for operations on things that the caller names: groups, partitions, topics. ``PartialList`` is for lists
-that every broker has a part of. Both are values: using what failed raises its error.
+``Results`` is for operations on items that the caller names: groups, partitions, topics. ``PartialList`` is for lists
+that are gathered from all brokers. Both are values: accessing a failed item raises its error.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class PartialList(Generic[V]):
     """A list that was gathered from all brokers.
 
     Iteration, ``len`` and ``all()`` need every broker: they raise the error of the first broker that failed. ``found``
-    holds what the other brokers answered, and ``errors`` the failures by broker id.
+    has the results of the other brokers, and ``errors`` the failures by broker id.
     """
 
     items: tuple[V, ...]
@@ -145,9 +145,9 @@ _SILENCE: Final = "the response of the broker does not mention it"
 
 
 def outcomes(api: str, items: Iterable[tuple[K, H]], value: Callable[[H], V], asked: Iterable[K] = ()) -> Results[K, V]:
-    """Return the outcome of each item of a response, by its key. What was asked comes first.
+    """Return the outcome of each item of a response, by its key. Requested keys come first.
 
-    What was asked and is not there has failed.
+    Requested keys that are missing in the response have failed.
     """
     answered: dict[K, Outcome[V]] = {key: broker_error(item, api, key) or value(item) for key, item in items}
     code = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -165,5 +165,5 @@ def no_value(item: object) -> None:
 
 
 def item_as_value(item: H) -> H:
-    """Return the item of the response as its value."""
+    """Return the response item as its value."""
     return item

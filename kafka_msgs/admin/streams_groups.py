@@ -1,7 +1,7 @@
-"""Streams groups (KIP-1071): their descriptions.
+"""Descriptions of streams groups (KIP-1071).
 
-The names and fields are those of Kafka's ``StreamsGroupDescription`` and its parts. Offsets of streams groups are
-those of any group: ``group_offsets`` has them.
+The names and fields follow Kafka's ``StreamsGroupDescription`` and its parts. Offsets of streams groups need no
+separate operations: see ``group_offsets``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NO_TOPOLOGY = -1
 
 @frozen(kw_only=True)
 class TopicInfo:
-    """An internal topic of a subtopology. ``partitions`` is 0 as long as the number is not decided."""
+    """An internal topic of a subtopology. ``partitions`` is 0 until the number is decided."""
 
     partitions: int
     topic_configs: Mapping[str, str]
@@ -56,7 +56,7 @@ class TopicInfo:
 
 @frozen(kw_only=True)
 class StreamsGroupSubtopologyDescription:
-    """A part of a topology: the topics that it reads, writes and keeps its state in. The maps are by topic name."""
+    """A subtopology: the topics that it reads and writes, and the topics of its state. The maps are by topic name."""
 
     subtopology_id: str
     source_topics: tuple[str, ...]
@@ -67,10 +67,10 @@ class StreamsGroupSubtopologyDescription:
 
 @frozen(kw_only=True)
 class StreamsGroupMemberDescription:
-    """A member of a streams group. What the member did not say is None.
+    """A member of a streams group. Fields that the member did not report are None.
 
-    ``task_offsets`` and ``task_end_offsets`` are sums over the partitions of a task. ``assignment`` is what the member
-    has, ``target_assignment`` what it will have: active, standby and warm-up tasks.
+    ``task_offsets`` and ``task_end_offsets`` are sums over the partitions of a task. ``assignment`` has the current
+    tasks of the member, ``target_assignment`` its future tasks: active, standby and warm-up tasks.
     """
 
     member_id: str
@@ -94,9 +94,9 @@ class StreamsGroupMemberDescription:
 class StreamsGroupDescription:
     """A streams group.
 
-    ``topology_epoch`` is -1 if the group has no topology. ``coordinator`` is None if its address is not known, and
-    ``authorized_operations`` if the request did not ask for them. ``topology_description`` and ``assignor`` need
-    Kafka 4.3 or newer.
+    ``topology_epoch`` is -1 if the group has no topology. ``coordinator`` is None if its address is unknown, and
+    ``authorized_operations`` if the request did not ask for them. ``topology_description`` and ``assignor`` need Kafka
+    4.3 or newer.
     """
 
     group_id: str

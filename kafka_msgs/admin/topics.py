@@ -49,8 +49,8 @@ T = TypeVar("T")
 class NewTopic:
     """A topic to create.
 
-    ``partitions`` and ``replication_factor`` are -1 for the defaults of the cluster. ``assignments`` gives the brokers
-    of each partition instead, the preferred leader first. ``configs`` are the topic's configurations.
+    ``partitions`` and ``replication_factor`` are -1 for the defaults of the cluster. ``assignments`` has the brokers of
+    each partition instead, the preferred leader first. ``configs`` are the topic's configurations.
     """
 
     name: str
@@ -74,7 +74,7 @@ class NewTopic:
 
 @frozen
 class NewPartitions:
-    """How many partitions a topic gets in all. ``assignments`` gives the brokers of each new one, or None."""
+    """The new partition count of a topic. ``assignments`` has the brokers of each new partition, or is None."""
 
     total: int
     assignments: Collection[Collection[int]] | None = None
@@ -90,7 +90,7 @@ def list_topics(
 
 
 def _named(items: Iterable[T], name_of: Callable[[T], K | None]) -> Iterator[tuple[K, T]]:
-    """Yield items with their names. Responses may hold topics without one, if the broker knows only their ids."""
+    """Yield items with their names. Responses may contain topics without names, if the broker only has their ids."""
     return ((name, each) for each in items if (name := name_of(each)) is not None)
 
 
@@ -101,13 +101,13 @@ def describe_topics(
     include_authorized_operations: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[str | UUID, MetadataResponseTopic]]:
-    """Return topics by name or by topic id, with their partitions, leaders and replicas. Nothing is created."""
+    """Return topics by name or by topic id, with their partitions, leaders and replicas. It creates no topics."""
     deadline = client.deadline(timeout)
     ids = tuple(MetadataRequestTopic(topic_id=each, name=None) for each in topics if isinstance(each, UUID))
     names = tuple(MetadataRequestTopic(name=each) for each in topics if isinstance(each, str))
     found: dict[str | UUID, Outcome[MetadataResponseTopic]] = {}
     for wanted, key in ((ids, attrgetter("topic_id")), (names, attrgetter("name"))):
-        if wanted:  # a broker that is asked for ids and names answers for the ids only
+        if wanted:  # brokers ignore names in a request with ids
             response = yield from _metadata(client, wanted, deadline, operations=include_authorized_operations)
             items = _named(response.topics, key)
             found |= outcomes(api_name(MetadataRequest), items, item_as_value, map(key, wanted)).outcomes
@@ -137,7 +137,7 @@ def describe_topic_partitions(
 ) -> Flow[Results[str, DescribeTopicPartitionsResponseTopic]]:
     """Return topics with the eligible leader replicas of their partitions (KIP-966).
 
-    It asks for at most ``partitions_per_request`` partitions at once, and goes on until it has all.
+    It requests at most ``partitions_per_request`` partitions at once, until it has all partitions.
     """
     deadline = client.deadline(timeout)
     names = sorted(set(topics))
@@ -156,7 +156,7 @@ def describe_topic_partitions(
 
 
 def _next(page: DescribeTopicPartitionsResponse, last: Cursor | None) -> Cursor | None:
-    """Return where the next page starts, or None after the last one. Raises ``BrokerError`` if it is not further."""
+    """Return the start of the next page, or None after the last one. Raises ``BrokerError`` if it does not advance."""
     at = page.next_cursor
     if at is None:
         return None
@@ -167,7 +167,7 @@ def _next(page: DescribeTopicPartitionsResponse, last: Cursor | None) -> Cursor 
 
 
 def _joined(pages: Iterable[DescribeTopicPartitionsResponse]) -> Iterable[DescribeTopicPartitionsResponseTopic]:
-    """Return the topics of all pages; the partitions of a topic may be on several."""
+    """Return the topics of all pages; a topic's partitions may be on several pages."""
     topics: dict[str | None, list[DescribeTopicPartitionsResponseTopic]] = {}
     for page in pages:
         for topic in page.topics:
@@ -179,9 +179,9 @@ def _joined(pages: Iterable[DescribeTopicPartitionsResponse]) -> Iterable[Descri
 def create_topics(
     client: ClientCore, topics: Collection[NewTopic], *, validate_only: bool = False, timeout: float | None = None
 ) -> Flow[Results[str, CreatableTopicResult]]:
-    """Create topics. The value of each is what was created: topic id, partitions, replication factor, configurations.
+    """Create topics. The value of each is the created topic: id, partitions, replication factor, configurations.
 
-    ``validate_only`` checks everything and creates nothing.
+    ``validate_only`` validates the request without creating topics.
     """
     deadline = client.deadline(timeout)
     request = create.CreateTopicsRequest(
@@ -219,7 +219,7 @@ def create_partitions(
     validate_only: bool = False,
     timeout: float | None = None,
 ) -> Flow[Results[str, None]]:
-    """Give topics more partitions. The number is that of all partitions afterwards."""
+    """Increase the number of partitions of topics. The number is the new total."""
     deadline = client.deadline(timeout)
 
     def wanted(name: str, new: NewPartitions) -> more.CreatePartitionsTopic:

@@ -1,4 +1,4 @@
-"""Transactions and producers: list, describe, abort one that hangs (KIP-664), fence producers."""
+"""Transactions and producers: list, describe, abort a hanging transaction (KIP-664), fence producers."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def list_transactions(
 ) -> Flow[PartialList[ListedTransaction]]:
     """Return the transactions of all coordinators: of these states (such as ``Ongoing``) and producers, or all.
 
-    ``running_longer_than_ms`` (KIP-994) and ``id_pattern`` (a regular expression of RE2, KIP-1152) need brokers that
-    know them.
+    ``running_longer_than_ms`` (KIP-994) and ``id_pattern`` (a regular expression of RE2, KIP-1152) need brokers
+    that support them.
     """
     deadline = client.deadline(timeout)
     request = ListTransactionsRequest(
@@ -84,7 +84,7 @@ def list_transactions(
 def describe_transactions(
     client: ClientCore, transactional_ids: Collection[str], *, timeout: float | None = None
 ) -> Flow[Results[str, TransactionState]]:
-    """Return the state of transactions: their producer, their partitions, and since when they run."""
+    """Return the state of transactions: their producer, their partitions, and their start time."""
     return (
         yield from CoordinatorFanOut(client, CoordinatorKind.TRANSACTION, deadline=client.deadline(timeout)).each(
             transactional_ids,
@@ -98,7 +98,7 @@ def describe_transactions(
 def fence_producers(
     client: ClientCore, transactional_ids: Collection[str], *, timeout: float | None = None
 ) -> Flow[Results[str, ProducerIdAndEpoch]]:
-    """Give transactions a new producer epoch: running producers fail, and what they have open is aborted."""
+    """Increase the producer epochs of transactions: running producers fail, and open transactions are aborted."""
     deadline = client.deadline(timeout)
 
     def ask(broker_id: int, ids: Sequence[str]) -> Flow[Mapping[str, Outcome[ProducerIdAndEpoch]]]:
@@ -123,7 +123,7 @@ def describe_producers(
     broker_id: int | None = None,
     timeout: float | None = None,
 ) -> Flow[Results[TopicPartition, tuple[ProducerState, ...]]]:
-    """Return the producers that partitions know: of the leaders, or of the replicas on one broker."""
+    """Return the active producers of partitions, from the leaders, or from the replicas on one broker."""
     deadline = client.deadline(timeout)
 
     def request_for(part: Collection[TopicPartition]) -> producers.DescribeProducersRequest:
@@ -155,10 +155,10 @@ def abort_transaction(
     coordinator_epoch: int = -1,
     timeout: float | None = None,
 ) -> Flow[None]:
-    """End a transaction that hangs in a partition: write an abort marker at its leader.
+    """Abort a hanging transaction in a partition: write an abort marker at its leader.
 
-    ``describe_producers`` shows such a transaction: ``current_txn_start_offset`` is not -1, and the coordinator does
-    not know it. Raises ``BrokerError``.
+    ``describe_producers`` returns such a transaction: ``current_txn_start_offset`` is not -1, and the coordinator
+    has no such transaction. Raises ``BrokerError``.
     """
     marker = markers.WritableTxnMarker(
         producer_id=producer_id,

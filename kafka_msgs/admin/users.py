@@ -49,7 +49,7 @@ def _salt() -> bytes:
 class ScramUpsertion:
     """A SCRAM credential of a user to create or replace.
 
-    Only the salted password goes to the broker. ``password`` and ``salt`` are in no ``repr``.
+    Only the salted password goes to the broker. ``repr`` omits ``password`` and ``salt``.
     """
 
     user: str
@@ -80,7 +80,7 @@ class ScramDeletion:
 def describe_user_scram_credentials(
     client: ClientCore, users: Collection[str] | None = None, *, timeout: float | None = None
 ) -> Flow[Results[str, tuple[CredentialInfo, ...]]]:
-    """Return which SCRAM credentials users have, or all users: mechanism and iterations, never the password."""
+    """Return the SCRAM credentials of users, or of all users: mechanism and iterations, never the password."""
     request = describe.DescribeUserScramCredentialsRequest(
         users=None if users is None else tuple(describe.UserName(name=each) for each in users)
     )
@@ -115,9 +115,9 @@ def create_delegation_token(
     max_lifetime_ms: int = -1,
     timeout: float | None = None,
 ) -> Flow[CreateDelegationTokenResponse]:
-    """Create a delegation token (KIP-48) for this user, or for another owner (KIP-373). -1 is the broker's lifetime.
+    """Create a delegation token (KIP-48) for this user, or for another owner (KIP-373).
 
-    The response holds the token's id and its secret, ``hmac``.
+    A ``max_lifetime_ms`` of -1 is the broker's lifetime. The response has the token's id and its secret, ``hmac``.
     """
     kind, name = owner or (None, None)
     request = create.CreateDelegationTokenRequest(
@@ -134,7 +134,7 @@ def create_delegation_token(
 def renew_delegation_token(
     client: ClientCore, hmac: bytes, *, renew_period_ms: int = -1, timeout: float | None = None
 ) -> Flow[int]:
-    """Make a token valid for longer; return when it expires, in ms since 1970. -1 is the broker's period."""
+    """Renew a token; return its new expiry time in ms since 1970. -1 is the broker's period."""
     request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=renew_period_ms)
     response = yield from client.call(request, deadline=client.deadline(timeout))
     raise_top_level(response, api_name(request))
@@ -144,7 +144,7 @@ def renew_delegation_token(
 def expire_delegation_token(
     client: ClientCore, hmac: bytes, *, expiry_period_ms: int = -1, timeout: float | None = None
 ) -> Flow[int]:
-    """Make a token expire after a period in ms; -1 is at once. Return when it expires, in ms since 1970."""
+    """Expire a token after a period in ms, or immediately with -1. Return its expiry time in ms since 1970."""
     request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=expiry_period_ms)
     response = yield from client.call(request, deadline=client.deadline(timeout))
     raise_top_level(response, api_name(request))
@@ -154,7 +154,7 @@ def expire_delegation_token(
 def describe_delegation_tokens(
     client: ClientCore, owners: Collection[Principal] | None = None, *, timeout: float | None = None
 ) -> Flow[tuple[DescribedDelegationToken, ...]]:
-    """Return the tokens of owners, or all that the client may see. They hold their secrets."""
+    """Return the tokens of owners, or all tokens that the client may see, with their secrets."""
     request = describe_token.DescribeDelegationTokenRequest(
         owners=None
         if owners is None

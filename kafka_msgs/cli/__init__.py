@@ -1,7 +1,7 @@
-"""The command ``kafka-msgs``: look messages up, and turn bytes into readable text and back.
+"""The command ``kafka-msgs``: look up messages, decode bytes to readable text, and encode text to bytes.
 
-``commands`` has one module per command: options in, one call into the library, text out. ``render`` has what they
-print. This file owns the entry point, and the error where the packages of the ``cli`` extra are missing.
+``commands`` has one module per command, which parses options, calls the library, and prints text. ``render`` formats
+the output. This module defines the entry point, and the error for missing packages of the ``cli`` extra.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kafka_msgs.errors import MissingExtraError
 __all__ = ["main"]
 
 _NEW_OBJECTS: Final = 100_000
-"""How many new objects there are before the garbage collector looks for rings among them.
+"""The number of new objects before the garbage collector searches for reference cycles.
 
-A command imports thousands of classes, which live as long as it does. To look through them at each 700 new objects
-takes a twentieth of a short run.
+A command imports thousands of classes, which live as long as it does. The default threshold of 700 objects would take 5
+% of a short run.
 """
 
 
 def main() -> None:
-    """Run the command with the arguments of the process, and exit: 0 done, 1 failed, 2 wrong call."""
+    """Run the command with the process arguments, and exit: 0 success, 1 failure, 2 usage error."""
     for package in ("click", "rich"):
         try:
             import_module(package)

@@ -1,4 +1,4 @@
-"""Input of commands: an argument that is the text itself, ``-`` for standard input, or ``@file``."""
+"""Command inputs: an argument is the text itself, ``-`` for standard input, or ``@file``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["read_binary", "read_text"]
 
 
 def read_text(argument: str) -> str:
-    """Return the text that an argument is or points at; raises ``click.ClickException`` for an unreadable file."""
+    """Return the text of an argument or of its file; raises ``click.ClickException`` for an unreadable file."""
     if argument == "-":
         return sys.stdin.read()
     if argument.startswith("@"):
@@ -23,7 +23,7 @@ def read_text(argument: str) -> str:
 
 
 def read_binary(argument: str) -> bytes:
-    """Return the bytes that an argument gives: hexadecimal text, or with ``@`` a file's raw bytes (``@-``: stdin's).
+    """Return the bytes of an argument: hexadecimal text, or with ``@`` a file's raw bytes (``@-``: stdin).
 
     White space between the digits is ignored. Raises ``click.ClickException`` for an unreadable file and for text that
     is not hexadecimal.

@@ -1,8 +1,8 @@
 """Arrow without pandas, for commands that run a job in their own process.
 
-Owns what the import of Arrow costs a command. The first array or number that Arrow makes imports pandas, wherever that
-is installed, to know its objects when it sees them. No job has such objects, and the import takes longer than a run
-that goes on from an earlier one.
+This module shortens the import of Arrow. The first array or number that Arrow creates imports pandas, if it is
+installed, to recognize its objects. No job has such objects, and the import takes longer than a run that resumes an
+earlier one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _LEFT_OUT: Final = "pandas"
 
 
 def import_arrow_without_pandas() -> None:
-    """Import Arrow, and let it find no pandas, unless that is imported already.
+    """Import Arrow and hide pandas from it, unless pandas is imported already.
 
-    What needs pandas later, such as ``to_pandas``, imports it then. Without Arrow, nothing is done.
+    Functions that need pandas, such as ``to_pandas``, import it later. Without Arrow, this function does nothing.
     """
     if _LEFT_OUT in sys.modules or find_spec("pyarrow") is None:
         return
@@ -32,7 +32,7 @@ def import_arrow_without_pandas() -> None:
 
 
 class _Refusing:
-    """A finder of modules that says of one that it does not exist."""
+    """A module finder that reports one module as missing."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:

@@ -1,6 +1,6 @@
-"""How commands reach a broker: ``--bootstrap-server``, Kafka's file of client properties, and how long to wait.
+"""Broker options of commands: ``--bootstrap-server``, Kafka's client properties file, and the timeout.
 
-Owns these options and the settings that come of them. Connections are made by ``kafka_msgs.client``.
+This module defines these options and builds the client config. ``kafka_msgs.client`` connects to the broker.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ __all__ = ["DEFAULT_TIMEOUT_MS", "broker_options", "client_config", "command_con
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_TIMEOUT_MS: Final = 5000
-"""How long a command waits for its answer (KIP-1071)."""
+"""How long a command waits for a response, in milliseconds (KIP-1071)."""
 
 
 def broker_options(*, required: bool = True) -> Callable[[F], F]:
-    """Return what gives a command the options by which it finds a broker: ``bootstrap_server``, ``command_config``,
-    ``timeout`` in milliseconds.
+    """Return a decorator that adds the broker options to a command.
+
+    The options are ``bootstrap_server``, ``command_config``, and ``timeout`` in milliseconds.
     """
 
     def add(command: F) -> F:
@@ -45,7 +46,7 @@ def _servers(required: bool) -> Callable[[F], F]:
 
 
 def command_config_option(help_text: str) -> Callable[[F], F]:
-    """Return the option that names Kafka's file of client properties: ``command_config``."""
+    """Return the option for Kafka's client properties file: ``command_config``."""
     return click.option(
         "--command-config",
         metavar="FILE",
@@ -66,7 +67,7 @@ _timeout: Final = click.option(
 
 
 def client_config(bootstrap_server: str, command_config: Path | None, timeout: int) -> ClientConfig:
-    """Return the settings of a client; ``timeout`` is in milliseconds. Raises ``OptionError`` for wrong ones."""
+    """Return the client config; ``timeout`` is in milliseconds. Raises ``OptionError`` for invalid properties."""
     from kafka_msgs.client.config import ClientConfig
     from kafka_msgs.client.config_loading import load_properties
 

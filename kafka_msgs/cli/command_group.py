@@ -1,6 +1,6 @@
-"""The commands as one group, and how a failure ends: one line on standard error, exit status 1.
+"""The commands as one group, and their failures: one line on standard error, exit status 1.
 
-A command is imported when it is asked for, so that no command waits for what another needs.
+A command is imported when it runs, so that no command waits for the imports of another.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "errors": "errors.errors_command",
     "completion": "completion.completion_command",
 }
-"""Where each command is, in ``commands``."""
+"""The location of each command in ``commands``."""
 
 
 class _Commands(FullHelpGroup):

@@ -1,6 +1,6 @@
 """``--definitions``, ``--lenient`` and ``--bind``: the user's own messages, compiled when a command runs.
 
-Owns these options and what they compile. ``message_names`` finds one of the messages by what the user types.
+This module defines these options and compiles the definitions. ``message_names`` resolves user input to a message.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _PATH: Final = "kafka_msgs.definitions.path"
 _LENIENT: Final = "kafka_msgs.definitions.lenient"
 _BINDINGS: Final = "kafka_msgs.definitions.bindings"
 _COMPILED: Final = "kafka_msgs.definitions.compiled"
-"""Where a click context keeps the values of the three options, and the messages that were compiled."""
+"""The keys of a click context for the values of the three options, and for the compiled messages."""
 
 
 def definitions_options(command: F) -> F:
-    """Give a command the three options. Its arguments find the messages with ``user_messages``."""
+    """Add the three options to a command. Its arguments find the messages with ``user_messages``."""
     for option in (_BIND, _LENIENT_FLAG, _DEFINITIONS):
         command = option(command)
     return command
 
 
 def user_messages(ctx: click.Context) -> Defined:
-    """Return the messages of ``--definitions``, none without that option; they are compiled once.
+    """Return the messages of ``--definitions``, or none without that option; they are compiled once.
 
     Raises ``SchemaError``, ``MissingExtraError`` and ``OSError``.
     """
@@ -47,7 +47,7 @@ def user_messages(ctx: click.Context) -> Defined:
 
 
 def current_catalog() -> MessageCatalog:
-    """Return the messages of ``--definitions`` of the running command, and behind them those of the release."""
+    """Return the messages of the running command's ``--definitions``, followed by the messages of the release."""
     own = user_messages(click.get_current_context())
     return MessageCatalog.of(own.values(), fallback=release_catalog()) if own else release_catalog()
 

@@ -1,4 +1,4 @@
-"""Annotated hex of whole frames: the header, then the message, of a request or of a response."""
+"""Annotated hex dumps of complete request and response frames: the header, then the message."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["request_annotations", "response_annotations"]
 
 
 def request_annotations(payload: bytes, catalog: MessageCatalog) -> list[Annotation]:
-    """Explain a request with its header, which says what it is."""
+    """Explain a request with its header, which identifies the request."""
     api_key, version, _ = read_request_prefix(payload)
     message = catalog.message_class(api_key, "request", version)
     return _annotations(payload, RequestHeader, header_version(message, version), message, version)
 
 
 def response_annotations(payload: bytes, api_key: int, version: int, catalog: MessageCatalog) -> list[Annotation]:
-    """Explain a response with its header; ``api_key`` and ``version`` are those of its request."""
+    """Explain a response with its header; ``api_key`` and ``version`` come from its request."""
     message = catalog.message_class(api_key, "response", version)
     head = header_version(message, version)
-    with suppress(DecodeError):  # The dump shows where, at the version that was asked for.
+    with suppress(DecodeError):  # The dump shows the position of the error, at the requested version.
         version = decode_response(payload, api_key, version, catalog=catalog).version
     return _annotations(payload, ResponseHeader, head, message, version)
 

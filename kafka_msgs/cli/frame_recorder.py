@@ -1,4 +1,4 @@
-"""A network that keeps the frames of its connections, for commands that show bytes as they travelled."""
+"""A network that records the frames of its connections, for commands that show bytes as transmitted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Frames:
 
 @frozen
 class _WatchedStream:
-    """Notes what arrives, and hands it on."""
+    """Records received data, and forwards it."""
 
     stream: TransportReceiver
     frames: _Frames
@@ -54,7 +54,7 @@ class _WatchedStream:
 
 @frozen
 class _WatchedTransport:
-    """Notes what is sent, and hands it on."""
+    """Records sent data, and forwards it."""
 
     transport: Transport
     frames: _Frames
@@ -68,20 +68,20 @@ class _WatchedTransport:
 
 
 class RecordingNetwork(BlockingNetwork):
-    """A network that blocks, for one command: it keeps every frame until it goes."""
+    """A blocking network for one command, which keeps every frame for its lifetime."""
 
     def __init__(self) -> None:
         super().__init__()
         self._connections: list[_Frames] = []
 
     def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> Transport:
-        """Begin to make a connection whose frames are kept."""
+        """Start a connection whose frames are recorded."""
         frames = _Frames()
         self._connections.append(frames)
         return _WatchedTransport(super().connect(endpoint, _WatchedStream(stream, frames), tls), frames)
 
     def exchanges(self, api_key: int) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield the payloads of the requests with an api key, each with that of its response, None where none came."""
+        """Yield the payload of each request with an api key, with its response payload, or None without a response."""
         for frames in self._connections:
             for sent in frames.sent:
                 prefix = read_request_prefix(sent)

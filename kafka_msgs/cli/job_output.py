@@ -1,7 +1,7 @@
-"""Where a job of Spark writes that has to write to another filesystem.
+"""Output locations of Spark jobs that write to another filesystem.
 
-Spark writes there itself where it has the filesystem, such as ``s3a`` by the jar ``hadoop-aws``. Without it the tables
-are written here, and copied by the filesystem that reads inputs, too.
+Spark writes directly if it supports the filesystem, such as ``s3a`` with the jar ``hadoop-aws``. Otherwise the tables
+are written locally, and copied by the filesystem that also reads inputs.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _NEEDED: Final = "Spark does not have this filesystem (for s3a: the jar hadoop-a
 
 
 class Destination(NamedTuple):
-    """Where the tables of a job go, and where its report goes if not beside them."""
+    """The location of a job's tables, and of its report if it is not next to them."""
 
     tables: str
     report: Path | None
 
     def named(self, file: Path, out: str) -> str:
-        """Return the name that a file of the report has when all is in ``out``."""
+        """Return the final name of a report file, after all files are in ``out``."""
         place = Path(self.report or self.tables)
         return str(file) if place.parent.name != _HOME else f"{mask_uri(out)}/{file.name}"
 
@@ -42,10 +42,10 @@ class Destination(NamedTuple):
 def destination(
     spark: SparkSession, out: str, report: Path | None, settings: FilesystemOptions
 ) -> Iterator[Destination]:
-    """Give where a job writes so that all is in ``out`` in the end, and the report in ``report`` if that is given.
+    """Yield the output locations of a job, and copy local files to ``out`` at the end of the context.
 
-    Raises ``JobPathError`` where ``out`` has something or cannot be reached, and where neither Spark can write to it
-    nor its executors to a directory of this machine.
+    A ``report`` directory, if set, is used as it is. Raises ``JobPathError`` if ``out`` is not empty or cannot be
+    reached, and if neither Spark can write to it nor its executors to a directory of this machine.
     """
     if not is_remote(out):
         yield Destination(out, report)

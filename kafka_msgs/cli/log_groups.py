@@ -1,4 +1,4 @@
-"""Groups for commands: read out of log directories, with progress, chosen by name, and what could not be read."""
+"""Groups for commands: read from log directories with progress, selected by name, with their read problems."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["names_in", "read_groups_from", "report_groups", "report_problems", "
 
 
 def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> GroupsRead:
-    """Return the groups in log directories; lags are taken from the file ``end_offsets``, or from the partitions there.
+    """Return the groups in log directories; lags use the file ``end_offsets``, or the partitions in the directories.
 
-    The offsets of share groups are in a topic of their own, which is read only if there are such groups. Raises
+    The offsets of share groups are in a separate topic, which is read only if the directories have such groups. Raises
     ``JobPathError`` and ``OSError``.
     """
     partitions = partitions_in(log_dirs)
@@ -50,12 +50,12 @@ def _progress_over(partitions: Iterable[Partition]) -> AbstractContextManager[Pr
 
 
 def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:
-    """Return the names of topics by their ids, as text, as far as the log directories have them."""
+    """Return topic names by their ids, as text, for the topics in the log directories."""
     return {str(topic_id): name for topic_id, name in topic_names(partitions_in(log_dirs)).items()}
 
 
 def select_groups(found: GroupsRead, requested: Sequence[str]) -> list[GroupWithOffsets]:
-    """Return the groups with these names, or all for no name; raises ``click.ClickException`` for an unknown name."""
+    """Return the named groups, or all groups without names; raises ``click.ClickException`` for an unknown name."""
     known = {each.description.group_id for each in found.groups}
     for name in requested:
         if name not in known:
@@ -66,7 +66,7 @@ def select_groups(found: GroupsRead, requested: Sequence[str]) -> list[GroupWith
 def report_groups(
     found: GroupsRead, groups: Sequence[GroupWithOffsets], log_dirs: Sequence[Path], directory: Path | None
 ) -> None:
-    """Write the report on some of the groups found to a directory, if there is one; raises ``OSError``."""
+    """Write the report on the selected groups to a directory, if it is set; raises ``OSError``."""
     if directory is not None:
         from kafka_msgs.offline.reports import groups_report
 
@@ -74,7 +74,7 @@ def report_groups(
 
 
 def report_problems(problems: Sequence[ReadProblem]) -> None:
-    """Say on standard error what could not be read, and exit with status 1 if that is anything."""
+    """Print read problems on standard error, and exit with status 1 if there were any."""
     for problem in problems:
         place = "" if problem.offset is None else f" at offset {problem.offset}"
         click.echo(f"{problem.topic}-{problem.partition}{place}: {problem.reason}", err=True)

@@ -1,6 +1,6 @@
-"""The commands of ``pipeline`` over logs: which engine runs a job, where it writes, and the report that it ends with.
+"""The ``pipeline`` commands over logs: the choice of the engine, the output location, and the final report.
 
-Owns the choice of the engine. What either is given is checked before Spark is started.
+The arguments of either engine are checked before Spark starts.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ PARQUET: Final = FORMAT_NAMES[0]
 SPARK: Final = "spark"
 _FEATURE: Final = "kafka-msgs pipeline"
 _REPORTING: Final = ("jinja2",)
-"""What the report needs. It is looked for before the work, not after it."""
+"""The packages that the report needs. They are checked before the work starts."""
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
-"""The variable by which spark-submit tells a program how to reach its JVM."""
+"""The environment variable with which spark-submit passes the port of its JVM."""
 
 engine_option = click.option(
     "--engine",
@@ -49,9 +49,9 @@ engine_option = click.option(
 def chosen_engine(
     engine: str | None, places: Sequence[str], master: str | None = None, conf: Sequence[str] = ()
 ) -> str:
-    """Return the engine that runs a job: the one that is given, or the one that the other arguments need.
+    """Return the selected engine, or the engine that the other arguments need.
 
-    Settings of Spark, a session that is there and places on other filesystems need Spark.
+    Spark is needed for its config options, for an existing session and for paths on other filesystems.
     """
     if engine is not None:
         if engine == LOCAL and (master or conf):
@@ -68,7 +68,7 @@ def _has_session() -> bool:
 
 @frozen(kw_only=True)
 class LogJobSpec:
-    """A job over logs: its name, the options that an earlier run must have had, its run over inputs, and its report."""
+    """A job over logs: its name, the options that must match an earlier run, its run over inputs, and its report."""
 
     name: str
     run: Callable[[JobInputs], JobRun[Any, Any]]
@@ -78,7 +78,7 @@ class LogJobSpec:
 
 @frozen(kw_only=True)
 class LogJob:
-    """What a command was asked for."""
+    """The arguments of a job command."""
 
     kind: LogJobSpec
     inputs: tuple[str, ...]
@@ -89,7 +89,7 @@ class LogJob:
     def run_in(
         self, engine: str | None, master: str | None = None, conf: Sequence[str] = ()
     ) -> tuple[Report, list[str]]:
-        """Run the job by the engine that is asked for, or that is needed; return the report and its files."""
+        """Run the job with the selected or required engine; return the report and its files."""
         chosen = chosen_engine(engine, (*self.inputs, self.out), master, conf)
         return self._run_here() if chosen == LOCAL else self._run_in_spark(master, conf)
 
@@ -110,7 +110,7 @@ class LogJob:
         return self._end(run, found, inputs, notes, NO_OPTIONS)
 
     def _run_in_spark(self, master: str | None, conf: Sequence[str]) -> tuple[Report, list[str]]:
-        """Run in the session of Spark that is there, or in one of its own."""
+        """Run the job in the active Spark session, or in a new one."""
         conf_of_spark = [setting(each) for each in conf]
         require_spark(_FEATURE)
         self._check_format()
@@ -118,7 +118,7 @@ class LogJob:
         from kafka_msgs.spark.jobs.engine import spark_engine
         from kafka_msgs.spark.session import session_settings
 
-        # What is elsewhere is looked at when Spark has started: its configuration has the settings of filesystems.
+        # Remote paths are checked after Spark has started: its configuration has the filesystem options.
         known = None if any(map(is_remote, (*self.inputs, self.out))) else self._stored(NO_OPTIONS)
         with one_sentence(), session_for(_FEATURE, master, conf_of_spark, in_tasks=True) as spark:
             settings = session_settings(spark)
@@ -137,11 +137,11 @@ class LogJob:
 
     @property
     def _tables(self) -> str:
-        """Where the run has its own tables: in a directory of ``out`` if those in it are in another format."""
+        """The location of the run's Parquet tables: a directory within ``out`` if the output has another format."""
         return self.out if self.table_format == PARQUET else f"{self.out.rstrip('/')}/.{self.table_format}-run"
 
     def _check_format(self) -> None:
-        """Raise the error of a format that is not there, or that cannot be where it is to go."""
+        """Raise an error for a format that is not installed, or that does not support the output location."""
         if self.table_format == PARQUET:
             return
         from kafka_msgs.table_formats import get_format
@@ -162,7 +162,7 @@ class LogJob:
             self._check_first(settings)
 
     def _check_first(self, settings: FilesystemOptions) -> None:
-        """Raise where something else is in ``out``, or where a table of the format could not be made there."""
+        """Raise if ``out`` contains anything else, or if it does not support a table of the format."""
         from kafka_msgs.filesystems.upload import check_empty as check_empty_there
         from kafka_msgs.pipeline.record_files import check_empty
         from kafka_msgs.table_formats import get_format
@@ -174,7 +174,7 @@ class LogJob:
         get_format(self.table_format, settings).exists(f"{self.out}/{self.kind.name}")
 
     def _found(self, run: JobRun[Any, Any], engine: Engine, settings: FilesystemOptions) -> tuple[Any, list[str]]:
-        """Return what the run found, and a sentence about each partition that was read from its start again."""
+        """Return the result of the run, and a sentence about each partition that was read from the start again."""
         from kafka_msgs.pipeline.job import run_job
 
         notes: list[str] = []
@@ -183,7 +183,7 @@ class LogJob:
     def _end(
         self, run: JobRun[Any, Any], found: Any, inputs: JobInputs, notes: Sequence[str], settings: FilesystemOptions
     ) -> tuple[Report, list[str]]:
-        """Say what had to be read again, make the tables versions of another format, and write the report."""
+        """Print notes on partitions that were read again, publish tables of another format, and write the report."""
         from kafka_msgs.report.facts import facts_of_now
 
         for note in notes:

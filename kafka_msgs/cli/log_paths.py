@@ -1,4 +1,4 @@
-"""The files of a path: itself, those of a partition's directory, or those of a whole log directory."""
+"""The files of a path: the path itself, or the files of a partition directory or log directory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["log_files"]
 
 
 def log_files(paths: Iterable[Path], topic: str | None) -> list[Path]:
-    """Return the files to dump, those of one directory in the order of their names.
+    """Return the files to dump, with the files of a directory in the order of their names.
 
-    Of a directory only the files that a broker keeps there are taken. Of a log directory these are its own small files
-    and those of all partitions or, with ``topic``, only those of the partitions of that topic. Raises ``JobPathError``
-    for a directory without such files.
+    Of a directory only the files that a broker keeps there are included. For a log directory these are its own small
+    files and the files of all partitions or, with ``topic``, only the files of the partitions of that topic. Raises
+    ``JobPathError`` for a directory without such files.
     """
     return [file for path in paths for file in (_in_directory(path, topic) if path.is_dir() else [path])]
 

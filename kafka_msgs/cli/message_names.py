@@ -1,8 +1,8 @@
-"""Message names as people type them: ``OffsetFetchRequest``, ``offset-fetch``, ``9``, ``kip_88.OffsetFetchRequest``.
+"""Message names as users type them: ``OffsetFetchRequest``, ``offset-fetch``, ``9``, ``kip_88.OffsetFetchRequest``.
 
-Owns which messages a text names, among those of the release, those of drafts, and those of the user's own definitions,
-which ``definition_options`` compiles. A draft's message needs the draft's name in front, because it may share its own
-name with a released message.
+This module resolves a text to messages of the release, of drafts, and of the user's own definitions, which
+``definition_options`` compiles. A draft's message needs the draft's name as a prefix, because it may share its name
+with a released message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SUFFIXES: Final = (("",), ("request", "response"), ("key", "value"), ("record",), ("data",))
-"""What may be missing at the end of a name. The first of these groups that makes a name of a message wins."""
+"""The name endings that may be omitted. The first of these groups that completes a message name wins."""
 
 
 def released_names() -> list[str]:
@@ -42,7 +42,7 @@ def released_names() -> list[str]:
 
 
 def draft_names() -> list[str]:
-    """Return the names of all messages of drafts, each with its draft's name in front."""
+    """Return the names of all messages of drafts, each prefixed with its draft's name."""
     return sorted(
         f"{draft}.{name}" for draft in drafts.DRAFTS for name in import_module(f"{drafts.__name__}.{draft}").MODULES
     )
@@ -59,16 +59,16 @@ def draft_origins() -> set[str]:
 
 
 def origin(name: str) -> str:
-    """Return where the definition of a message comes from: the part of Kafka, or the draft."""
+    """Return the origin of a message definition: the part of Kafka, or the draft."""
     draft, _, _ = name.rpartition(".")
     return draft or messages.ORIGINS[name]
 
 
 def find_messages(text: str, defined: Defined | None = None) -> list[type[Message]]:
-    """Return the classes that a text names: one, or the two of a short name such as ``OffsetFetch`` or ``9``.
+    """Return the classes for a text: one, or the two of a short name such as ``OffsetFetch`` or ``9``.
 
-    Messages of ``defined`` hide those of the release with the same name. Raises ``LookupError``, with similar names,
-    where nothing has the name.
+    Messages of ``defined`` hide messages of the release with the same name. Raises ``LookupError``, with similar names,
+    if no message has the name.
     """
     own = defined or {}
     names = _named(text, own) or _named(text, [*released_names(), *draft_names()])
@@ -97,7 +97,7 @@ def _with_api_key(api_key: int, known: Iterable[str] | Defined) -> list[str]:
 
 
 def _folded(name: str) -> str:
-    """Return a name without what people spell differently: case, hyphens, underscores."""
+    """Return a name without spelling differences: case, hyphens, underscores."""
     return name.lower().replace("-", "").replace("_", "")
 
 
@@ -133,7 +133,7 @@ def _find_one(ctx: click.Context, param: click.Parameter, value: str) -> type[Me
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of messages that begin so, for shells."""
+    """Return the message names that start with the incomplete text, for shells."""
     start, own = incomplete.lower(), []
     with suppress(KafkaMsgsError, OSError, click.UsageError):
         own = list(user_messages(ctx))
@@ -141,17 +141,18 @@ def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def message_argument(command: F) -> F:
-    """Give a command the argument MESSAGE, which must name one message, and the options of definitions.
+    """Add the argument MESSAGE, which must name one message, and the definition options to a command.
 
-    The command gets the class.
+    The command receives the class.
     """
     argument = click.argument("message", callback=_find_one, shell_complete=complete_names)
     return argument(definitions_options(command))
 
 
 def messages_argument(command: F) -> F:
-    """Give a command the argument MESSAGE, which may name a request and its response, and the options of
-    definitions. The command gets the classes.
+    """Add the argument MESSAGE, which may name a request and its response, and the definition options to a command.
+
+    The command receives the classes.
     """
     argument = click.argument("messages", metavar="MESSAGE", callback=_find, shell_complete=complete_names)
     return argument(definitions_options(command))

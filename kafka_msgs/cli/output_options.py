@@ -1,6 +1,6 @@
-"""Options that several commands have: in which form they print.
+"""Output options that several commands share.
 
-Owns how ``--output`` and its short form ``--json`` become one value, whatever their order.
+This module combines ``--output`` and its short form ``--json`` into one value, in any order.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ __all__ = ["FORMS", "json_option", "listing_option", "log_dirs_option", "rows_op
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMS: Final = ("table", "json", "jsonl", "csv")
-"""The forms in which lists are printed: for people, as one document, as one JSON object per line, for spreadsheets."""
+"""The output forms of lists: for people, as one document, as one JSON object per line, for spreadsheets."""
 
 _JSON: Final = "kafka_msgs.json"
-"""Where a click context keeps that ``--json`` was given."""
+"""The key of a click context for whether ``--json`` was passed."""
 
 
 def listing_option(command: F) -> F:
-    """Give a command that lists rows of one kind ``--output`` and ``--json``; it gets one of ``FORMS`` as ``form``."""
+    """Add ``--output`` and ``--json`` to a command that lists rows of one kind. The value is one of ``FORMS``.
+
+    The command receives it as ``output_format``.
+    """
     return _output(FORMS, "Print a table, one JSON document, one JSON object per line, or CSV.", command)
 
 
 def rows_option(command: F) -> F:
-    """Give the same, but for CSV, to a command that prints rows of several kinds."""
+    """Add the same options, without CSV, to a command that prints rows of several kinds."""
     return _output(FORMS[:-1], "Print tables, one JSON document, or one JSON object per line.", command)
 
 
@@ -54,7 +57,7 @@ def _output(forms: Sequence[str], text: str, command: F) -> F:
 
 
 def log_dirs_option(*, required: bool = True) -> Callable[[F], F]:
-    """Return what gives a command ``--log-dirs``, which may be repeated; it gets the paths as ``log_dirs``."""
+    """Return a decorator that adds the repeatable option ``--log-dirs``; its value is the paths ``log_dirs``."""
     return click.option(
         "--log-dirs",
         metavar="DIR",
@@ -66,7 +69,7 @@ def log_dirs_option(*, required: bool = True) -> Callable[[F], F]:
 
 
 def json_option(text: str) -> Callable[[F], F]:
-    """Return what gives a command that prints one thing ``--json``; it gets ``as_json``."""
+    """Return a decorator that adds ``--json`` to a command that prints one item; the command receives ``as_json``."""
     return click.option("--json", "as_json", is_flag=True, help=text)
 
 

@@ -1,4 +1,4 @@
-"""``kafka-msgs pipeline records`` in this process: what is written, and what is shown about it."""
+"""``kafka-msgs pipeline records`` in this process: its output files, and its displayed rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_records(
     from kafka_msgs.offline.log_table import DEFAULT_COLUMNS, LogTable
     from kafka_msgs.pipeline.record_files import write_records
 
-    # Topic and partition would be made in vain: they are in the names of directories.
+    # Topic and partition are left out of the rows: the directory names contain them.
     names = sorted(DEFAULT_COLUMNS - {"topic", "partition"}) if columns is None else columns.split(",")
 
     def made(progress: Progress) -> LogTable:

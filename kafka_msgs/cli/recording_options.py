@@ -1,4 +1,4 @@
-"""What commands that write recordings share: the option ``--redact``, and files that only their owner can read."""
+"""Shared parts of commands that write recordings: the option ``--redact``, and files that only their owner can read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
 
 
 def new_file(path: Path) -> BinaryIO:
-    """Open a new file that only its owner can read: it holds what clients say."""
+    """Open a new file that only its owner can read: it contains the clients' data."""
     try:
         return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb")
     except OSError as error:

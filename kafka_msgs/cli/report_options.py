@@ -1,4 +1,4 @@
-"""Reports of commands: where they go, and what they say of the inputs."""
+"""Reports of commands: their location, and the facts of their inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def report_option(command: F) -> F:
-    """Give a command ``--report``; it gets the directory as ``report_to``, None without the option."""
+    """Add ``--report`` to a command, which receives the directory as ``report_dir``, or None."""
     option = click.option(
         "--report",
         "report_dir",

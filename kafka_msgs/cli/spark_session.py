@@ -1,6 +1,6 @@
-"""The session of Spark that a command works in, and what is shown while it works.
+"""The Spark session of a command, and its progress display.
 
-Owns how a session comes about where none is given, and its end. Spark is imported when a session is asked for.
+This module starts a session if none is active, and stops it. Spark is imported when a session is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["master_url", "one_sentence", "progress_of", "require_spark", "sessio
 _PACKAGES: Final = ("pyspark", "pyarrow", "pandas", "jinja2")
 _NO_JAVA: Final = "needs Java 17 or later: set JAVA_HOME, or put java on the PATH"
 _OWN_ERROR: Final = re.compile(r"^kafka_msgs\.errors[.\w]*\.\w+: (.*)$", re.MULTILINE)
-"""An error of ours as the last line of a worker's traceback."""
+"""A kafka-msgs error as the last line of a worker's traceback."""
 _MASTER: Final = re.compile(
     r"local(?:\[(?:[0-9]+|\*)(?:, ?[0-9]+)?\])?|local-cluster\[[0-9, ]+\]|spark://.+|yarn|k8s://.+"
 )
@@ -40,10 +40,10 @@ _SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
 }
-"""Default settings of a session that this command starts: no server, and no progress bar of Spark over ours."""
+"""Default config of a session that this command starts: no server, and no progress bar of Spark over our own."""
 
 _QUICK_START: Final = "-XX:TieredStopAtLevel=1"
-"""Has the JVM compile only once, and quickly. What a second compilation costs, a driver without rows never saves."""
+"""Limits the JVM to one quick compilation. A driver without rows never regains the cost of a second one."""
 
 _LOGGING: Final = """\
 rootLogger.level = error
@@ -54,7 +54,7 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %p %c: %m%n
 """
-"""How the JVM logs: only what went wrong."""
+"""The logging config of the JVM: errors only."""
 
 
 def require_spark(feature: str) -> None:
@@ -77,7 +77,7 @@ def _has_java() -> bool:
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Turn what Spark and filesystems raise into one sentence, without the tracebacks of workers and of the JVM."""
+    """Convert Spark and filesystem errors to one sentence, without the tracebacks of workers and of the JVM."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -105,11 +105,12 @@ def _sentence(error: Exception) -> str:
 def session_for(
     feature: str, master: str | None, settings: Sequence[tuple[str, str]], *, in_tasks: bool = False
 ) -> Iterator[SparkSession]:
-    """Give the session that is there, or one that ends with the context; either knows our sources.
+    """Yield the active session, or a new one that ends with the context, with kafka-msgs sources registered.
 
-    ``master`` and ``settings`` are for a new one. With ``in_tasks`` all work is in Python, as in ``jobs.engine``:
-    then the sources are not made known, which takes a third of the time of a small run, and the JVM of a new session
-    compiles quickly rather than well. Raises what ``require_spark`` raises, which names ``feature``.
+    ``master`` and ``settings`` are for a new session. With ``in_tasks`` all work is in Python, as in
+    ``kafka_msgs.spark.jobs.engine``: then the sources are not registered, which saves a third of the time of a small
+    run, and the JVM of a new session uses quick compilation. Raises the errors of ``require_spark``, which name
+    ``feature``.
     """
     require_spark(feature)
     from pyspark.sql import SparkSession
@@ -141,7 +142,7 @@ def _own_session(
 def _new_session(name: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    # Else the workers would be whatever "python3" is, without the packages of this one.
+    # Otherwise the workers would run any "python3", without the packages of this one.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     for setting_name, value in {**_SETTINGS, **settings}.items():
@@ -150,7 +151,7 @@ def _new_session(name: str, master: str | None, settings: Mapping[str, str]) -> 
 
 
 def master_url(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return the master that is given; raises ``BadParameter`` for what Spark does not know."""
+    """Return the master URL; raises ``BadParameter`` if Spark does not support it."""
     if value is not None and _MASTER.fullmatch(value) is None:
         raise click.BadParameter(
             f"{value}: local, local[4], local[*], spark://HOST:PORT, yarn or k8s://... was expected"
@@ -159,7 +160,7 @@ def master_url(_: click.Context, __: click.Parameter, value: str | None) -> str 
 
 
 def setting(text: str) -> tuple[str, str]:
-    """Return the name and the value of a setting that is given as ``NAME=VALUE``."""
+    """Return the name and the value of a setting written as ``NAME=VALUE``."""
     name, equals, value = text.partition("=")
     if not equals:
         raise click.BadParameter(f"{text}: NAME=VALUE was expected")
@@ -168,9 +169,9 @@ def setting(text: str) -> tuple[str, str]:
 
 @contextmanager
 def progress_of(spark: SparkSession) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal what is at work, and how many tasks of Spark are done of those that are known of.
+    """Show the current step on a terminal, with the numbers of completed and known Spark tasks.
 
-    Gives a function to call with the name of each step when it begins.
+    Yields a callback that receives the name of each step when it starts.
     """
     screen = Console(stderr=True)
     columns = SpinnerColumn(), TextColumn("{task.description}"), _Tasks(spark), TimeElapsedColumn()
@@ -182,7 +183,7 @@ def progress_of(spark: SparkSession) -> Iterator[Callable[[str], None]]:
 
 
 class _Tasks(ProgressColumn):
-    """How many tasks are done, of all in the stages that are running."""
+    """The number of completed tasks, of all tasks in the running stages."""
 
     def __init__(self, spark: SparkSession) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""SQL over log directories: what a query asks for, and its answer in values that JSON has.
+"""SQL over log directories: the parts of a query, and its result as JSON values.
 
-Owns how DuckDB gets to the tables of ``kafka_msgs.offline.log_table``. A query is parsed by DuckDB itself, which tells
-which directories it names, and which words in it may be columns: only those are read.
+This module connects DuckDB to the tables of ``kafka_msgs.offline.log_table``. DuckDB itself parses a query, to find the
+directories that it names and the words in it that may be columns: only those are read.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ __all__ = ["SqlQuery"]
 
 _FUNCTION: Final = "log"
 _EVERY: Final = frozenset({"star", "positional_reference", "natural", "show_ref"})
-"""What DuckDB calls parts of a query that mean columns without their names."""
+"""DuckDB's types of query nodes that refer to columns without naming them."""
 _ROWS: Final = 1000
-"""How many rows are taken from DuckDB at a time."""
+"""The number of rows that are fetched from DuckDB at once."""
 
 
 class SqlQuery:
-    """A query. Raises ``click.ClickException`` for one that is not a SELECT statement, and ``MissingExtraError``."""
+    """A query. Raises ``click.ClickException`` for anything but a SELECT statement, and ``MissingExtraError``."""
 
     def __init__(self, query: str) -> None:
         self._query = query
         self._nodes = list(_nodes(_parsed(query)))
         self.paths = [_path_of(each) for each in self._nodes if _is_log(each)]
-        """The paths that the query names, in its order."""
+        """The paths in the query, in its order."""
 
     def files(self, path: str) -> list[Path]:
         """Return the segments below a path."""
         return self._table(path, Progress()).files
 
     def execute(self, progress: Progress) -> tuple[list[str], Iterator[dict[str, Any]]]:
-        """Return the names of the columns, and the rows, which are read as they are taken."""
+        """Return the names of the columns, and an iterator that reads the rows."""
         tables = {path: self._table(path, progress) for path in self.paths}
         rows = _answered(self._query, tables)
         return next(rows), rows
@@ -61,9 +61,9 @@ class SqlQuery:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that the query may mean, all where that is not sure.
+        """Return the columns that the query may use, or all columns if that is uncertain.
 
-        Every text in the query that is a column's name counts, whatever it is there.
+        Every text in the query that equals a column name counts, whatever its role.
         """
         from kafka_msgs.offline.log_table import columns_of_logs
 
@@ -73,14 +73,14 @@ class SqlQuery:
         return ["*", *named] if every else named
 
     def _whole_rows(self) -> set[str]:
-        """Return the names that stand for whole rows: ``SELECT l FROM log('DIR') l``."""
+        """Return the names that refer to entire rows: ``SELECT l FROM log('DIR') l``."""
         return {str(each["alias"] or _FUNCTION).lower() for each in self._nodes if _is_log(each)} & {
             str(each["column_names"][-1]).lower() for each in self._nodes if each.get("type") == "COLUMN_REF"
         }
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
-    """Return a database of its own, in memory, that reaches no file and loads nothing."""
+    """Return a separate in-memory database, which cannot access files or load extensions."""
     try:
         import duckdb
     except ImportError as error:
@@ -103,7 +103,7 @@ def _parsed(query: str) -> Any:
 
 
 def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield all objects in what DuckDB has parsed."""
+    """Yield all objects in DuckDB's parse tree."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -149,12 +149,12 @@ def _answered(query: str, tables: Mapping[str, LogTable]) -> Iterator[Any]:
 
 
 def _view_of(path: str) -> str:
-    """Return the name of the view of a path, as SQL makes it: names of views have dots and no case."""
+    """Return the view name of a path, in SQL's form: view names have dots and no case."""
     return path.encode().hex().upper()
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names of columns; one that there was already has its number behind it."""
+    """Return column names; a duplicate gets its number as a suffix."""
     found: dict[str, None] = {}
     for number, name in enumerate(names, 1):
         found[name if name not in found else f"{name}:{number}"] = None
@@ -162,7 +162,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _value(value: Any) -> Any:
-    """Return a value of DuckDB as JSON has it."""
+    """Return a DuckDB value as JSON."""
     if isinstance(value, dict):
         return {str(name): _value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -184,4 +184,4 @@ _SHOWN: Final[Mapping[type, Callable[[Any], Any]]] = {
     UUID: str,
     float: lambda number: number if isfinite(number) else str(number),
 }
-"""How values that JSON does not have are shown; a ``datetime`` is a ``date``, too, and comes first."""
+"""The formatting of values without a JSON type. ``datetime`` comes before its base class ``date``."""

@@ -1,5 +1,6 @@
 """Group coordinators as state machines: classic, consumer, share and streams groups, and committed offsets.
 
-There is no socket, clock, thread or random number here. ``GroupCoordinator`` takes requests with the time, and gives
-answers and records. Import the names from the modules, so that each part costs only what it needs.
+This package uses no sockets, clocks, threads or random numbers. ``GroupCoordinator`` takes requests with the current
+time, and returns responses and records. Import names from the submodules, so that a program loads only the modules that
+it uses.
 """

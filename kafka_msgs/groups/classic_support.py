@@ -1,8 +1,8 @@
-"""Members of the classic protocol in a group with epochs: what is the same for consumer groups and streams groups.
+"""Members of the classic protocol in a group with epochs: the logic that consumer and streams groups share.
 
-Such a member gets what the group's own assignor gives it. It learns of a new target by REBALANCE_IN_PROGRESS, joins
-again, and takes its assignment with SyncGroup. Its generation is its member epoch. What JoinGroup changes, and the form
-of the assignment, belongs to each kind of group: a ``ClassicMemberSupport`` has it.
+The group's own assignor assigns partitions or tasks to such a member. REBALANCE_IN_PROGRESS notifies the member of a
+new target. It rejoins, and gets its assignment with SyncGroup. Its generation is its member epoch. The effects of
+JoinGroup and the assignment format differ by kind of group: each kind has a ``ClassicMemberSupport``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _FIRST_JOIN_IN_TWO_STEPS: Final = 4
-"""The version from which a dynamic member must join again with the id that it was given (KIP-394)."""
+"""The first version at which a dynamic member must rejoin with its assigned member id (KIP-394)."""
 
 
 class NamedProtocol(Protocol):
@@ -63,7 +63,7 @@ class NamedProtocol(Protocol):
 
 
 class ClassicMetadata(Protocol):
-    """What a member of the classic protocol reported that others do not have. Times are in milliseconds."""
+    """The report of a classic protocol member that members of the group's own protocol do not send. Times are in ms."""
 
     @property
     def session_timeout_ms(self) -> int: ...
@@ -73,7 +73,7 @@ class ClassicMetadata(Protocol):
 
 
 class DualProtocolMember(ModernMember, Protocol):
-    """A member of either protocol. ``classic`` is None for one of the group's own protocol."""
+    """A member of either protocol. ``classic`` is None for a member of the group's own protocol."""
 
     @property
     def member_id(self) -> str: ...
@@ -86,7 +86,7 @@ class DualProtocolMember(ModernMember, Protocol):
 
     @property
     def is_revoking(self) -> bool:
-        """Tell whether the member must give up something before it goes on."""
+        """Return whether the member must revoke partitions or tasks before it continues."""
 
 
 M = TypeVar("M", bound=DualProtocolMember)
@@ -95,11 +95,11 @@ G = TypeVar("G", bound=ModernGroup[Any, Any])
 
 @frozen(kw_only=True)
 class ClassicMemberSupport(Generic[G, M]):
-    """How a kind of group serves members of the classic protocol.
+    """The support of one kind of group for members of the classic protocol.
 
-    ``join`` handles JoinGroup. ``assignment`` gives the assignment of a member as bytes. ``may_advance`` tells whether
-    a member that waits for what others had would get something now. ``fence`` removes a member, and ``remove`` several
-    at once. All handlers raise ``GroupError``.
+    ``join`` handles JoinGroup. ``assignment`` returns the assignment of a member as bytes. ``may_advance`` returns
+    whether a waiting member would now get partitions or tasks of other members. ``fence`` removes a member, and
+    ``remove`` several members in one operation. All handlers raise ``GroupError``.
     """
 
     join: Callable[
@@ -111,7 +111,7 @@ class ClassicMemberSupport(Generic[G, M]):
     remove: Callable[[OperationContext, G, Sequence[M]], None]
 
     def sync(self, op: OperationContext, group: G, request: SyncGroupRequest) -> SyncGroupResponse:
-        """Give a member its assignment."""
+        """Return the assignment of a member."""
         member, classic = _known_member(group, request.member_id, request.group_instance_id, request.generation_id)
         name = classic.supported_protocols[0].name
         if request.protocol_type not in (None, CONSUMER_PROTOCOL) or request.protocol_name not in (None, name):
@@ -136,7 +136,7 @@ class ClassicMemberSupport(Generic[G, M]):
         )
 
     def heartbeat(self, op: OperationContext, group: G, request: HeartbeatRequest) -> HeartbeatResponse:
-        """Answer a heartbeat: REBALANCE_IN_PROGRESS if the member must join again."""
+        """Respond to a heartbeat: REBALANCE_IN_PROGRESS if the member must rejoin."""
         member, classic = _known_member(group, request.member_id, request.group_instance_id, request.generation_id)
         schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)
         if member.epoch < group.assignment_epoch or member.is_revoking or self.may_advance(op, group, member):
@@ -145,14 +145,14 @@ class ClassicMemberSupport(Generic[G, M]):
         return HeartbeatResponse()
 
     def _schedule_join_timeout(self, op: OperationContext, group: G, member: M) -> None:
-        """Fence a member that does not join again within its rebalance timeout."""
+        """Fence a member that does not rejoin within its rebalance timeout."""
         key = join_timer_key(group.group_id, member.member_id)
         if not op.timers.is_scheduled(key):
             operation = member_timer(group.kind, group.group_id, member.member_id, self.fence)
             op.timers.schedule(key, member.rebalance_timeout_ms, operation)
 
     def leave(self, op: OperationContext, group: G, request: LeaveGroupRequest) -> LeaveGroupResponse:
-        """Remove members. Members of the group's own protocol may leave in this way, too."""
+        """Remove members, including members of the group's own protocol."""
         leaving: dict[str, M] = {}
         responses = []
         for identity in request.members:
@@ -174,7 +174,7 @@ class ClassicMemberSupport(Generic[G, M]):
 def _known_member(
     group: ModernGroup[M, Any], member_id: str, instance_id: str | None, generation: int
 ) -> tuple[M, ClassicMetadata]:
-    """Return a member of the classic protocol at its generation, and what it reported. Raises ``GroupError``."""
+    """Return a classic protocol member at its generation, and its reported metadata. Raises ``GroupError``."""
     member = group.member(member_id) if instance_id is None else static_member_of_request(group, member_id, instance_id)
     if member.classic is None:
         message = f"Member {member.member_id} does not use the classic protocol."
@@ -194,7 +194,7 @@ def _leaving_member(group: ModernGroup[M, Any], identity: MemberIdentity) -> M:
 
 
 def requires_known_member_id(context: RequestContext, request: JoinGroupRequest) -> bool:
-    """Tell whether a member must join again with the id that it is given, before it is in the group (KIP-394)."""
+    """Return whether a member must rejoin with its assigned id before it is in the group (KIP-394)."""
     is_new = not request.member_id and request.group_instance_id is None
     return is_new and context.version >= _FIRST_JOIN_IN_TWO_STEPS
 
@@ -202,14 +202,14 @@ def requires_known_member_id(context: RequestContext, request: JoinGroupRequest)
 def schedule_sync_timeout(
     op: OperationContext, group: ModernGroup[Any, Any], member_id: str, request: JoinGroupRequest, fence: Fence
 ) -> None:
-    """Give a member that joined its session, and its rebalance timeout for SyncGroup."""
+    """Start the session timer of a member that joined, and its rebalance timer for SyncGroup."""
     schedule_session(op, group, member_id, request.session_timeout_ms, fence)
     operation = member_timer(group.kind, group.group_id, member_id, fence)
     op.timers.schedule(sync_timer_key(group.group_id, member_id), request.rebalance_timeout_ms, operation)
 
 
 def join_timer_key(group_id: str, member_id: str) -> str:
-    """Return the key of the timer within which a member of the classic protocol must join again."""
+    """Return the key of the timer within which a classic protocol member must rejoin."""
     return f"join-{group_id}-{member_id}"
 
 

@@ -1,8 +1,8 @@
 """The configuration of a group coordinator, and of single groups, with Kafka's names, defaults and bounds.
 
-The name of a setting is the name of its attribute with dots: ``group_max_size`` is ``group.max.size``. ``parse`` reads
-texts, as a properties file or IncrementalAlterConfigs has them. Settings of a group replace those of the coordinator:
-``streams.session.timeout.ms`` of a group stands for ``group.streams.session.timeout.ms``. Sources:
+The name of a config is its attribute name with dots: ``group_max_size`` is ``group.max.size``. ``parse`` reads strings
+from a properties file or IncrementalAlterConfigs. Group configs override coordinator configs:
+``streams.session.timeout.ms`` of a group overrides ``group.streams.session.timeout.ms``. Sources:
 ``GroupCoordinatorConfig``, ``GroupConfig`` and ``ShareGroupConfig`` of Kafka 4.4.0.
 """
 
@@ -32,7 +32,7 @@ _PROTOCOLS: Final = frozenset(("classic", *_KINDS))
 
 
 def _setting(default: T, low: int | None = None, high: int = _MAX_INT, check: Callable[[Any], bool] | None = None) -> T:
-    """A setting with its bounds, both included, or with a check of its value."""
+    """A config with its inclusive bounds, or with a check of its value."""
     made: T = field(default=default, metadata={"low": low, "high": high, "check": check})
     return made
 
@@ -47,13 +47,13 @@ def _distinct(values: tuple[str, ...]) -> bool:
 
 @frozen(kw_only=True)
 class _Settings:
-    """Settings under Kafka's names."""
+    """Configs under Kafka's names."""
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> Self:
-        """Return the settings of texts by Kafka's names. Settings that are not given have Kafka's defaults.
+        """Return the configs parsed from strings by Kafka's names. Missing configs have Kafka's defaults.
 
-        Raises ``OptionError`` for an unknown name and for a wrong value.
+        Raises ``OptionError`` for an unknown name and for an invalid value.
         """
         return cls(**_parsed(cls, texts))
 
@@ -62,7 +62,7 @@ class _Settings:
             _check(type(self), attribute, getattr(self, attribute.name))
 
     def text(self, name: str) -> str:
-        """Return the value of a setting, by Kafka's name, as Kafka writes it. Raises ``OptionError``."""
+        """Return the value of a config, by Kafka's name, in Kafka's text form. Raises ``OptionError``."""
         value = getattr(self, _attribute(type(self), name).name)
         if isinstance(value, tuple):
             return ",".join(value)
@@ -71,7 +71,7 @@ class _Settings:
 
 @frozen(kw_only=True)
 class CoordinatorConfig(_Settings):
-    """The static configuration of a group coordinator. Times are in milliseconds if the name does not say minutes.
+    """The static configuration of a group coordinator. Times are in milliseconds unless the name ends in minutes.
 
     Raises ``OptionError`` for a value out of its bounds, and for values that contradict each other.
     """
@@ -155,7 +155,7 @@ class CoordinatorConfig(_Settings):
 
     @property
     def offsets_retention_ms(self) -> int:
-        """How long offsets live after their group is empty."""
+        """How long offsets are retained after their group becomes empty."""
         return self.offsets_retention_minutes * 60_000
 
     def __attrs_post_init__(self) -> None:
@@ -170,10 +170,10 @@ class CoordinatorConfig(_Settings):
                 _refuse(type(self), session, _value(self, session), f"must be greater than {heartbeat}")
 
     def for_group(self, own: Mapping[str, str]) -> GroupConfig:
-        """Return the settings of a group with its ``own`` settings, by Kafka's names.
+        """Return the config of a group with its ``own`` configs, by Kafka's names.
 
-        An own setting outside the bounds of the coordinator counts as the nearest bound, as in Kafka 4.4.0. Raises
-        ``OptionError`` for an unknown name and for a value that cannot be read.
+        A group config outside the bounds of the coordinator is clamped to the nearest bound, as in Kafka 4.4.0. Raises
+        ``OptionError`` for an unknown name and for a value that cannot be parsed.
         """
         values = _parsed(GroupConfig, own)
         values.update((name, self._bounded(name, value)) for name, value in values.items())
@@ -181,9 +181,9 @@ class CoordinatorConfig(_Settings):
         return GroupConfig(**{**defaults, **values})
 
     def validate_group(self, own: Mapping[str, str]) -> GroupConfig:
-        """Check a change of the settings of a group, as AlterConfigs does, and return the settings.
+        """Check a change of group configs, as AlterConfigs does, and return the config.
 
-        Raises ``OptionError`` for an unknown name, for a wrong value, for a value outside the bounds of the
+        Raises ``OptionError`` for an unknown name, for an invalid value, for a value outside the bounds of the
         coordinator, and if the session timeout is not greater than the heartbeat interval.
         """
         values = _parsed(GroupConfig, own)
@@ -201,7 +201,7 @@ class CoordinatorConfig(_Settings):
         return config
 
     def _range(self, name: str) -> str:
-        """The values that a setting of a group may have, as Kafka's text."""
+        """The allowed values of a group config, as Kafka's text."""
         low, high = (bound and getattr(self, bound) for bound in _GROUP_BOUNDS[name])
         if low is None:
             return f"must be less than or equal to {high}"
@@ -210,7 +210,7 @@ class CoordinatorConfig(_Settings):
         return f"must be in the range {low} to {high} inclusive."
 
     def _bounded(self, name: str, value: Any) -> Any:
-        """The value of a setting of a group, within the bounds of the coordinator."""
+        """The value of a group config, clamped to the bounds of the coordinator."""
         low, high = (bound and getattr(self, bound) for bound in _GROUP_BOUNDS.get(name, (None, None)))
         if low is not None and value < low:
             return low
@@ -219,9 +219,9 @@ class CoordinatorConfig(_Settings):
 
 @frozen(kw_only=True)
 class GroupConfig(_Settings):
-    """The settings of one group. Times are in milliseconds.
+    """The config of one group. Times are in milliseconds.
 
-    ``CoordinatorConfig.for_group`` makes them: settings that the group does not have are those of the coordinator.
+    ``CoordinatorConfig.for_group`` creates it. Configs that the group does not set have the values of the coordinator.
     """
 
     consumer_session_timeout_ms: int = _setting(45_000, 1)
@@ -258,7 +258,7 @@ class GroupConfig(_Settings):
 
     @property
     def share_reset_duration_ms(self) -> int | None:
-        """How far back a share group begins to read, in ms. None unless it begins by a duration."""
+        """How far back a share group starts to read, in ms. None unless its reset strategy is a duration."""
         match = _DURATION.fullmatch(self.share_auto_offset_reset)
         return match and int(sum(float(match[unit] or 0) * ms for unit, ms in _MS.items()))
 
@@ -266,7 +266,7 @@ class GroupConfig(_Settings):
 _SYNONYMS: Final[Mapping[str, str]] = {
     name: f"group_{name}" for name in fields_dict(GroupConfig) if f"group_{name}" in fields_dict(CoordinatorConfig)
 }
-"""The setting of the coordinator that a setting of a group replaces."""
+"""The coordinator config that a group config overrides."""
 
 
 def _bounds() -> Iterator[tuple[str, tuple[str | None, str | None]]]:
@@ -280,7 +280,7 @@ def _bounds() -> Iterator[tuple[str, tuple[str | None, str | None]]]:
 
 
 _GROUP_BOUNDS: Final[Mapping[str, tuple[str | None, str | None]]] = dict(_bounds())
-"""The settings of the coordinator that bound a setting of a group."""
+"""The coordinator configs that bound a group config."""
 
 
 def _parsed(cls: type[_Settings], texts: Mapping[str, str]) -> dict[str, Any]:

@@ -19,25 +19,25 @@ __all__ = ["CONSUMER_PROTOCOL", "decode_subscription", "encode_assignment", "rea
 M = TypeVar("M", bound=Message)
 
 CONSUMER_PROTOCOL: Final = "consumer"
-"""The protocol type of members whose subscriptions and assignments have this form."""
+"""The protocol type of members whose subscriptions and assignments have this format."""
 
 _VERSION_SIZE: Final = 2
 
 
 def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
-    """Return the subscription in the bytes of a member. Raises ``DecodeError``."""
+    """Decode the subscription of a member. Raises ``DecodeError``."""
     return _read(ConsumerProtocolSubscription, data)
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
-    """Return the assignment in the bytes of a member. Raises ``DecodeError``."""
+    """Decode the assignment of a member. Raises ``DecodeError``."""
     return _read(ConsumerProtocolAssignment, data)
 
 
 def encode_assignment(
     partitions: Mapping[UUID, Iterable[int]], image: TopicsImage, metadata: bytes, user_data: bytes | None = None
 ) -> bytes:
-    """Return an assignment as bytes, at the version of the member's ``metadata``. Unknown topics are left out.
+    """Encode an assignment at the version of the member's ``metadata``. Unknown topics are omitted.
 
     Raises ``DecodeError`` if the metadata has no version.
     """
@@ -51,13 +51,13 @@ def encode_assignment(
 
 
 def _read(cls: type[M], data: bytes) -> M:
-    """Read a message after its version. Surplus bytes are ignored, as Kafka ignores them."""
+    """Decode a message after its version. Surplus bytes are ignored, as in Kafka."""
     message, _ = codec_for(cls, _version(cls, data)).read(data, _VERSION_SIZE)
     return message
 
 
 def _version(cls: type[Message], data: bytes) -> int:
-    """Return the version at the start of some bytes. One that is too new counts as the highest known one."""
+    """Return the version at the start of the data. A newer version counts as the highest supported version."""
     version = int.from_bytes(data[:_VERSION_SIZE], "big", signed=True)
     if len(data) < _VERSION_SIZE or version < 0:
         reason = "the bytes do not begin with a version"

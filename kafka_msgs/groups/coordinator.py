@@ -1,8 +1,8 @@
-"""The group coordinator of a broker: requests to shards, answers from them, and the passing of time.
+"""The group coordinator of a broker: it routes requests to shards, collects their responses, and runs timers.
 
-``GroupCoordinator`` has no socket, clock or thread. Its caller gives it requests, the time, and what happens to its
-partitions, and takes an ``CoordinatorOutput`` after each call. Records go to the ``append`` that it was given. This is
-the work of ``GroupCoordinatorService``; what a step does to a partition is in ``shard``.
+``GroupCoordinator`` has no socket, clock or thread. Its caller passes requests, the current time, and changes of its
+partitions, and receives a ``CoordinatorOutput`` from each call. The ``append`` callback writes records. This module
+corresponds to Kafka's ``GroupCoordinatorService``; ``shard`` implements the operations on one partition.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _INT32_MIN: Final = -(2**31)
 
 
 class GroupCoordinator:
-    """The coordinator of the groups whose partitions it leads.
+    """The coordinator of the groups in its partitions.
 
     ``append`` appends a batch or a marker to its partition, and returns the offset after it. It raises ``GroupError``
-    if the append fails. When records are committed, the caller says so by ``committed``, which ``append`` may call
-    itself. ``new_id`` gives the ids of new members.
-    ``plugin`` keeps topology descriptions (KIP-1331), and ``random`` gives numbers from 0 to 1 for its back-off.
-    ``share_states`` keeps the state of share partitions. Without it, what share groups ask for counts as done.
+    if the append fails. The caller reports committed records with ``committed``, which ``append`` may call itself.
+    ``new_id`` generates the ids of new members. ``plugin`` stores topology descriptions (KIP-1331), and ``random``
+    returns numbers from 0 to 1 for its back-off. ``share_states`` stores the state of share partitions. Without it,
+    requests of share groups to it always succeed.
 
-    Each method that takes ``now``, the time in milliseconds, returns what came of it.
+    Each method that takes ``now``, the time in milliseconds, returns its output.
     """
 
     def __init__(
@@ -101,11 +101,11 @@ class GroupCoordinator:
 
     @property
     def requests(self) -> frozenset[type[Message]]:
-        """The classes of the requests that ``handle`` takes."""
+        """The classes of the requests that ``handle`` supports."""
         return frozenset(self._apis)
 
     def partition_for(self, group_id: str) -> int:
-        """Return the partition of ``__consumer_offsets`` that a group lives in."""
+        """Return the partition of ``__consumer_offsets`` that stores a group."""
         code = java_hash_code(group_id)
         return (0 if code == _INT32_MIN else abs(code)) % self.config.offsets_topic_num_partitions
 
@@ -114,7 +114,7 @@ class GroupCoordinator:
     def handle(
         self, request: Request[Any], context: RequestContext, *, now: int, opaque: Any = None
     ) -> CoordinatorOutput:
-        """Handle a request. The answer, which may come later, carries ``opaque``.
+        """Handle a request. The reply, which may come later, carries ``opaque``.
 
         Raises ``InternalError`` for a request that group coordinators do not handle.
         """
@@ -136,27 +136,27 @@ class GroupCoordinator:
 
         return answer
 
-    # Time, and work beside the requests
+    # Time, and background tasks
 
     @property
     def next_timer(self) -> int | None:
-        """The moment, in milliseconds, at which ``tick`` has something to do. None means never."""
+        """The time, in milliseconds, at which the next ``tick`` is due, or None if no timer is scheduled."""
         due = self._next_due()
         return None if due is None else due[0]
 
     def pending_timers(self) -> list[tuple[str, int]]:
-        """Return the timers that wait, in the order in which they are due: the key, and the moment in ms."""
+        """Return the key and the deadline in ms of each scheduled timer, in the order of the deadlines."""
         timers = sorted(timer for shard in self._timed() for timer in shard.timers.pending())
         return [(key, deadline) for deadline, _, key in timers]
 
     def _timed(self) -> Iterator[Shard]:
-        """The shards that may have timers, those with the quirk ``timers_outlive_leadership`` included."""
+        """The shards that may have timers, including resigned shards with the quirk ``timers_outlive_leadership``."""
         self._resigned_shards = [shard for shard in self._resigned_shards if shard.next_deadline() is not None]
         yield from self.shards.values()
         yield from self._resigned_shards
 
     def tick(self, now: int) -> CoordinatorOutput:
-        """Run all timers that are due at ``now``, each at its own moment."""
+        """Run all timers that are due at ``now``, each with its own deadline as the time."""
         while (due := self._next_due()) is not None and due[0] <= now:
             deadline, _, run = due
             self._clock.now = max(self._clock.now, deadline)
@@ -166,7 +166,7 @@ class GroupCoordinator:
         return self._take_output()
 
     def _next_due(self) -> tuple[int, int, Callable[[], None]] | None:
-        """What is due first: its moment, its order among others of that moment, and what to do."""
+        """The next due event: its time, its order among events of the same time, and its callback."""
         due: list[tuple[int, int, Callable[[], None]]] = []
         if self._cleanup is not None:
             due.append((*self._cleanup, self._clean_up))
@@ -182,14 +182,14 @@ class GroupCoordinator:
         shard.fire(due, replaced=serving is not shard and serving.status is CoordinatorState.ACTIVE)
 
     def _postpone(self, event: Callable[[], None]) -> None:
-        """Run an event as Kafka's timer of no delay: after all that is to do now, whoever leads the partition then."""
+        """Run an event as Kafka's timer without a delay: after all current work, even if the leader has changed."""
         self._next_tick_events.append((self._clock.now, self._clock.arrive(), event))
 
     def _run_later(self) -> None:
         self._next_tick_events.popleft()[2]()
 
     def _clean_up(self) -> None:
-        """Run the cleanup of all protocols in all partitions, and plan the next one."""
+        """Run the cleanup of all protocols in all partitions, and schedule the next one."""
         for shard in self.shards.values():
             shard.clean_up()
         self._plan_cleanup()
@@ -199,7 +199,7 @@ class GroupCoordinator:
         self._cleanup = (moment, self._clock.arrive())
 
     def shift_timers(self, ms: int) -> None:
-        """Follow a clock that jumps by ``ms``. Timers wait as long as they would have; only ages change."""
+        """Follow a clock that jumps by ``ms``. Timers keep their remaining time; only ages change."""
         self._clock.now += ms
         self._next_tick_events = deque((moment + ms, order, event) for moment, order, event in self._next_tick_events)
         if self._cleanup is not None:
@@ -210,7 +210,7 @@ class GroupCoordinator:
     def complete_background_task(
         self, work: BackgroundTask, value: Any, error: Exception | None, *, now: int
     ) -> CoordinatorOutput:
-        """Take the result of work that an outcome had: its value, or the exception that it raised."""
+        """Accept the result of a background task: its value, or the exception that it raised."""
         self._clock.now = now
         shard = self.shards.get(work.partition)
         if shard is not None:
@@ -220,9 +220,9 @@ class GroupCoordinator:
     # Partitions
 
     def elect(self, partition: int, epoch: int, *, now: int) -> bool:
-        """Become the leader of a partition at an epoch of its leadership. Return whether it must be loaded.
+        """Become the leader of a partition at a leader epoch. Return whether the partition must be loaded.
 
-        Until ``loaded`` is called, requests to the partition are answered with COORDINATOR_LOAD_IN_PROGRESS.
+        Until ``loaded`` is called, requests to the partition fail with COORDINATOR_LOAD_IN_PROGRESS.
         """
         self._clock.now = now
         if self._cleanup is None and self.validation.plugin is not None:
@@ -233,11 +233,11 @@ class GroupCoordinator:
         return shard.elect(epoch)
 
     def load(self, partition: int, records: Iterable[InternalRecord | TransactionEnd]) -> None:
-        """Give the records of a partition that is being loaded, in order, in as many calls as the caller likes."""
+        """Load records of a partition, in order. The caller may split them over any number of calls."""
         self.shards[partition].load(records)
 
     def loaded(self, partition: int, end: int = 0, *, now: int) -> CoordinatorOutput:
-        """Note that all records were given. ``end`` is the offset after the last record of the log."""
+        """Finish loading a partition. ``end`` is the offset after the last record of the log."""
         self._clock.now = now
         shard = self.shards[partition]
         shard.image = self.image
@@ -245,13 +245,13 @@ class GroupCoordinator:
         return self._take_output()
 
     def load_failed(self, partition: int, *, now: int) -> CoordinatorOutput:
-        """Note that the log of a partition could not be read. Its requests are answered with NOT_COORDINATOR."""
+        """Record that the log of a partition could not be read. Its requests fail with NOT_COORDINATOR."""
         self._clock.now = now
         self.shards[partition].load_failed()
         return self._take_output()
 
     def resign(self, partition: int, epoch: int | None, *, now: int) -> CoordinatorOutput:
-        """Give up a partition whose leadership moved at an epoch. None means at any epoch."""
+        """Resign from a partition whose leadership moved at an epoch. None means at any epoch."""
         self._clock.now = now
         shard = self.shards.get(partition)
         if shard is not None and shard.resign(epoch):
@@ -259,9 +259,9 @@ class GroupCoordinator:
         return self._take_output()
 
     def committed(self, partition: int, offset: int, *, now: int | None = None) -> CoordinatorOutput:
-        """Note that the records of a partition before ``offset`` are committed.
+        """Record that the records of a partition before ``offset`` are committed.
 
-        ``append`` may call this without ``now``. Then the outcome is part of the one of the present call.
+        ``append`` may call this without ``now``. The output is then part of the current call's output.
         """
         shard = self.shards.get(partition)
         if shard is not None:
@@ -276,7 +276,7 @@ class GroupCoordinator:
     ) -> CoordinatorOutput:
         """End a transaction in a partition, by commit or by abort.
 
-        The answer has the token, and the error code as its response.
+        The reply has ``opaque``, and the error code as its response.
         """
         self._clock.now = now
 
@@ -295,11 +295,11 @@ class GroupCoordinator:
     # The cluster
 
     def set_image(self, image: TopicsImage, *, now: int, names: Iterable[str] | None = None) -> CoordinatorOutput:
-        """Take over the topics of the cluster as they are now. ``names`` are those that may have changed, or None."""
+        """Set the topics of the cluster. ``names`` are the topics that may have changed; None compares all topics."""
         return self.change_image(TopicChange.between(self.image, image, names), now=now)
 
     def change_image(self, change: TopicChange, *, now: int) -> CoordinatorOutput:
-        """Take over a change of the topics of the cluster, whose names come in an order of the caller's choice."""
+        """Apply a change of the cluster's topics, whose names are in an order of the caller's choice."""
         self._clock.now = now
         self.image = change.after
         for shard in self.shards.values():
@@ -310,7 +310,7 @@ class GroupCoordinator:
         return self._take_output()
 
     def creation_failed(self, group_id: str, reason: str, *, now: int) -> CoordinatorOutput:
-        """Note why the topics that an answer asked for could not be created. The page profile tells the members."""
+        """Record why the broker could not create requested topics. The page profile reports it to the members."""
         self._clock.now = now
         shard = self.shards.get(self.partition_for(group_id))
         if shard is not None:
@@ -318,9 +318,9 @@ class GroupCoordinator:
         return self._take_output()
 
     def update_group_config(self, group_id: str, own: Mapping[str, str]) -> None:
-        """Take over the own settings of a group, by Kafka's names. Empty settings are the defaults.
+        """Set the configs of a group, by Kafka's names. An empty mapping restores the defaults.
 
-        Raises ``OptionError`` for an unknown name and for a value that cannot be read.
+        Raises ``OptionError`` for an unknown name and for a value that cannot be parsed.
         """
         if own:
             self._runtime.group_configs[group_id] = self.config.for_group(own)
@@ -328,10 +328,10 @@ class GroupCoordinator:
             self._runtime.group_configs.pop(group_id, None)
 
     def group_config(self, group_id: str) -> GroupConfig:
-        """Return the settings of a group."""
+        """Return the config of a group."""
         return self._runtime.group_config(group_id)
 
-    # Steps
+    # Operations
 
     def _run(self) -> None:
         events = self._events
@@ -339,7 +339,7 @@ class GroupCoordinator:
             events.popleft()()
 
     def _take_output(self) -> CoordinatorOutput:
-        """Run what is left to do, and give what happened."""
+        """Run pending events, and return the output."""
         self._run()
         outcome, self._runtime.outcome = self._runtime.outcome, CoordinatorOutput()
         outcome.scheduled, self._clock.scheduled = self._clock.scheduled, outcome.scheduled

@@ -1,10 +1,10 @@
-"""Timers by key, as ``org.apache.kafka.coordinator.common.runtime.CoordinatorTimerImpl`` has them.
+"""Timers by key, following ``org.apache.kafka.coordinator.common.runtime.CoordinatorTimerImpl``.
 
-A timer is a key, a moment, and an operation that the shard runs as one step at that moment. The keys are Kafka's own,
-such as ``session-timeout-GROUP-MEMBER``. To schedule a key again moves its timer. The time is a value: the coordinator
-sets ``TimerClock.now``.
+A timer has a key, a deadline, and an operation that the shard runs at the deadline. The keys are Kafka's keys,
+such as ``session-timeout-GROUP-MEMBER``. Scheduling an existing key moves its timer. The time is a value: the
+coordinator sets ``TimerClock.now``.
 
-An operation looks like this. It may emit records, and it may raise ``GroupError``::
+An operation may emit records, and may raise ``GroupError``::
 
     def expire(op: OperationContext) -> None:
         remove_member(op, group_id, member_id)
@@ -26,13 +26,13 @@ __all__ = ["RETRY_BACKOFF_MS", "CoordinatorTimer", "Operation", "Timer", "TimerC
 Operation: TypeAlias = "Callable[[OperationContext], None]"
 
 RETRY_BACKOFF_MS: Final = 500
-"""The time after which Kafka runs a timer again whose operation failed, in milliseconds."""
+"""The time after which Kafka runs a timer with a failed operation again, in milliseconds."""
 
 _MIN_COMPACTION: Final = 1024
 
 
 class Timer:
-    """One scheduled timer. ``arrival`` orders timers that are due at the same moment."""
+    """One scheduled timer. ``arrival`` orders timers that are due at the same time."""
 
     __slots__ = ("arrival", "deadline", "key", "operation", "queued", "retry_backoff")
 
@@ -46,9 +46,9 @@ class Timer:
 
 
 class TimerClock:
-    """The time as the coordinator was given it, and what its timers share.
+    """The coordinator's time, and the state that its timers share.
 
-    ``now`` is the present in milliseconds. ``scheduled`` collects key and deadline of each timer that is scheduled.
+    ``now`` is the current time in milliseconds. ``scheduled`` collects the key and deadline of each scheduled timer.
     """
 
     __slots__ = ("_arrivals", "now", "scheduled")
@@ -59,7 +59,7 @@ class TimerClock:
         self._arrivals = 0
 
     def arrive(self) -> int:
-        """Return the next number. It orders what is due at the same moment."""
+        """Return the next number. It orders events that are due at the same time."""
         self._arrivals += 1
         return self._arrivals
 
@@ -77,9 +77,10 @@ class CoordinatorTimer:
     def schedule(
         self, key: str, delay_ms: int, operation: Operation, *, retry_backoff_ms: int | None = RETRY_BACKOFF_MS
     ) -> None:
-        """Run ``operation`` after ``delay_ms``, at once if that is negative. A timer of the same key is replaced.
+        """Run ``operation`` after ``delay_ms``, or as soon as possible if that is negative.
 
-        If the operation fails, it runs again after ``retry_backoff_ms``. None means that it does not run again.
+        An existing timer of the key is replaced. If the operation fails, it runs again after ``retry_backoff_ms``,
+        unless that is None.
         """
         timer = self._timers.get(key)
         if timer is None:
@@ -89,20 +90,20 @@ class CoordinatorTimer:
         arrival = timer.arrival = clock.arrive()
         timer.operation = operation
         timer.retry_backoff = retry_backoff_ms
-        # A timer that moves to a later moment stays where it is in the heap, and is put right when it comes up.
+        # A timer that moves to a later time keeps its heap entry, which is updated when it is due.
         if not timer.queued or deadline < timer.queued:
             timer.queued = deadline
             self._push(deadline, arrival, timer)
         clock.scheduled.append((key, deadline))
 
     def cancel(self, key: str) -> None:
-        """Forget the timer of a key, if there is one."""
+        """Cancel the timer of a key, if it exists."""
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.operation = None
 
     def cancel_restorable(self, key: str) -> Callable[[], None] | None:
-        """Forget the timer of a key. Return what puts it back at its moment; None if there is no timer."""
+        """Cancel the timer of a key. Return a callback that restores it at its deadline; None if it does not exist."""
         timer = self._timers.get(key)
         if timer is None:
             return None
@@ -115,22 +116,22 @@ class CoordinatorTimer:
         return put_back
 
     def cancel_all(self) -> None:
-        """Forget all timers."""
+        """Cancel all timers."""
         self._timers.clear()
         self._heap.clear()
 
     def shift(self, ms: int) -> None:
-        """Move all timers by ``ms``, with a clock that jumps: each waits as long as it would have."""
+        """Move all timers by ``ms``, with a clock that jumps: each keeps its remaining time."""
         for timer in self._timers.values():
             timer.deadline += ms
         self._rebuild()
 
     def is_scheduled(self, key: str) -> bool:
-        """Tell whether a timer of that key waits."""
+        """Return whether a timer of that key is scheduled."""
         return key in self._timers
 
     def pending(self) -> list[tuple[int, int, str]]:
-        """Return the deadline, the order and the key of each timer that waits."""
+        """Return the deadline, the order and the key of each scheduled timer."""
         return [(timer.deadline, timer.arrival, timer.key) for timer in self._timers.values()]
 
     def next(self) -> Timer | None:
@@ -149,7 +150,7 @@ class CoordinatorTimer:
         return None
 
     def pop(self, timer: Timer) -> Operation:
-        """Take a timer that ``next`` gave out of the schedule. Return its operation."""
+        """Remove a timer that ``next`` returned from the schedule. Return its operation."""
         operation = timer.operation
         assert operation is not None
         self.cancel(timer.key)

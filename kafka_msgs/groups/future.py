@@ -1,7 +1,7 @@
-"""An answer that comes later.
+"""A response that comes later.
 
-A handler returns a ``Future`` if its answer waits for other members, as the answers of JoinGroup and SyncGroup do. A
-promise has no thread and no lock. Whoever settles it runs its callbacks at once, in the order of ``add_done_callback``.
+A handler returns a ``Future`` if its response waits for other members, as for JoinGroup and SyncGroup. A future has no
+thread and no lock. Settling it runs its callbacks immediately, in the order of ``add_done_callback``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A value, or a ``GroupError``, that is settled once. ``done`` tells whether it is settled.
+    """A value, or a ``GroupError``, that is settled once. ``done`` is set when it is settled.
 
     A second ``resolve`` or ``fail`` has no effect, as in Java's ``CompletableFuture``.
     """
@@ -31,26 +31,26 @@ class Future(Generic[T]):
         self._callbacks: list[Callable[[Future[T]], None]] = []
 
     def resolve(self, value: T) -> None:
-        """Settle the promise with its value."""
+        """Settle the future with its value."""
         if not self.done:
             self.value = value
             self._settle()
 
     def fail(self, error: GroupError) -> None:
-        """Settle the promise with an error."""
+        """Settle the future with an error."""
         if not self.done:
             self.error = error
             self._settle()
 
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
-        """Call ``callback`` with this promise when it is settled, or at once if it is settled already."""
+        """Call ``callback`` with this future when it settles, or immediately if it has settled already."""
         if self.done:
             callback(self)
         else:
             self._callbacks.append(callback)
 
     def copy_from(self, other: Future[T]) -> None:
-        """Settle this promise as ``other``, which is settled."""
+        """Settle this future with the result of ``other``, which has settled."""
         if other.error is not None:
             self.fail(other.error)
         else:

@@ -1,4 +1,4 @@
-"""What all groups have in common: ``org.apache.kafka.coordinator.group.Group``."""
+"""The interface and state that all groups share: ``org.apache.kafka.coordinator.group.Group``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["CommitCheck", "Committer", "ExpiryCondition", "Group", "group_not_fo
 
 
 class Committer(NamedTuple):
-    """Who commits offsets: a member, or somebody from outside the group.
+    """The sender of an offset commit: a member, or a client outside the group.
 
-    ``epoch`` is the generation or the member epoch, and -1 if there is none. ``version`` is that of the request.
+    ``epoch`` is the generation or the member epoch, and -1 without either. ``version`` is the request version.
     """
 
     member_id: str
@@ -36,13 +36,13 @@ CommitCheck: TypeAlias = Callable[[str, UUID, int], None]
 """Checks a commit for a topic name, topic id and partition. Raises ``GroupError``."""
 
 ExpiryCondition: TypeAlias = Callable[[OffsetAndPosition, int, int], bool]
-"""Tells whether an offset is too old: of the offset, the time now, and the retention, both in ms."""
+"""Returns whether an offset is expired, from the offset, the current time, and the retention, both in ms."""
 
 
 class Group(ABC):
     """A group of one of the four kinds.
 
-    Hard state is in attributes that appliers set. ``soft`` is the soft state of the group: each kind has its class.
+    Appliers set the attributes of the hard state. ``soft`` is the soft state of the group, with a class for each kind.
     The validating methods raise ``GroupError``.
     """
 
@@ -65,19 +65,19 @@ class Group(ABC):
         """Whether the group has no members."""
 
     def state_filter(self, op: OperationContext) -> str:
-        """Return the name of the state in lower case, as filters of ListGroups are compared with it."""
+        """Return the lower-case name of the state, which ListGroups filters are compared with."""
         return self.state_name().lower()
 
     @abstractmethod
     def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
-        """Check that somebody may commit offsets.
+        """Check that the committer may commit offsets.
 
-        Return a check of each partition, or None where there is nothing to check.
+        Return a check of each partition, or None if the partitions need no check.
         """
 
     @abstractmethod
     def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
-        """Check that a member may fetch offsets. ``member_id`` is None and ``epoch`` is -1 where it is not known."""
+        """Check that a member may fetch offsets. If unknown, ``member_id`` is None and ``epoch`` is -1."""
 
     @abstractmethod
     def validate_offset_delete(self, op: OperationContext) -> None:
@@ -101,19 +101,19 @@ class Group(ABC):
 
     @abstractmethod
     def offset_expiration(self) -> ExpiryCondition | None:
-        """Return the condition for an offset to be expired. None means that no offset expires now."""
+        """Return the condition for an offset to be expired. None means that no offset is currently expired."""
 
     @property
     def is_simple(self) -> bool:
-        """Whether the group has nothing but offsets. Then a group of another kind may take its place."""
+        """Whether the group only has offsets. A group of another kind may then replace it."""
         return False
 
     def expires(self, op: OperationContext) -> bool:
-        """Tell whether an empty group without offsets is deleted after a time."""
+        """Return whether an empty group without offsets is deleted after a time."""
         return True
 
     def listed(self) -> ListedGroup:
-        """Return the group's entry in the answer to ListGroups."""
+        """Return the group's entry in a ListGroups response."""
         return ListedGroup(
             group_id=self.group_id,
             protocol_type=self.protocol_type,
@@ -123,7 +123,7 @@ class Group(ABC):
 
 
 def is_expired(offset: OffsetAndPosition, now: int, retention_ms: int, since: int | None = None) -> bool:
-    """Tell whether an offset is too old: ``retention_ms`` after ``since``, or at the time that its commit asked for.
+    """Return whether an offset is expired: ``retention_ms`` after ``since``, or at the time that its commit set.
 
     ``since`` is in ms. None is the time of the commit.
     """

@@ -1,4 +1,4 @@
-"""The apis for groups of every kind, ListGroups and DeleteGroups, and the count of groups for the metrics."""
+"""The apis for groups of every kind, ListGroups and DeleteGroups, and the group count metrics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _list_groups(
 def _respond_list(
     request: ListGroupsRequest, items: Sequence[ListedGroup | GroupError], version: int
 ) -> ListGroupsResponse:
-    """The groups of all partitions. A partition that moved away has no groups here; another error is for all."""
+    """Return the groups of all partitions. NOT_COORDINATOR errors are skipped; any other error fails the request."""
     errors = [item.error for item in items if isinstance(item, GroupError)]
     for error in errors:
         if error is not ErrorCode.NOT_COORDINATOR:
@@ -55,17 +55,17 @@ def _respond_list(
 
 
 def _groups_to_delete(request: DeleteGroupsRequest, version: int) -> Iterator[tuple[str, str]]:
-    """The groups in the order in which Kafka refuses them: that of a ``HashMap``."""
+    """Return the groups in the order in which Kafka refuses them, which is the order of a ``HashMap``."""
     return ((group_id, group_id) for group_id in hash_map_order(request.groups_names))
 
 
 def _delete_groups(
     op: OperationContext, context: RequestContext, request: DeleteGroupsRequest, group_ids: Sequence[str]
 ) -> Future[Sequence[DeletableGroupResult]]:
-    """Delete groups as soon as all records before are committed.
+    """Delete groups as soon as all earlier records are committed.
 
-    Kafka looks for share groups first, in a step of its own, since their state is with another coordinator. Then the
-    plugin deletes the topology descriptions of streams groups.
+    Like Kafka, it first handles share groups in a separate operation, because another coordinator stores their state.
+    Then the plugin deletes the topology descriptions of streams groups.
     """
     results: Future[Sequence[DeletableGroupResult]] = Future()
     asked = [group_id for group_id in request.groups_names if group_id in group_ids]
@@ -102,9 +102,9 @@ def _delete_groups(
 def _prepare_share_groups(
     op: OperationContext, context: RequestContext, group_ids: Sequence[str]
 ) -> tuple[list[DeletableGroupResult], dict[str, Partitions]]:
-    """Begin to delete the state of share groups.
+    """Start to delete the state of share groups.
 
-    Return the results of those that may not be deleted, and the partitions with state of the others.
+    Return the results of groups that cannot be deleted, and the partitions with state of the remaining groups.
     """
     begun: list[ShareGroup] = []
     refused: dict[str, DeletableGroupResult] = {}
@@ -124,7 +124,7 @@ def _prepare_share_groups(
 def _forget_share_states(
     op: OperationContext, context: RequestContext, doomed: Mapping[str, Partitions]
 ) -> Iterator[DeletableGroupResult]:
-    """Let the share coordinator forget the state of groups. Yield the results of those for which that failed."""
+    """Delete the state of groups in the share coordinator. Yield the results of groups whose deletion failed."""
     for group_id, partitions in doomed.items():
         try:
             delete_share_state(op, group_id, partitions)
@@ -133,7 +133,7 @@ def _forget_share_states(
 
 
 def _delete(op: OperationContext, context: RequestContext, group_ids: Sequence[str]) -> Sequence[DeletableGroupResult]:
-    """Delete groups, and return what came of it for each of them."""
+    """Delete groups, and return the result for each of them."""
     results: list[DeletableGroupResult] = []
     for group_id in group_ids:
         group = op.state.groups.get(group_id)

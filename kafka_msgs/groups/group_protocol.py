@@ -1,10 +1,10 @@
-"""The form in which a protocol says what it handles: rows of tables, which ``protocols`` collects.
+"""The definition of a protocol as table rows, which ``protocols`` collects.
 
-A protocol package has one value ``PROTOCOL``: its apis, the appliers of its records, and what it does when a partition
-is loaded, when it is given up, and when topics change. ``SingleGroupApi`` is a row for an api about one group, and
-``MultiGroupApi`` for an api about a list of groups, or about all groups.
+A protocol package has one value ``PROTOCOL``: its apis, the appliers of its records, and its hooks for loaded and
+unloaded partitions and for topic changes. ``SingleGroupApi`` defines an api about one group, and ``MultiGroupApi`` an
+api about a list of groups, or about all groups.
 
-An api looks like this::
+Example of an api::
 
     SingleGroupApi(
         request=HeartbeatRequest,
@@ -56,7 +56,7 @@ Res = TypeVar("Res", bound=Response)
 Item = TypeVar("Item")
 
 GroupHook: TypeAlias = Callable[[OperationContext, Any], None]
-"""What a protocol does with a group of its kind in a step."""
+"""A hook of a protocol for one group of its kind, called within an operation."""
 GroupHooks: TypeAlias = Mapping[GroupKind, GroupHook]
 
 
@@ -69,7 +69,7 @@ class ProducerIdAndEpoch(NamedTuple):
 
 @frozen(kw_only=True)
 class RequestValidation:
-    """What a check of a request may look at, before the request goes to its partition."""
+    """The state that a request check may use before the request goes to its partition."""
 
     config: CoordinatorConfig
     profile: Profile
@@ -90,9 +90,9 @@ def check_group_id(validation: RequestValidation, context: RequestContext, reque
 class SingleGroupApi(Generic[Req, Res]):
     """An api about one group.
 
-    ``check`` raises ``GroupError`` for a request that is wrong by itself. ``handle`` is the handler. ``refuse`` makes
-    the response for an error, at a version. ``producer`` gives the producer of the transaction that the records of the
-    request belong to.
+    ``check`` raises ``GroupError`` for an invalid request. ``handle`` is the handler. ``refuse`` builds the response
+    for an error, at a version. ``producer`` returns the producer of the transaction that the records of the request
+    belong to.
     """
 
     request: type[Req]
@@ -107,12 +107,12 @@ class SingleGroupApi(Generic[Req, Res]):
 class MultiGroupApi(Generic[Req, Res, Item]):
     """An api about several groups, which may be in several partitions.
 
-    ``groups`` gives what is asked for each group, with the name of its group. None means one question to all
-    partitions. ``handle`` answers the questions of one partition: it gives the items of the response. A request that
-    ``is_read_only`` sees the state as of the last committed record, and emits nothing. ``refuse`` makes the item for a
-    question and an error. A question with the group name None is refused with INVALID_GROUP_ID. ``respond`` makes the
-    response of all items. If an api asks ``one_operation_each``, each question is a step of its own, in the order of
-    the request; otherwise the questions of a partition are one step.
+    ``groups`` returns the items of the request, each with the name of its group. None means that the request goes to
+    all partitions. ``handle`` returns the response items for the request items of one partition. A request that
+    ``is_read_only`` reads the state as of the last committed record, and emits no records. ``refuse`` builds the
+    response item for a request item and an error. An item with the group name None is refused with INVALID_GROUP_ID.
+    ``respond`` builds the response from all response items. With ``one_operation_each``, each request item is a
+    separate operation, in the order of the request; otherwise the items of a partition are one operation.
     """
 
     request: type[Req]
@@ -128,7 +128,7 @@ Api: TypeAlias = SingleGroupApi[Any, Any] | MultiGroupApi[Any, Any, Any]
 
 
 class TopicChange(NamedTuple):
-    """How the topics of the cluster changed: the images, and the names of topics that are new, changed and deleted."""
+    """A change of the cluster's topics: the images, and the names of created, changed and deleted topics."""
 
     before: TopicsImage
     after: TopicsImage
@@ -138,7 +138,7 @@ class TopicChange(NamedTuple):
 
     @classmethod
     def between(cls, before: TopicsImage, after: TopicsImage, names: Iterable[str] | None = None) -> TopicChange:
-        """Return what changed from one image to another. A topic with a new id was deleted and created again.
+        """Return the change from one image to another. A topic with a new id counts as deleted and created.
 
         ``names`` are the topics that may differ. Without them all topics are compared.
         """
@@ -156,20 +156,20 @@ class TopicChange(NamedTuple):
 
 @frozen(kw_only=True)
 class GroupProtocol:
-    """What a protocol package gives to the coordinator.
+    """The definition of a protocol for the coordinator.
 
-    ``appliers`` are by the class of the key. ``apply_end_transaction`` has the effect of the end of a transaction: of
-    the state, the changes, the producer id, and whether it committed. ``new_simple_group`` makes the group for offsets
-    that nobody joined a group for.
+    ``appliers`` has the applier of each key class. ``apply_end_transaction`` applies the end of a transaction to the
+    state: it gets the state, the changes, the producer id, and whether the transaction committed. ``new_simple_group``
+    creates the group for offsets of a group that no member has joined.
 
-    ``on_loaded`` and ``on_unloaded`` are called for each group of the kind when a partition was loaded, and when it is
-    given up. ``on_started`` is called when all groups of the partition are loaded.
+    ``on_loaded`` and ``on_unloaded`` are called for each group of the kind when a partition was loaded, and when the
+    coordinator resigns from it. ``on_started`` is called when all groups of the partition are loaded.
 
     ``on_image_changed`` is called in each partition after the topics changed, and after it was loaded. Then
-    ``on_topics_changed`` is called for each group of the kind that subscribes to a topic which changed or was deleted.
-    ``on_topics_deleted`` runs as a step of its own after topics were deleted. ``on_topic_creation_failed`` runs as a
-    step with a group id and a reason, if the broker could not create the topics that an answer asked for. ``cleanup``
-    runs once in a while, as a step of its own in each partition, if the coordinator has a plugin.
+    ``on_topics_changed`` is called for each group of the kind that subscribes to a changed or deleted topic.
+    ``on_topics_deleted`` runs as a separate operation after topics were deleted. ``on_topic_creation_failed`` runs as
+    an operation with a group id and a reason, if the broker could not create the topics that a reply requested.
+    ``cleanup`` runs periodically, as a separate operation in each partition, if the coordinator has a plugin.
     """
 
     apis: tuple[Api, ...] = ()
@@ -192,7 +192,7 @@ def each_group(
     refuse: Callable[[str, GroupError, int], Item],
     version: int,
 ) -> list[Item]:
-    """Return what ``answer`` gives for each group. A group that it refuses has what ``refuse`` gives in its place."""
+    """Return the item from ``answer`` for each group, or the item from ``refuse`` for groups that it refuses."""
     items = []
     for group_id in group_ids:
         try:
@@ -214,10 +214,10 @@ _OPERATION_ERRORS: Final[Mapping[int, ErrorCode]] = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""Errors of the log, and what a client learns of them (Kafka's CoordinatorOperationExceptionHelper)."""
+"""Errors of the log, mapped to errors for clients (Kafka's ``CoordinatorOperationExceptionHelper``)."""
 
 
 def client_error_for(error: GroupError) -> GroupError:
-    """Return the error that a client learns of an error of a step."""
+    """Return the client error for an error of an operation."""
     mapped = _OPERATION_ERRORS.get(error.error)
     return error if mapped is None else GroupError(error=mapped)

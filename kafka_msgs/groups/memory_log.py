@@ -1,4 +1,4 @@
-"""A log of ``__consumer_offsets`` in memory, for tests, examples and brokers that keep nothing."""
+"""An in-memory log of ``__consumer_offsets``, for tests, examples and brokers without storage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["MemoryLog"]
 
 
 class MemoryLog:
-    """All partitions of ``__consumer_offsets``. An append is committed at once, unless ``hold`` is set.
+    """All partitions of ``__consumer_offsets``. An append is committed immediately, unless ``hold`` is set.
 
     ``on_commit`` is called with a partition and the offset before which its records are committed. ``fail_next`` is the
     error of the next append.
@@ -41,12 +41,12 @@ class MemoryLog:
         return len(log)
 
     def commit(self) -> None:
-        """Commit all that was appended."""
+        """Commit all appended records."""
         for partition in self.partitions:
             self._committed(partition)
 
     def records(self, partition: int) -> tuple[TopicRecord | TransactionEnd, ...]:
-        """Return the log of a partition, as a coordinator loads it."""
+        """Return the log of a partition, in the form that a coordinator loads."""
         return tuple(self.partitions[partition])
 
     def _committed(self, partition: int) -> None:

@@ -1,8 +1,8 @@
-"""What a coordinator counts, under the names of Kafka's metrics (``GroupCoordinatorMetrics``).
+"""The metrics of a coordinator, under the names of Kafka's metrics (``GroupCoordinatorMetrics``).
 
-Counters only grow, and a monitor takes rates of them. An event counts when its records are committed. The numbers of
-groups and offsets are facts of the state. Kafka counts groups once a minute, by the timer ``group-size-counter``; here
-they are counted at the same moments.
+Counters only increase; monitoring derives rates from them. An event counts when its records are committed. The numbers
+of groups and offsets are derived from the state. Kafka counts groups once a minute, with the timer
+``group-size-counter``; this module counts them at the same times.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Metrics:
         self.counts[name] += count
 
     def group_count(self, kind: str, state: str | None = None) -> int:
-        """Return how many groups of a kind there are, or how many of them are in a state such as ``Stable``."""
+        """Return the number of groups of a kind, or the number in a state such as ``Stable``."""
         return sum(
             number
             for counter in self.groups.values()

@@ -1,6 +1,6 @@
-"""What the records change that consumer groups and share groups have alike.
+"""Appliers for records that consumer groups and share groups have in common.
 
-Each function is the effect of a record on its group: it gets the state, the changes, the group, and key and value of
+Each function applies a record to its group: its arguments are the state, the changes, the group, and key and value of
 the record. A value of None is a tombstone.
 """
 
@@ -33,7 +33,7 @@ Effect: TypeAlias = Callable[[ShardState, Changes, G, Any, Any], None]
 
 
 def for_group(cls: type[G], effect: Effect[G]) -> Applier:
-    """Return the applier of records of one kind of groups. A record with a value makes the group."""
+    """Return the applier for the records of one kind of groups. A record with a value creates the group."""
 
     def apply(state: ShardState, changes: Changes, key: Any, value: Any) -> None:
         group = group_of_record(state, changes, cls, key.group_id, create=value is not None)
@@ -53,7 +53,7 @@ def apply_group(state: ShardState, changes: Changes, group: ModernGroup[Any, Any
 
 
 def for_member(new: Callable[[str], Any]) -> Effect[Any]:
-    """Return the effect of what a member reported. ``new`` makes a member of an id."""
+    """Return the effect of a member's metadata record. ``new`` creates a member with an id."""
 
     def apply(state: ShardState, changes: Changes, group: Any, key: Any, value: Any) -> None:
         member = group.members.get(key.member_id)

@@ -1,8 +1,8 @@
-"""What consumer groups, share groups and Streams groups have in common: ``ModernGroup`` of Kafka.
+"""The common base of consumer groups, share groups and streams groups: ``ModernGroup`` of Kafka.
 
-Each of them has a group epoch, a target assignment with its own epoch, and members that follow the target by their
-member epochs. This module has that state, the appliers of the records that have the same shape in all three, and the
-timers of members. What a member owns, and how it gets to its target, belongs to each kind.
+Each of these groups has a group epoch, a target assignment with a separate epoch, and members that follow the target by
+their member epochs. This module implements that state, the appliers of the records that have the same shape in all
+three kinds, and the member timers. Each kind defines its members' assignments and their steps towards the target.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ JOIN_EPOCH: Final = 0
 LEAVE_EPOCH: Final = -1
 """The epoch that a member sends to leave. A member has it between the tombstones of its records."""
 STATIC_LEAVE_EPOCH: Final = -2
-"""The epoch that a static member sends to leave for a time. It keeps its place in the group."""
+"""The epoch that a static member sends to leave temporarily. Its membership is preserved."""
 
 _FIRST_EPOCH: Final = 1
 _NO_ASSIGNMENT: Final = -1
@@ -58,7 +58,7 @@ _REFRESH_INTERVAL_MS: Final = 2**31 - 1
 
 
 class ModernMember(Protocol):
-    """What this module needs of a member."""
+    """The member interface that this module requires."""
 
     @property
     def member_id(self) -> str: ...
@@ -68,7 +68,7 @@ class ModernMember(Protocol):
         """The epoch that the coordinator expects in the next heartbeat."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Tell whether the member has reached the target of that epoch."""
+        """Return whether the member has reached the target of that epoch."""
 
 
 M = TypeVar("M", bound=ModernMember)
@@ -78,7 +78,7 @@ G = TypeVar("G", bound="ModernGroup[Any, Any]")
 
 @define
 class DeadlineAndEpoch:
-    """Soft state: until when the hash of the topics' metadata holds, in ms, and from which group epoch on.
+    """Soft state: the expiry time of the topics' metadata hash in ms, and the group epoch from which it is valid.
 
     A new group, and a group that was loaded, computes the hash at the next heartbeat.
     """
@@ -88,10 +88,10 @@ class DeadlineAndEpoch:
 
 
 class ModernGroup(Group, Generic[M, A]):
-    """A group with epochs. ``M`` is its class of members, ``A`` that of the target assignment of a member.
+    """A group with epochs. ``M`` is its member class, ``A`` the class of a member's target assignment.
 
     ``targets`` has the target assignment by member. ``static_members`` has the member id by instance id.
-    ``assignment_timestamp`` is in ms; 0 means that the target may be computed at once.
+    ``assignment_timestamp`` is in ms; 0 means that the target may be computed immediately.
     """
 
     __slots__ = (
@@ -124,7 +124,7 @@ class ModernGroup(Group, Generic[M, A]):
         return not self.members
 
     def state_name(self) -> str:
-        """The name of the state: it follows from the epochs of the group and of its members."""
+        """The name of the state, derived from the epochs of the group and of its members."""
         if not self.members:
             return "Empty"
         if self.epoch > self.assignment_epoch:
@@ -150,17 +150,17 @@ class ModernGroup(Group, Generic[M, A]):
         self.soft.deadline_ms = self.soft.epoch = 0
 
     def needs_refresh(self, now: int) -> bool:
-        """Tell whether the hash must be computed: it is old, or the epoch that came with it was undone."""
+        """Return whether the hash must be computed: it has expired, or the epoch stored with it was undone."""
         return now >= self.soft.deadline_ms or self.epoch < self.soft.epoch
 
     def refreshed(self, now: int) -> None:
-        """Note that the hash was computed."""
+        """Record that the hash was computed."""
         self.soft.deadline_ms = now + _REFRESH_INTERVAL_MS
         self.soft.epoch = self.epoch
 
 
 def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -> M:
-    """Return the member that has an instance id. Raises ``GroupError`` with UNKNOWN_MEMBER_ID if nobody has it."""
+    """Return the member that has an instance id. Raises ``GroupError`` with UNKNOWN_MEMBER_ID if it is unknown."""
     member = group.static_member(instance_id)
     if member is None:
         raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=f"Instance id {instance_id} is unknown.")
@@ -168,9 +168,9 @@ def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -
 
 
 def static_member_of_request(group: ModernGroup[M, Any], member_id: str, instance_id: str | None) -> M:
-    """Return the static member that a request is from.
+    """Return the static member that sent a request.
 
-    Raises ``GroupError``: UNKNOWN_MEMBER_ID if nobody has the instance id, FENCED_INSTANCE_ID if another member has it.
+    Raises ``GroupError``: UNKNOWN_MEMBER_ID for an unknown instance id, FENCED_INSTANCE_ID if another member has it.
     """
     member = require_static_member(group, instance_id)
     if member.member_id != member_id:
@@ -180,22 +180,22 @@ def static_member_of_request(group: ModernGroup[M, Any], member_id: str, instanc
 
 
 def unknown_member(member_id: str, group_id: str) -> GroupError:
-    """Return the error for a member that the group does not have."""
+    """Return the error for a member that is not in the group."""
     message = f"Member {member_id} is not a member of group {group_id}."
     return GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=message)
 
 
 def can_compute_assignment(group: ModernGroup[Any, Any], interval_ms: int, now: int) -> bool:
-    """Tell whether the target assignment may be computed now, ``interval_ms`` after the last time at the earliest."""
+    """Return whether the target assignment may be computed: ``interval_ms`` must have passed since the last time."""
     return not group.assignment_timestamp or not interval_ms or now >= group.assignment_timestamp + interval_ms
 
 
 def group_of_record(state: ShardState, changes: Changes, cls: type[G], group_id: str, *, create: bool) -> G | None:
-    """Return the group that a record is about, for an applier.
+    """Return the group of a record, for an applier.
 
-    A group that does not exist is made if ``create`` is set. Else the result is None, because a tombstone needs no
-    group. A group that has only offsets becomes one of the kind of the record. Raises ``GroupError`` for a group of
-    another kind.
+    If ``create`` is set, a group that does not exist is created. Otherwise the result is None, because a tombstone
+    needs no group. A group that only has offsets is replaced by a group of the record's kind. Raises ``GroupError`` for
+    a group of another kind.
     """
     group = state.groups.get(group_id)
     if isinstance(group, cls):
@@ -224,7 +224,7 @@ def remove_target_metadata(changes: Changes, group: ModernGroup[Any, Any]) -> No
 
 
 def remove_group(state: ShardState, changes: Changes, group: ModernGroup[Any, Any]) -> None:
-    """Apply the tombstone of a group. Raises ``GroupError`` if other records of the group are left."""
+    """Apply the tombstone of a group. Raises ``GroupError`` if other records of the group remain."""
     _require(not group.members, group, "the group has members")
     _require(not group.targets, group, "the target assignment has members")
     _require(group.assignment_epoch == _NO_ASSIGNMENT, group, "the target assignment has an epoch")
@@ -238,21 +238,21 @@ def _require(condition: bool, group: ModernGroup[Any, Any], reason: str) -> None
 
 
 Fence: TypeAlias = "Callable[[OperationContext, Any, Any], None]"
-"""Removes a member from its group because it did not do in time what it had to do."""
+"""Removes a member from its group after a missed timeout."""
 
 
 def session_timer_key(group_id: str, member_id: str) -> str:
-    """Return the key of the timer of a member's session."""
+    """Return the key of a member's session timer."""
     return f"session-timeout-{group_id}-{member_id}"
 
 
 def rebalance_timer_key(group_id: str, member_id: str) -> str:
-    """Return the key of the timer of a member's rebalance."""
+    """Return the key of a member's rebalance timer."""
     return f"rebalance-timeout-{group_id}-{member_id}"
 
 
 def member_timer(kind: GroupKind, group_id: str, member_id: str, fence: Fence) -> Callable[[OperationContext], None]:
-    """Return the operation of a timer that fences a member, if the member and its group are still there."""
+    """Return the operation of a timer that fences a member, if the member and its group still exist."""
 
     def operation(op: OperationContext) -> None:
         group = op.state.groups.get(group_id)
@@ -275,7 +275,7 @@ def schedule_session(
 def schedule_rebalance(
     op: OperationContext, group: ModernGroup[Any, Any], member_id: str, epoch: int, timeout_ms: int, fence: Fence
 ) -> None:
-    """Fence a member if it is still at ``epoch`` when its rebalance timeout is over."""
+    """Fence a member if it is still at ``epoch`` when its rebalance timeout expires."""
 
     def fence_if_still_there(op: OperationContext, group: Any, member: ModernMember) -> None:
         if member.epoch == epoch:

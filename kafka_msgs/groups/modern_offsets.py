@@ -1,4 +1,4 @@
-"""Committed offsets of consumer groups and streams groups: who may commit and fetch them."""
+"""Committed offsets of consumer groups and streams groups: which members may commit and fetch them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRST_COMMIT_BY_EPOCH: Final = 9
 
 
 class _Member(Protocol):
-    """A member: its epoch, and what it reported of the classic protocol, if it speaks that."""
+    """A member: its epoch, and its classic protocol metadata, if any."""
 
     @property
     def epoch(self) -> int: ...
@@ -27,7 +27,7 @@ class _Member(Protocol):
 
 
 def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any:
-    """Return the member that commits with an older epoch than its own. None if the commit needs no more checks.
+    """Return the member that commits with an epoch older than its own. None if the commit needs no more checks.
 
     Raises ``GroupError`` for a member that may not commit.
     """
@@ -51,7 +51,7 @@ def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any
 
 
 def check_fetch(op: OperationContext, group: ModernGroup[Any, Any], member_id: str | None, epoch: int) -> None:
-    """Check that a member may fetch offsets: at its own epoch. Who names no member may fetch them, too.
+    """Check that a member may fetch offsets: at its own epoch. A request without a member may also fetch them.
 
     Raises ``GroupError``.
     """
@@ -68,11 +68,11 @@ def check_fetch(op: OperationContext, group: ModernGroup[Any, Any], member_id: s
 
 
 def epoch_name(member: _Member) -> str:
-    """Return what a member calls its epoch."""
+    """Return the name of a member's epoch in its protocol."""
     return "member epoch" if member.classic is None else "generation id"
 
 
 def stale(member: _Member, message: str) -> GroupError:
-    """Return the error for a member at another epoch, as its protocol has it."""
+    """Return the error of a member's protocol for a wrong epoch."""
     code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
     return GroupError(error=code, message=message)

@@ -1,7 +1,7 @@
-"""The records that consumer groups and share groups have alike, as they are written.
+"""The records that consumer groups and share groups have in common, and methods that emit them.
 
-Both kinds have a record for the group, for each member, for the target assignment of each member, for the epoch of the
-target assignment, and for the present assignment of each member. The classes differ, and their fields are the same.
+Each kind has a record for the group, for each member, for the target assignment of each member, for the epoch of the
+target assignment, and for the current assignment of each member. The classes differ, but their fields are the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["ModernRecords"]
 
 
 class _Reporting(Protocol):
-    """A member with what it reported."""
+    """A member with its metadata."""
 
     @property
     def member_id(self) -> str: ...
@@ -31,7 +31,7 @@ class _Reporting(Protocol):
 
 @frozen(kw_only=True)
 class ModernRecords:
-    """The classes of the records of a kind of groups: keys, values, and the element of a target assignment.
+    """The record classes of one kind of groups: keys, values, and the element of a target assignment.
 
     Each method emits records of one group.
     """
@@ -47,7 +47,7 @@ class ModernRecords:
     current_key: type[Any]
 
     def emit_member(self, op: OperationContext, group_id: str, member: _Reporting) -> None:
-        """Record what a member reported."""
+        """Record the metadata of a member."""
         op.emit(self.member_key(group_id=group_id, member_id=member.member_id), member.metadata)
 
     def emit_epoch(self, op: OperationContext, group_id: str, epoch: int, metadata_hash: int) -> None:
@@ -75,9 +75,9 @@ class ModernRecords:
     def emit_tombstones(
         self, op: OperationContext, group_id: str, members: Sequence[str], others: Iterable[Message]
     ) -> None:
-        """Emit the tombstones of all records of a group: of its members, of ``others`` by their keys, of the group.
+        """Emit the tombstones of all records of a group: its members, the keys in ``others``, and the group.
 
-        They come in an order in which each of them is allowed.
+        They have an order in which each of them is valid.
         """
         for key in (self.current_key, self.target_key):
             for member_id in members:

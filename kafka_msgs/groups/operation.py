@@ -1,10 +1,10 @@
-"""What a handler, a timer and a piece of background work get: one step against one shard.
+"""The context of handlers, timers and background tasks: one operation against one shard.
 
-A handler is a function. It reads the state, emits records, and returns the response or a promise of it::
+A handler is a function. It reads the state, emits records, and returns the response or a future of it::
 
     def heartbeat(
         op: OperationContext, context: RequestContext, request: HeartbeatRequest
-    ) -> HeartbeatResponse | Promise[HeartbeatResponse]:
+    ) -> HeartbeatResponse | Future[HeartbeatResponse]:
         group = op.state.groups.get(request.group_id)
         if group is None:
             raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Group {request.group_id} not found.")
@@ -12,10 +12,10 @@ A handler is a function. It reads the state, emits records, and returns the resp
         op.timers.schedule(f"heartbeat-{group.group_id}", 10_000, expire)
         return HeartbeatResponse()
 
-The response is given when the records are committed. A handler whose answer waits for others returns ``op.promise()``,
-and the answer is given when that promise is settled. A ``GroupError`` becomes
-an answer with its error code, after all changes of the step are undone. Each other exception undoes the step as well
-and goes on to the caller: it is a bug. Changes of soft state and of timers are not undone, but ``stop_timer`` is.
+The response is sent when the records are committed. A handler whose response waits for other members returns
+``op.new_future()``, and the response is sent when that future is settled. A ``GroupError`` becomes a response with its
+error code, after all changes of the operation are undone. Any other exception is a bug: it also undoes the operation,
+and propagates to the caller. Changes of soft state and of timers are not undone, except for ``stop_timer``.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 
 class OperationContext:
-    """One step against one shard.
+    """One operation against one shard.
 
-    ``topics_image`` has the topics of the cluster. ``shard_state`` is hard state, which only ``emit`` changes. ``soft``
-    is soft state. ``coordinator_timer`` are the timers of the shard. ``atomic`` may be set to False if the records may
-    be spread over several batches.
+    ``image`` has the topics of the cluster. ``state`` is hard state, which only ``emit`` changes. ``soft`` is soft
+    state. ``timers`` are the timers of the shard. ``atomic`` may be set to False if the records may be split into
+    several batches.
     """
 
     __slots__ = (
@@ -104,20 +104,20 @@ class OperationContext:
 
     @property
     def topology_plugin(self) -> Any:
-        """The plugin for topology descriptions that the coordinator was given, or None."""
+        """The coordinator's plugin for topology descriptions, or None."""
         return self._shard.runtime.plugin
 
     @property
     def share_persister(self) -> SharePersister:
-        """What keeps the state of share partitions."""
+        """The store for the state of share partitions."""
         return self._shard.runtime.share_states
 
     def group_config(self, group_id: str) -> GroupConfig:
-        """Return the settings of a group."""
+        """Return the config of a group."""
         return self._shard.runtime.group_config(group_id)
 
     def new_future(self) -> Future[Any]:
-        """Return a promise of the answer to the request of this step. The handler returns it."""
+        """Return a future for the response to the request of this operation. The handler returns it."""
         promise: Future[Any] = Future()
         if self._reply is not None:
             promise.add_done_callback(self._reply)
@@ -128,9 +128,9 @@ class OperationContext:
         return self._shard.runtime.new_id()
 
     def emit(self, key: Message, value: Message | None, version: int | None = None) -> None:
-        """Append a record, and apply it at once. A value of None is a tombstone.
+        """Append a record, and apply it immediately. A value of None is a tombstone.
 
-        ``version`` is the version of the value; the highest one where it is not given.
+        ``version`` is the version of the value; the default is the highest version.
         """
         if version is None and value is not None:
             version = value.INFO.versions.highest
@@ -140,94 +140,94 @@ class OperationContext:
         )
 
     def at_last_commit(self, check: Callable[[OperationContext], T]) -> T:
-        """Return what ``check`` gives for the state as of the last committed record. Nothing may be emitted before."""
+        """Return the result of ``check`` for the state as of the last committed record. Call it before any ``emit``."""
         return self._shard.read(check)
 
     def set_derived(self, target: object, attribute: str, value: object) -> None:
-        """Set an attribute that follows from hard state and from the topics of the cluster, and is not recorded.
+        """Set an attribute that is derived from hard state and from the topics of the cluster, and is not recorded.
 
-        It is undone if an append fails, and the state as of the last committed record does not have it before the
-        next batch is committed.
+        It is undone if an append fails, and the state as of the last committed record does not have it before the next
+        batch is committed.
         """
         self._shard.set_derived(target, attribute, value)
 
     def keep_simple_group(self, group_id: str) -> None:
-        """Make a group that no record tells of, for ``Quirks.commit_makes_group`` only."""
+        """Create a group without a record, for ``Quirks.commit_makes_group`` only."""
         self._shard.create_simple_group(group_id)
 
     def forget_group(self, group_id: str) -> None:
-        """Forget a group without a record, for the quirk ``late_join_forgets_group``."""
+        """Remove a group without a record, for the quirk ``late_join_forgets_group``."""
         self._shard.forget_group(group_id)
 
     def detach_group(self, group_id: str, topics: Iterable[str]) -> None:
-        """Take a group out of the state before its tombstones are emitted. They then change nothing.
+        """Remove a group from the state before its tombstones are emitted. The tombstones then have no effect.
 
-        What this step changed in the group is undone: Kafka applies no record of a step in which a group of another
-        kind takes the place of the group. ``topics`` is the group's own table of what it subscribes to.
+        Earlier changes of this operation to the group are undone: Kafka applies no record of an operation in which a
+        group of another kind replaces the group. ``topics`` is the group's own table of its subscriptions.
         """
         self._shard.detach_group(group_id, topics)
 
     def on_committed(self, callback: Callable[[GroupError | None], None]) -> None:
-        """Call ``callback`` with None when the records of this step are committed, or with the error if they fail.
+        """Call ``callback`` with None when the records of this operation are committed, or with the error if they fail.
 
         After an error the changes are undone already. The callback repairs soft state.
         """
         self.callbacks.append(callback)
 
     def stop_timer(self, key: str) -> None:
-        """Cancel the timer of a key. If the append of this step fails, the timer is back."""
+        """Cancel the timer of a key. If the append of this operation fails, the timer is restored."""
         put_back = self.timers.cancel_restorable(key)
         if put_back is not None and not self.quirks.failed_append_stops_timers:
             self._stopped.append(put_back)
 
     def restore_timers(self) -> None:
-        """Put back the timers that this step stopped. The shard calls this when it has undone the step."""
+        """Restore the timers that this operation stopped. The shard calls this after it undoes the operation."""
         for put_back in self._stopped:
             put_back()
 
     def count_metric(self, name: str, number: int = 1) -> None:
-        """Count events for the metrics when the records of this step are committed."""
+        """Count events for the metrics when the records of this operation are committed."""
         self.on_committed(lambda error: self.metrics.record(name, number) if error is None else None)
 
     def create_topics(self, topics: Iterable[Any]) -> None:
-        """Ask the broker to create topics: ``CreatableTopic`` of CreateTopics. They go with the answer."""
+        """Request topics from the broker (``CreatableTopic`` of CreateTopics), as part of the reply."""
         self.topics_to_create.extend(topics)
 
     def submit(self, operation: Callable[[OperationContext], T | Future[T]]) -> Future[T]:
-        """Run another step after this one. Return the promise of its result.
+        """Run another operation after this one. Return the future of its result.
 
-        This works after the step has ended too, such as in a callback.
+        This also works after the operation has ended, such as in a callback.
         """
         return self._shard.submit(operation)
 
     def run_after(self, event: Callable[[], None]) -> None:
-        """Call ``event`` after the present step, and after what was enqueued before."""
+        """Call ``event`` after the current operation, and after events that were enqueued before."""
         self._shard.runtime.enqueue(event)
 
     def run_at_next_tick(self, event: Callable[[], None]) -> None:
-        """Call ``event`` after all that is to do now: at the next tick, even if the partition was given up.
+        """Call ``event`` after all current work: at the next tick, even if the shard has resigned from the partition.
 
-        The event runs its steps by ``submit``.
+        The event runs its operations with ``submit``.
         """
         self._shard.postpone(event)
 
     def run_in_background(
         self, key: str, work: Callable[[], T], then: Callable[[OperationContext, T | None, Exception | None], None]
     ) -> bool:
-        """Do ``work`` beside the requests, then run ``then`` as a step with the result or the exception.
+        """Run ``work`` in the background, then run ``then`` as an operation with the result or the exception.
 
-        Return False if work of that key waits already. Then nothing happens.
+        Return False, without starting the work, if a task with that key is pending.
         """
         return self._shard.start_work(key, work, then)
 
     def has_background_task(self, key: str) -> bool:
-        """Tell whether work of that key was started, and has not ended."""
+        """Return whether a task with that key is pending."""
         return key in self._shard.work
 
     def cancel_background_task(self, key: str) -> None:
-        """Forget the work of a key. Its result is ignored."""
+        """Cancel the task of a key. Its result is ignored."""
         self._shard.work.pop(key, None)
 
     def record_plugin_call(self, call: str) -> None:
-        """Note a call of the plugin for topology descriptions in the outcome."""
+        """Add a call of the plugin for topology descriptions to the output."""
         self._shard.runtime.outcome.plugin.append(call)

@@ -1,4 +1,4 @@
-"""What came of a command: answers, records, timers, and work for others."""
+"""The output of a coordinator call: replies, records, timers, and background tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_EPOCH: Final = -1
 
 @frozen(kw_only=True)
 class Reply:
-    """An answer to a request. ``opaque`` is what the caller gave with the request.
+    """A reply to a request. ``opaque`` is the value that the caller passed with the request.
 
     ``topics_to_create`` has the topics that the broker must create for the group: ``CreatableTopic`` of CreateTopics.
     """
@@ -36,7 +36,7 @@ class RecordAppend:
     """Records that are appended to a partition of ``__consumer_offsets`` together.
 
     A batch of a transaction has the id and epoch of its producer. An ``atomic`` batch must be one record batch. The
-    records of another batch may be spread over several record batches.
+    records of any other batch may be split into several record batches.
     """
 
     partition: int
@@ -58,10 +58,10 @@ class MarkerAppend:
 
 @frozen(eq=False, kw_only=True)
 class BackgroundTask:
-    """Work that is done beside the requests, such as an assignment: ``run`` needs nothing of the coordinator.
+    """A background task, such as an assignment: ``run`` does not access the coordinator.
 
-    Whoever does it calls ``run``, in any thread, and gives the result to ``GroupCoordinator.complete_background_task``.
-    Then the coordinator runs ``on_done`` as a step.
+    The caller runs ``run``, in any thread, and passes the result to ``GroupCoordinator.complete_background_task``. Then
+    the coordinator runs ``on_done`` as an operation.
     """
 
     partition: int
@@ -72,10 +72,10 @@ class BackgroundTask:
 
 @define(kw_only=True)
 class CoordinatorOutput:
-    """What happened since the last outcome was taken.
+    """The events since the previous output.
 
-    ``record_batches`` has what was appended, in order. ``scheduled`` and ``expired`` have timers: the key, and the
-    moment in milliseconds. ``plugin`` has the calls of the plugin for topology descriptions.
+    ``batches`` has the appended batches and markers, in order. ``scheduled`` and ``expired`` have timers: the key, and
+    the time in milliseconds. ``plugin`` has the calls of the plugin for topology descriptions.
     """
 
     answers: list[Reply] = Factory(list)

@@ -1,4 +1,4 @@
-"""All protocols that a group coordinator speaks. Each package adds its ``PROTOCOL`` here."""
+"""All protocols of a group coordinator. Each package adds its ``PROTOCOL`` here."""
 
 from __future__ import annotations
 

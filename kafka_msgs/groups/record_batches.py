@@ -1,7 +1,7 @@
-"""What a coordinator appends, as a record batch of ``__consumer_offsets``.
+"""Encoding of a coordinator's appends as record batches of ``__consumer_offsets``.
 
-``decode_batches`` of ``kafka_msgs.internal_topics.batch_decoding`` is the way back: it gives the records that
-``GroupCoordinator.load`` takes.
+``decode_batches`` of ``kafka_msgs.internal_topics.batch_decoding`` is the inverse: it returns the records that
+``GroupCoordinator.load`` accepts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 __all__ = ["encode_batch"]
 
 _SEQUENCE: Final = 0
-"""The sequence of each batch of a coordinator, which does not count its batches as a producer does."""
+"""The sequence of each coordinator batch. Unlike a producer, a coordinator does not number its batches."""
 
 
 def encode_batch(
@@ -29,10 +29,10 @@ def encode_batch(
 ) -> bytes:
     """Return the record batch that a coordinator appends, or the control batch that ends a transaction.
 
-    ``timestamp`` is the time in milliseconds. ``leader_epoch`` is that of the partition; -1 leaves it open.
-    ``coordinator_epoch`` is that of the transaction coordinator which ends the transaction. Raises ``EncodeError`` and
-    ``RecordWriteError`` for what cannot be written. Source: ``CoordinatorRuntime`` and ``EndTransactionMarker`` of
-    Kafka.
+    ``timestamp`` is the time in milliseconds. ``leader_epoch`` is the leader epoch of the partition; -1 leaves it
+    unset. ``coordinator_epoch`` is the epoch of the transaction coordinator that ends the transaction. Raises
+    ``EncodeError`` and ``RecordWriteError`` for records that cannot be written. Source: ``CoordinatorRuntime`` and
+    ``EndTransactionMarker`` of Kafka.
     """
     header = BatchHeader(
         base_offset=base_offset,

@@ -1,4 +1,4 @@
-"""Who sent a request to a group coordinator, at which version, and what the sender may do."""
+"""The context of a request to a group coordinator: its sender, its version, and the sender's permissions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLUSTER_NAME: Final = "kafka-cluster"
 
 
 class Permission(NamedTuple):
-    """Leave to do something with a resource of that name."""
+    """Permission for an operation on a resource of that name."""
 
     operation: AclOperation
     resource: ResourceType
@@ -31,9 +31,9 @@ def _everything(permission: Permission) -> bool:
 class RequestContext:
     """The facts about a request that are not in its body.
 
-    ``version`` is the version of the api that the request was sent at. ``client_id`` comes from the request header.
-    ``client_host`` is the address of the client as the broker writes it in its records, such as ``/127.0.0.1``.
-    ``principal`` is the user in Kafka's form. ``allows`` tells whether it has a permission.
+    ``version`` is the api version of the request. ``client_id`` comes from the request header. ``client_host`` is the
+    client address as the broker writes it in its records, such as ``/127.0.0.1``. ``principal`` is the user in Kafka's
+    form. ``allows`` returns whether the sender has a permission.
     """
 
     version: int

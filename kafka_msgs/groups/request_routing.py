@@ -1,7 +1,8 @@
-"""The way of a request: to the shard, or the shards, of its groups, and back as one answer.
+"""Routing of a request to the shards of its groups, and of the results into one response.
 
-This module knows what becomes of an error of a shard. A request about one group is one step of one shard. A request
-about several groups is one step, or one read, in each of their shards. Its answer is given when all have answered.
+This module maps the errors of shards to client errors. A request about one group is one operation of one shard. A
+request about several groups is one operation, or one read, in each of their shards. Its response is sent when all
+shards have responded.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["ReplyCallback", "ShardLocator", "handle_multi", "handle_single"]
 
 
 class ShardLocator(Protocol):
-    """Where the groups are."""
+    """Finds the shards of groups."""
 
     validation: RequestValidation
     shards: dict[int, Shard]
@@ -31,7 +32,7 @@ class ShardLocator(Protocol):
 
 
 class ReplyCallback(Protocol):
-    """Takes the answer to a request: the response, and the topics that the broker must create."""
+    """Receives the response to a request, and the topics that the broker must create."""
 
     def __call__(self, response: Any, creates: Sequence[Any] = (), /) -> None: ...
 
@@ -52,7 +53,7 @@ def handle_single(
 
 
 class _OneStep:
-    """The step of a request about one group."""
+    """The operation of a request about one group."""
 
     __slots__ = ("answer", "api", "context", "creates", "request")
 
@@ -70,14 +71,14 @@ class _OneStep:
         return self.api.handle(op, self.context, self.request)
 
     def done(self, value: Any, error: GroupError | None) -> None:
-        """The records are committed, or the step failed."""
+        """Handle the result: the records are committed, or the operation failed."""
         if not isinstance(value, Future):
             self._give(value, error)
         elif error is not None:
             value.fail(error)
 
     def settled(self, promise: Future[Any]) -> None:
-        """The promise of the step is settled."""
+        """Respond with the result of the operation's settled future."""
         self._give(promise.value, promise.error)
 
     def _give(self, value: Any, error: GroupError | None) -> None:
@@ -112,7 +113,7 @@ def handle_multi(
 def _parts(
     shards: ShardLocator, api: MultiGroupApi[Any, Any, Any], request: Any, context: RequestContext
 ) -> list[tuple[int | None, list[Any]]]:
-    """The questions that are asked together, with their partition; it is None for questions without a group."""
+    """The items of the request, grouped by the partition that handles them. It is None for items without a group."""
     if api.groups is None:
         return [(partition, [request]) for partition in shards.shards]
     if api.one_operation_each:
@@ -129,7 +130,7 @@ def _parts(
 
 
 class _Part:
-    """The questions of a request to one partition."""
+    """The request items for one partition."""
 
     __slots__ = ("api", "context", "give", "questions", "request")
 
@@ -148,7 +149,7 @@ class _Part:
         self.give = give
 
     def ask(self, shards: ShardLocator, partition: int | None) -> None:
-        """Ask the questions of a shard. ``give`` is called with the items of the answer, now or later."""
+        """Run the items in a shard. ``give`` is called with the response items, now or later."""
         try:
             if partition is None:
                 raise GroupError(error=ErrorCode.INVALID_GROUP_ID)

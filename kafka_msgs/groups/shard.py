@@ -1,9 +1,9 @@
-"""One partition of ``__consumer_offsets`` and the groups that live in it.
+"""One partition of ``__consumer_offsets`` and its groups.
 
-A shard runs steps: requests, timers, and results of background work. A step that emits records appends them as one
-batch. Its answer waits until the batch is committed. If the append fails, the step is undone. This module owns the
-order of these things, which is that of ``org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime``: load, elect,
-resign, and what waits. What a step does is up to its protocol.
+A shard runs operations: requests, timers, and results of background tasks. It appends the records of an operation as
+one batch. The response waits until the batch is committed. If the append fails, the operation is undone. This module
+defines the order of these events, following ``org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime``: load,
+elect, resign, and deferred writes. The protocols define the operations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SILENT: Final = frozenset(
         ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_MEMBER_ID,
     }
 )  # fmt: skip
-"""Errors after which a timer is forgotten: the shard does not serve any more, or there is nobody to remove."""
+"""Errors after which a timer is dropped: the shard no longer serves requests, or the member does not exist."""
 
 
 class Shard:
@@ -69,7 +69,7 @@ class Shard:
     # Leadership
 
     def elect(self, epoch: int) -> bool:
-        """Become the leader's shard at an epoch. Return whether the records must be loaded now."""
+        """Become the leader at an epoch. Return whether the records must be loaded now."""
         if epoch <= self.epoch:
             return False
         self.epoch = epoch
@@ -80,7 +80,7 @@ class Shard:
         return True
 
     def load(self, records: Iterable[InternalRecord | TransactionEnd]) -> None:
-        """Apply records of the log, in order. Records of types that no protocol has are ignored, as in Kafka."""
+        """Apply records of the log, in order. Records of types without an applier are ignored, as in Kafka."""
         state, appliers, position = self.state, self.runtime.appliers, self.written
         for record in records:
             if isinstance(record, TransactionEnd):
@@ -96,17 +96,17 @@ class Shard:
         self.written = self.committed = position
 
     def loaded(self, end: int) -> None:
-        """Serve requests from now on. ``end`` is the offset after the last record of the log."""
+        """Start to serve requests. ``end`` is the offset after the last record of the log."""
         self._move(CoordinatorState.ACTIVE)
         self.written = self.committed = max(end, self.written)
         self._run(shard_lifecycle.on_partition_loaded, self.runtime)
 
     def load_failed(self) -> None:
-        """Note that the records could not be loaded."""
+        """Record that the records could not be loaded."""
         self._unload(CoordinatorState.FAILED)
 
     def resign(self, epoch: int | None) -> bool:
-        """Give the partition up, unless a later epoch has it. Return whether it was given up."""
+        """Resign from the partition, unless a later epoch has it. Return whether the shard resigned."""
         if epoch is not None and self.epoch >= epoch:
             return False
         self._unload(CoordinatorState.CLOSED)
@@ -133,7 +133,7 @@ class Shard:
             self.timers.cancel_all()
         self._reset()
 
-    # Steps
+    # Operations
 
     def require_active(self) -> None:
         """Raise ``GroupError`` if the shard does not serve requests."""
@@ -149,9 +149,9 @@ class Shard:
         producer: ProducerIdAndEpoch = NO_TRANSACTION,
         reply: Callable[[Future[Any]], None] | None = None,
     ) -> None:
-        """Run a step. ``done`` is called with its value, or with its error, when all its records are committed.
+        """Run an operation. ``done`` is called with its value, or with its error, when all its records are committed.
 
-        ``reply`` is called with the promise of the step when it is settled.
+        ``reply`` is called with the future of the operation when it is settled.
         """
         step = DeferredWrite(done)
         self._changes.begin()
@@ -193,7 +193,7 @@ class Shard:
         self._wait(step)
 
     def _append_and_defer(self, batch: RecordAppend | MarkerAppend, step: DeferredWrite) -> None:
-        """Append a batch. If that fails, all changes after the batch before it are undone."""
+        """Append a batch. If that fails, all changes after the previous batch are undone."""
         try:
             self.written = self.runtime.append(batch)
         except GroupError:
@@ -203,7 +203,7 @@ class Shard:
         self._changes.record_append(self.written, step)
 
     def _wait(self, step: DeferredWrite) -> None:
-        """Let a step wait for the commit, for ``offsets.commit.timeout.ms`` at most."""
+        """Defer the completion of an operation until the commit, for ``offsets.commit.timeout.ms`` at most."""
         clock = self.runtime.clock
         step.deadline = clock.now + self.runtime.config.offsets_commit_timeout_ms
         step.arrival = clock.arrive()
@@ -216,7 +216,7 @@ class Shard:
             return operation(OperationContext(self))
 
     def replay(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
-        """Apply the record of that index in the batch of the present step."""
+        """Apply the record of that index in the batch of the current operation."""
         state = self.state
         state.position = self.written + index
         state.now = self.runtime.clock.now
@@ -230,31 +230,31 @@ class Shard:
     def set_derived(self, target: object, attribute: str, value: object) -> None:
         """Set an attribute that is not recorded. It counts as a change of the next batch.
 
-        It stays if the present step fails before it changes anything else.
+        It stays if the current operation fails before it changes anything else.
         """
         self._changes.set_derived(target, attribute, value)
 
     def create_simple_group(self, group_id: str) -> None:
-        """Make a group that no record tells of, and keep it even if the present step fails."""
+        """Create a group without a record, and keep it even if the current operation fails."""
         self._changes.journal.set(self.state.groups, group_id, self.state.new_simple_group(group_id))
         self._changes.keep()
 
     def forget_group(self, group_id: str) -> None:
-        """Forget a group without a record, for the quirk ``late_join_forgets_group``."""
+        """Remove a group without a record, for the quirk ``late_join_forgets_group``."""
         self.detach_group(group_id, ())
         self._changes.keep()
 
     def detach_group(self, group_id: str, topics: Iterable[str]) -> None:
-        """Take a group out of the state as it was before the step. Its tombstones then change nothing.
+        """Undo the changes of the operation, and remove the group. Its tombstones then have no effect.
 
-        ``topics`` is the group's own table of what it subscribes to.
+        ``topics`` is the group's own table of its subscriptions.
         """
         self._changes.undo_operation()
         self._changes.journal.delete(self.state.groups, group_id)
         subscribe(self.state, self._changes.journal, group_id, topics, ())
 
     def commit(self, offset: int) -> None:
-        """Note that all records before ``offset`` are committed, and complete the steps that wait for them."""
+        """Record that all records before ``offset`` are committed, and complete the operations that wait for them."""
         if self.status is not CoordinatorState.ACTIVE:
             return
         self.committed = max(self.committed, offset)
@@ -288,7 +288,7 @@ class Shard:
                 protocol.apply_end_transaction(self.state, changes, producer_id, committed)
 
     def submit(self, operation: Callable[[OperationContext], T | Future[T]]) -> Future[T]:
-        """Run a step after the present one. Return the promise of its value."""
+        """Run an operation after the current one. Return the future of its value."""
         promise: Future[T] = Future()
 
         def settle(value: Any, error: GroupError | None) -> None:
@@ -306,10 +306,10 @@ class Shard:
         """Call ``event`` at the next tick of the coordinator."""
         self.runtime.postpone(event)
 
-    # Timers and work
+    # Timers and background tasks
 
     def next_deadline(self) -> tuple[int, int, Timer | DeferredWrite] | None:
-        """Return the timer, or the step that waits too long, that is due first: deadline, order, and itself."""
+        """Return the timer or deferred write that is due first: its deadline, its order, and itself."""
         waiting = self._waiting
         while waiting and waiting[0].completed:
             waiting.popleft()
@@ -319,16 +319,16 @@ class Shard:
         return None if timer is None else (timer.deadline, timer.arrival, timer)
 
     def shift(self, ms: int) -> None:
-        """Move all timers, and the moments at which steps have waited too long, by ``ms``."""
+        """Move all timers, and the deadlines of deferred writes, by ``ms``."""
         self.timers.shift(ms)
         for step in self._waiting:
             step.deadline += ms
 
     def fire(self, due: Timer | DeferredWrite, *, replaced: bool = False) -> None:
-        """Run a timer that is due, or fail a step that has waited too long.
+        """Run a timer that is due, or fail a deferred write that has timed out.
 
-        ``replaced`` says that another shard serves the partition. Then a timer that outlived the leadership runs on
-        the groups that this shard gave up.
+        ``replaced`` is set if another shard serves the partition. A timer that outlived the leadership then runs on the
+        groups of this former shard.
         """
         if isinstance(due, DeferredWrite):
             due.complete(GroupError(error=ErrorCode.REQUEST_TIMED_OUT))
@@ -347,7 +347,7 @@ class Shard:
     def start_work(
         self, key: str, run: Callable[[], Any], then: Callable[[OperationContext, Any, Exception | None], None]
     ) -> bool:
-        """Put work into the outcome, unless work of that key waits already. Return whether it was put there."""
+        """Add a background task to the output, unless a task with that key is pending. Return whether it was added."""
         if key in self.work:
             return False
         work = BackgroundTask(partition=self.partition, key=key, run=run, on_done=then)
@@ -356,7 +356,7 @@ class Shard:
         return True
 
     def finish_work(self, work: BackgroundTask, value: Any, error: Exception | None) -> None:
-        """Run the step that follows a piece of work. Work that was cancelled or replaced is ignored."""
+        """Run the operation that follows a background task. Cancelled or replaced tasks are ignored."""
         if self.work.get(work.key) is not work:
             return
 
@@ -371,19 +371,19 @@ class Shard:
     # Topics
 
     def change_image(self, change: TopicChange) -> None:
-        """Take over new topics of the cluster, and tell the groups whose topics changed."""
+        """Set the new topics of the cluster, and notify the groups whose topics changed."""
         self.image = change.after
         if self.status is CoordinatorState.ACTIVE:
             self._run(shard_lifecycle.on_topics_changed, self.runtime, change)
 
     def delete_topics(self, change: TopicChange) -> None:
-        """Run the steps that follow the deletion of topics."""
+        """Run the operations that follow the deletion of topics."""
         for protocol in self.runtime.protocols:
             for follow in protocol.on_topics_deleted:
                 self.runtime.enqueue(partial(self._run, follow, change))
 
     def creation_failed(self, group_id: str, reason: str) -> None:
-        """Tell a group why its topics could not be created."""
+        """Notify a group that its topics could not be created."""
         for protocol in self.runtime.protocols:
             if protocol.on_topic_creation_failed is not None:
                 self._run(protocol.on_topic_creation_failed, group_id, reason)
@@ -395,5 +395,5 @@ class Shard:
                 self.runtime.enqueue(partial(self._run, protocol.cleanup))
 
     def _run(self, step: Callable[..., Any], *facts: Any) -> None:
-        """Run a step that nobody waits for."""
+        """Run an operation without a caller that waits for it."""
         self.write(lambda op: step(op, *facts), lambda _, error: None)

@@ -1,7 +1,7 @@
-"""What the protocols do with the groups of a partition beside requests and timers.
+"""The hooks of protocols for the groups of a partition, apart from requests and timers.
 
-A partition is loaded, it is given up, or the topics of the cluster change. ``GroupProtocol`` says what each protocol
-does then. This module knows the order: that of the protocols, and Kafka's order of the groups.
+A partition is loaded or unloaded, or the topics of the cluster change. ``GroupProtocol`` defines the hooks of each
+protocol for these events. This module defines their order: the order of the protocols, and Kafka's order of the groups.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["on_partition_loaded", "on_partition_unloaded", "on_topics_changed"]
 
 
 def on_partition_loaded(op: OperationContext, runtime: ShardRuntime) -> None:
-    """Begin to serve the groups of a partition that was loaded."""
+    """Start to serve the groups of a partition that was loaded."""
     change = TopicChange(EMPTY_IMAGE, op.image, (), (), ())
     for protocol in runtime.protocols:
         for hook in protocol.on_image_changed:
@@ -30,7 +30,7 @@ def on_partition_loaded(op: OperationContext, runtime: ShardRuntime) -> None:
 
 
 def on_partition_unloaded(op: OperationContext, runtime: ShardRuntime) -> None:
-    """Let go of the groups of a partition that is given up."""
+    """Release the groups of a partition when the shard resigns from it."""
     _each_group(op, runtime, lambda protocol: protocol.on_unloaded)
 
 
@@ -42,7 +42,7 @@ def _each_group(op: OperationContext, runtime: ShardRuntime, hooks: Callable[[Gr
 
 
 def on_topics_changed(op: OperationContext, runtime: ShardRuntime, change: TopicChange) -> None:
-    """Tell the groups that subscribe to topics of a change."""
+    """Notify the groups that subscribe to topics of a change."""
     for protocol in runtime.protocols:
         for hook in protocol.on_image_changed:
             hook(op, change)

@@ -1,4 +1,4 @@
-"""What the steps of shards share, and what a step that waits looks like."""
+"""The state that shards share, and the deferred writes of a shard."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["VALID_TRANSITIONS", "CoordinatorState", "DeferredWrite", "ShardRunti
 
 
 class CoordinatorState(Enum):
-    """What a shard is doing."""
+    """The state of a shard."""
 
     INITIAL = "Initial"
-    """The shard exists, and nobody has elected it."""
+    """The shard exists, but has not been elected."""
     LOADING = "Loading"
-    """The records of the partition are being read."""
+    """The shard is loading the records of the partition."""
     ACTIVE = "Active"
-    """Requests are served."""
+    """The shard serves requests."""
     FAILED = "Failed"
-    """The records could not be read. A later election tries again."""
+    """The records could not be loaded. A later election tries again."""
     CLOSED = "Closed"
-    """The partition was given up."""
+    """The shard has resigned from the partition."""
 
 
 VALID_TRANSITIONS: Final[Mapping[CoordinatorState, frozenset[CoordinatorState]]] = {
@@ -47,12 +47,12 @@ VALID_TRANSITIONS: Final[Mapping[CoordinatorState, frozenset[CoordinatorState]]]
     CoordinatorState.FAILED: frozenset({CoordinatorState.LOADING, CoordinatorState.CLOSED}),
     CoordinatorState.CLOSED: frozenset(),
 }
-"""Where a shard may go from each status."""
+"""The valid transitions from each state of a shard."""
 
 
 @define(kw_only=True, eq=False)
 class ShardRuntime:
-    """What all shards of a coordinator share."""
+    """The runtime that all shards of a coordinator share."""
 
     protocols: tuple[GroupProtocol, ...]
     config: CoordinatorConfig
@@ -79,16 +79,16 @@ class ShardRuntime:
         self.appliers = {cls: applier for each in self.protocols for cls, applier in each.appliers.items()}
 
     def group_config(self, group_id: str) -> GroupConfig:
-        """Return the settings of a group."""
+        """Return the config of a group."""
         return self.group_configs.get(group_id, self.default_group_config)
 
     def hooks_of(self, hooks: Callable[[GroupProtocol], GroupHooks], kind: GroupKind) -> list[GroupHook]:
-        """Return the hooks that the protocols have for a kind of group."""
+        """Return the hooks of all protocols for a kind of group."""
         return [hook for each in self.protocols if (hook := hooks(each).get(kind)) is not None]
 
 
 class DeferredWrite:
-    """A step whose records are not committed yet, or that waits for the records of earlier steps."""
+    """An operation whose records are not committed yet, or that waits for the records of earlier operations."""
 
     __slots__ = ("_done", "arrival", "callbacks", "completed", "deadline", "value")
 
@@ -101,7 +101,7 @@ class DeferredWrite:
         self.arrival = 0
 
     def complete(self, error: GroupError | None) -> None:
-        """Call what waits for the step, once."""
+        """Complete the operation and call its callbacks, once."""
         if not self.completed:
             self.completed = True
             for callback in self.callbacks:
@@ -113,8 +113,8 @@ class DeferredWrite:
 class UncommittedBatch:
     """A batch that is appended and not committed.
 
-    It has the end of the log after it, the number of its changes, and who waits for it. ``reverted_entries`` has the
-    entries that failed appends just before it gave back.
+    ``end`` is the end of the log after it, ``changes`` is the number of its changes, and ``waiting`` has the operations
+    that wait for it. ``reverted_entries`` has the entries that immediately preceding failed appends restored.
     """
 
     end: int

@@ -1,11 +1,10 @@
-"""The state of a shard: what its records say, and what Kafka does not record.
+"""The state of a shard: recorded hard state, and unrecorded soft state.
 
-``ShardState`` is hard state. Only appliers change it, and only through the changes that they are given. An applier has
-the
-effect of the records of one key class. It is the same function for a new record and for a record that is loaded::
+``ShardState`` is hard state. Only appliers change it, and only through their ``changes`` argument. An applier
+applies the records of one key class, both new records and loaded records::
 
     def apply_metadata(
-        state: State, changes: Changes, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
+        state: ShardState, changes: Changes, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
     ) -> None:
         group = state.groups.get(key.group_id)
         if value is None:
@@ -17,10 +16,10 @@ effect of the records of one key class. It is the same function for a new record
 
     APPLIERS = {StreamsGroupMetadataKey: apply_metadata}
 
-A new object may be filled directly before it is put into the state. A set is a dict with None as values. A table whose
-order can be seen outside is a ``TimelineHashMap``.
+A new object may be changed directly before it is added to the state. A set is a dict with None as values. A table with
+a visible order is a ``TimelineHashMap``.
 
-``SoftState`` is lost with the leadership of the partition: waiting requests, caches, flags.
+``SoftState`` is lost with the leadership of the partition: pending requests, caches, flags.
 """
 
 from __future__ import annotations
@@ -53,15 +52,15 @@ OffsetTable: TypeAlias = TimelineHashMap[str, TimelineHashMap[str, TimelineHashM
 
 
 class ShardState:
-    """What the records of one partition of ``__consumer_offsets`` say.
+    """The recorded state of one partition of ``__consumer_offsets``.
 
-    ``groups`` has all groups by their name. ``offsets`` has the committed offsets, ``pending_offsets`` those of open
-    transactions by producer id, and ``open_transactions`` the producers with pending offsets by group, topic and
+    ``groups`` has all groups by their name. ``offsets`` has the committed offsets, ``pending_offsets`` the offsets of
+    open transactions by producer id, and ``open_transactions`` the producers with pending offsets by group, topic and
     partition. ``subscribers`` has, for each topic, the groups that subscribe to it.
 
-    ``new_simple_group`` makes the group for offsets that nobody joined a group for. ``position``, ``producer_id`` and
-    ``now`` describe the record that is applied now: its offset in the log, the producer of its transaction, and the
-    time in ms.
+    ``new_simple_group`` creates the group for offsets of a group that no member has joined. ``position``,
+    ``producer_id`` and ``now`` describe the record that is being applied: its offset in the log, the producer of its
+    transaction, and the time in ms.
     """
 
     __slots__ = (
@@ -91,11 +90,11 @@ class ShardState:
 
 
 Applier: TypeAlias = Callable[[ShardState, Changes, Any, Any], None]
-"""The effect of the records of one key class: of the state, the changes, the key, and the value or None."""
+"""Applies the records of one key class. Its arguments are the state, the changes, the key, and the value or None."""
 
 
 def subscribe(state: ShardState, changes: Changes, group_id: str, before: Iterable[str], after: Iterable[str]) -> None:
-    """Note that a group subscribes to the topics ``after`` and no longer to those of ``before``."""
+    """Replace a group's subscriptions to the topics ``before`` by subscriptions to the topics ``after``."""
     old, new = dict.fromkeys(before), dict.fromkeys(after)
     for topic in old:
         if topic not in new and (groups := state.subscribers.get(topic)):
@@ -110,7 +109,7 @@ def subscribe(state: ShardState, changes: Changes, group_id: str, before: Iterab
 
 
 class SoftState:
-    """What Kafka does not record, for a whole shard. What belongs to one group is in ``Group.soft``."""
+    """The unrecorded state of a shard. The soft state of one group is in ``Group.soft``."""
 
     __slots__ = ("_parts",)
 
@@ -118,7 +117,7 @@ class SoftState:
         self._parts: dict[type[Any], Any] = {}
 
     def get(self, cls: type[T]) -> T:
-        """Return the part of a class. It is made, without arguments, when it is first asked for."""
+        """Return the instance of a class. It is created, without arguments, on first use."""
         part: T | None = self._parts.get(cls)
         if part is None:
             part = self._parts[cls] = cls()

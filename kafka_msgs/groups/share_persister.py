@@ -1,4 +1,4 @@
-"""What a group coordinator asks of the share coordinator: to begin and to forget the state of share partitions.
+"""The group coordinator's interface to the share coordinator: initialize and delete the state of share partitions.
 
 In Kafka this is the interface ``Persister``.
 """
@@ -11,22 +11,21 @@ from uuid import UUID
 __all__ = ["UNSET", "NoOpSharePersister", "SharePersister"]
 
 UNSET: Final = -1
-"""The start offset of a share partition before its first fetch: then ``share.auto.offset.reset`` says where it begins.
-"""
+"""The start offset of a share partition before its first fetch: ``share.auto.offset.reset`` then sets the start."""
 
 
 class SharePersister(Protocol):
-    """Keeps the state of share partitions. Each method raises ``GroupError`` if it cannot do what it is asked."""
+    """Stores the state of share partitions. Each method raises ``GroupError`` if it fails."""
 
     def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:
-        """Begin to keep the state of a share partition, at an epoch that counts such beginnings."""
+        """Initialize the state of a share partition, at an epoch that counts its initializations."""
 
     def delete(self, group_id: str, topic_id: UUID, partition: int) -> None:
-        """Forget the state of a share partition."""
+        """Delete the state of a share partition."""
 
 
 class NoOpSharePersister:
-    """Keeps no state: whatever is asked counts as done."""
+    """A persister without storage: every call succeeds."""
 
     def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:
         """Do nothing."""

@@ -1,8 +1,8 @@
-"""Tables that Kafka walks through in an order of its own.
+"""Tables with Kafka's iteration order.
 
-Kafka's coordinator keeps its hard state in ``org.apache.kafka.timeline.TimelineHashMap``. The order of its answers, of
-its records and of its timers is the order of these tables: by the slot of the hash code, and within a slot the newest
-first. A ``TimelineHashMap`` is a dict that knows the size of Kafka's table, and ``iter_kafka_order`` gives its keys in
+Kafka's coordinator keeps its hard state in ``org.apache.kafka.timeline.TimelineHashMap``. The order of its responses,
+records and timers is the order of these tables: by the slot of the hash code, and within a slot the newest first. A
+``TimelineHashMap`` is a dict that tracks the size of Kafka's table, and ``iter_kafka_order`` returns its keys in
 Kafka's order.
 """
 
@@ -27,8 +27,8 @@ _MASK_64: Final = 0xFFFFFFFFFFFFFFFF
 class TimelineHashMap(dict[K, V]):
     """A dict with the capacity of Kafka's table, which grows and never shrinks.
 
-    ``expected`` is the size that Kafka expects when it makes the table. ``listed`` has the keys that a snapshot lists,
-    the oldest first, if ``iter_kafka_order`` lists them in place of those of the dict.
+    ``expected`` is the size that Kafka expects when it creates the table. If ``listed`` is set, ``iter_kafka_order``
+    lists these keys of a snapshot, the oldest first, instead of the keys of the dict.
     """
 
     __slots__ = ("capacity", "listed")
@@ -48,7 +48,7 @@ class TimelineHashMap(dict[K, V]):
 
 
 def iter_kafka_order(table: TimelineHashMap[K, V]) -> list[K]:
-    """Return the keys of a table in the order in which Kafka walks through them."""
+    """Return the keys of a table in Kafka's iteration order."""
     keys = list(reversed(table if table.listed is None else table.listed))
     if len(keys) > 1:
         shift = 65 - table.capacity.bit_length()

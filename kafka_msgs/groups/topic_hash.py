@@ -1,7 +1,7 @@
-"""The hash of the metadata of topics, by which a group sees that a topic changed: ``Utils`` of Kafka's coordinator.
+"""The hash of topic metadata, with which a group detects topic changes: ``Utils`` of Kafka's coordinator.
 
-It is XXH3 of the topics' ids, names, numbers of partitions and racks. Groups write it to their records, so it has
-to be Kafka's to the bit. The package ``xxhash`` computes it (the extra ``groups``).
+It is XXH3 of the topics' ids, names, numbers of partitions and racks. Groups write it to their records, so it must
+equal Kafka's hash bit for bit. The package ``xxhash`` computes it (the extra ``groups``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def topic_hash(topic: CoordinatorTopicImage) -> int:
 
 
 def group_hash(image: TopicsImage, names: Iterable[str]) -> int:
-    """Return the hash of the topics of a group, as an int64: 0 for no topics. Topics that do not exist are left out."""
+    """Return the hash of a group's topics, as an int64: 0 for no topics. Missing topics are omitted."""
     known = sorted((name for name in set(names) if name in image.topics), key=_code_units)
     if not known:
         return 0

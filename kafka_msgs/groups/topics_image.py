@@ -1,6 +1,6 @@
-"""The topics of the cluster as a coordinator sees them: ``org.apache.kafka.image.MetadataImage``, in what it uses.
+"""The topics of the cluster for a coordinator: the parts of ``org.apache.kafka.image.MetadataImage`` that it uses.
 
-An image is a value. A change of the cluster gives a new image.
+An image is immutable. A change of the cluster creates a new image.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["EMPTY_IMAGE", "CoordinatorTopicImage", "TopicsImage"]
 
 @frozen(kw_only=True)
 class CoordinatorTopicImage:
-    """A topic. ``racks`` has for each partition the racks of its replicas, without those that have no rack."""
+    """A topic. ``racks`` has the racks of each partition's replicas, without replicas that have no rack."""
 
     name: str
     id: UUID
@@ -30,10 +30,10 @@ class CoordinatorTopicImage:
 
 @frozen(kw_only=True)
 class TopicsImage:
-    """The topics of a cluster, by name. ``version`` grows with each change.
+    """The topics of a cluster, by name. ``version`` increases with each change.
 
-    ``features`` are the levels of the features of the cluster by name, such as ``streams.version``. One that is not
-    there has the highest level.
+    ``features`` are the cluster's feature levels by name, such as ``streams.version``. A missing feature has the
+    highest level.
     """
 
     version: int = 0
@@ -46,7 +46,7 @@ class TopicsImage:
         return {topic.id: topic for topic in self.topics.values()}
 
     def changed(self, *, put: Iterable[CoordinatorTopicImage] = (), delete: Iterable[str] = ()) -> TopicsImage:
-        """Return the next image: with the topics of ``put`` new or replaced, and without those of ``delete``."""
+        """Return the next image, with the topics of ``put`` added or replaced, and the topics of ``delete`` removed."""
         topics, by_id = dict(self.topics), dict(self.by_id)
         for name in delete:
             if (gone := topics.pop(name, None)) is not None:

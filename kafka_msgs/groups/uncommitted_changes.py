@@ -1,7 +1,7 @@
-"""The changes of a partition that are not committed: those of the present step, and those of batches in flight.
+"""The uncommitted changes of a partition: the changes of the current operation and of batches in flight.
 
-A batch is in flight from the append to the commit. The journal has the changes in the order in which they were made:
-first those of the batches in flight, then those of steps that wrote nothing, then those of the present step.
+A batch is in flight from the append to the commit. The undo log has the changes in the order in which they were made:
+first the changes of batches in flight, then of operations without records, then of the current operation.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["UncommittedChanges"]
 
 
 class UncommittedChanges:
-    """Changes that can be undone, and who waits for their commit.
+    """Changes that can be undone, and the operations that wait for their commit.
 
-    Appliers change the state through ``undo_log``. ``repeats`` is the quirk ``failed_append_repeats``.
+    Appliers change the state through ``journal``. ``repeats`` is the quirk ``failed_append_repeats``.
     """
 
     def __init__(self, *, repeats: bool) -> None:
@@ -37,32 +37,32 @@ class UncommittedChanges:
         return self._flights[-1] if self._flights else None
 
     def waiting(self) -> Iterator[DeferredWrite]:
-        """Give the steps that wait for a commit, in their order."""
+        """Yield the operations that wait for a commit, in order."""
         for flight in self._flights:
             yield from flight.waiting
 
     def begin(self) -> None:
-        """Begin a step."""
+        """Begin an operation."""
         self._mark = self.journal.begin_operation()
         self._misapplied = False
 
     def keep(self) -> None:
-        """Keep what was changed so far, even if the present step fails."""
+        """Keep the changes so far, even if the current operation fails."""
         self._mark = len(self.journal)
 
     def set_derived(self, target: object, attribute: str, value: object) -> None:
-        """Set an attribute that is not recorded. It stays if the present step changed nothing before, and fails."""
+        """Set an attribute that is not recorded. As the operation's first change it survives a failed operation."""
         comes_first = self._mark == len(self.journal)
         self.journal.assign(target, attribute, value)
         if comes_first:
             self.keep()
 
     def mark_misapplied(self) -> None:
-        """Note that a record of the present step could not be applied. It fails the batch, as a failed append does."""
+        """Record the failure to apply a record of the current operation. The batch fails as after a failed append."""
         self._misapplied = True
 
     def undo_operation(self) -> None:
-        """Undo the present step."""
+        """Undo the current operation."""
         if self._misapplied:
             self.fail_batch()
         else:
@@ -75,14 +75,14 @@ class UncommittedChanges:
             self._returned.extend(returned)
 
     def record_append(self, end: int, step: DeferredWrite) -> None:
-        """Note that the changes so far were appended, before the offset ``end``. The step waits for their commit."""
+        """Record the append of all changes so far, before the offset ``end``. The operation waits for its commit."""
         changes = len(self.journal) - self._in_flight
         self._in_flight += changes
         self._flights.append(UncommittedBatch(end, changes, [step], self._returned))
         self._returned = []
 
     def committed(self, offset: int) -> list[DeferredWrite]:
-        """Forget how to undo what is before an offset. Return the steps that waited for it."""
+        """Drop the undo entries before an offset. Return the operations that waited for it."""
         steps: list[DeferredWrite] = []
         while self._flights and self._flights[0].end <= offset:
             flight = self._flights.popleft()
@@ -93,7 +93,7 @@ class UncommittedChanges:
 
     @contextmanager
     def at_last_commit(self) -> Iterator[None]:
-        """Give the state as of the last commit, for as long as the context lasts."""
+        """Restore the state as of the last commit, for the duration of the context."""
         snapshots = [(flight.changes, flight.reverted_entries) for flight in self._flights]
         snapshots.append((len(self.journal) - self._in_flight, self._returned))
         if not any(map(any, snapshots)):

@@ -1,8 +1,8 @@
 """Changes of hard state that can be undone.
 
 A coordinator changes its state before the records of the change are in the log. If the append fails, the change is
-undone. So each change goes through a journal, which keeps the inverse of the change. Appliers get the journal as an
-argument. While records are loaded nothing can be undone, and ``WITHOUT_UNDO`` changes the state without a journal.
+undone. So each change goes through an undo log, which stores the inverse of the change. Appliers get the undo log as an
+argument. Changes of loaded records need no undo, so ``WITHOUT_UNDO`` changes the state without an undo log.
 
 >>> journal, table = Journal(), {"a": 1}
 >>> journal.set(table, "b", 2)
@@ -35,11 +35,11 @@ TableEntry = tuple[Any, TimelineHashMap[Any, Any]]
 """A key and its table."""
 
 _Places = dict[tuple[int, Any], TableEntry]
-"""Entries by what makes them one: the identity of the table, and the key."""
+"""Entries by their identity: the identity of the table, and the key."""
 
 
 class Changes(Protocol):
-    """The three ways to change hard state. An applier uses nothing else."""
+    """The three ways to change hard state. Appliers use only these."""
 
     def set(self, table: dict[K, V], key: K, value: V) -> None:
         """Set ``table[key]``."""
@@ -52,7 +52,7 @@ class Changes(Protocol):
 
 
 class UndoLog:
-    """Makes changes, and can take back the latest ones."""
+    """Makes changes, and can undo the latest ones."""
 
     __slots__ = ("_capacities", "_changes", "_orders")
 
@@ -62,7 +62,7 @@ class UndoLog:
         self._capacities: list[tuple[TimelineHashMap[Any, Any], int]] = []
 
     def __len__(self) -> int:
-        """The number of changes that can be undone. It is the mark that ``undo`` takes."""
+        """The number of changes that can be undone. ``undo`` takes it as a mark."""
         return len(self._changes)
 
     def set(self, table: dict[K, V], key: K, value: V) -> None:
@@ -89,12 +89,12 @@ class UndoLog:
         setattr(target, attribute, value)
 
     def begin_operation(self) -> int:
-        """Begin a step. Return the mark for ``roll_back``."""
+        """Begin an operation. Return the mark for ``roll_back``."""
         self._forget_step()
         return len(self._changes)
 
     def roll_back(self, mark: int) -> None:
-        """Take back the changes of the present step. Each entry is where it was, as if nothing had happened."""
+        """Undo the changes of the current operation. Each entry keeps its original position."""
         self.undo(mark)
         for table, order in self._orders.values():
             _arrange(table, [key for key in order if key in table])
@@ -107,9 +107,9 @@ class UndoLog:
         self._capacities.clear()
 
     def undo(self, mark: int) -> list[UndoEntry]:
-        """Take back all changes after the first ``mark`` changes, the latest first.
+        """Undo all changes after the first ``mark`` changes, the latest first.
 
-        Return the changes that make them again, the last one first.
+        Return the changes that redo them, the last one first.
         """
         undone: list[UndoEntry] = []
         changes = self._changes
@@ -118,10 +118,11 @@ class UndoLog:
         return undone
 
     def revert_as_kafka(self, mark: int, returned: Sequence[TableEntry] = ()) -> list[TableEntry]:
-        """Take back all changes after the first ``mark`` changes, as Kafka does after a failed append.
+        """Undo all changes after the first ``mark`` changes, as Kafka does after a failed append.
 
-        Kafka takes the changed entries of its tables out and puts the former ones back. So they become the newest.
-        Its order is that of the snapshot, where the entries of ``returned`` came first. Return the changed entries.
+        Kafka removes the changed entries of its tables and puts the former ones back. So they become the newest
+        entries, in the order of the snapshot, in which the entries of ``returned`` came first. Return the changed
+        entries.
         """
         touched = self._touched(mark, len(self._changes))
         self.undo(mark)
@@ -134,11 +135,12 @@ class UndoLog:
 
     @contextmanager
     def rewound(self, snapshots: Iterable[tuple[int, Sequence[TableEntry]]] = ()) -> Iterator[None]:
-        """Give the state before all changes that can be undone, for as long as the context lasts.
+        """Restore the state before all changes that can be undone, for the duration of the context.
 
-        Nothing may be changed meanwhile. A walk through a table lists the entries that did not change, and then those
-        that Kafka keeps in its snapshots. ``snapshots`` has for each, the oldest first, how many changes follow it, and
-        the entries that a failed append gave back to it. Changes that are left belong to one snapshot more.
+        The state must not change in the meantime. Iterating over a table lists the unchanged entries, then the entries
+        that Kafka keeps in its snapshots. ``snapshots`` has for each snapshot, the oldest first, the number of changes
+        that follow it, and the entries that a failed append restored to it. Remaining changes belong to one more
+        snapshot.
         """
         changed, kept = self._kept(snapshots)
         orders = [(table, list(table)) for table in {id(table): table for _, table in changed.values()}.values()]
@@ -159,7 +161,7 @@ class UndoLog:
                 _arrange(table, order)
 
     def _kept(self, snapshots: Iterable[tuple[int, Sequence[TableEntry]]]) -> tuple[_Places, list[TableEntry]]:
-        """What changed, and the entries in snapshots. Only entries that did not change before a snapshot count."""
+        """Return the changes, and the snapshot entries. Entries that changed before a snapshot are excluded."""
         changed: _Places = {}
         kept: list[TableEntry] = []
         mark = 0
@@ -171,12 +173,12 @@ class UndoLog:
         return changed, kept
 
     def _touched(self, start: int, end: int) -> _Places:
-        """The entries that changed between two marks, in the order of the first change."""
+        """Return the entries that changed between two marks, in the order of the first change."""
         changes = self._changes[start:end]
         return _places((key, table) for table, key, _ in changes if isinstance(table, TimelineHashMap))
 
     def forget(self, count: int) -> None:
-        """Forget the oldest ``count`` changes. They cannot be undone any more."""
+        """Drop the oldest ``count`` changes. They cannot be undone any more."""
         del self._changes[:count]
 
 
@@ -185,7 +187,7 @@ def _places(entries: Iterable[TableEntry]) -> _Places:
 
 
 def _arrange(table: TimelineHashMap[Any, Any], order: list[Any]) -> None:
-    """Give a table the order of its keys."""
+    """Rearrange a table to the order of its keys."""
     if list(table) != order:
         entries = [(key, table[key]) for key in order]
         table.clear()
@@ -193,7 +195,7 @@ def _arrange(table: TimelineHashMap[Any, Any], order: list[Any]) -> None:
 
 
 def _swap(target: Any, key: Any, value: Any) -> UndoEntry:
-    """Put a value back; return the change that puts the present value back."""
+    """Restore a value; return the change that restores the current value."""
     if not isinstance(target, dict):
         present = getattr(target, key)
         setattr(target, key, value)
@@ -221,4 +223,4 @@ class _Direct:
 
 
 WITHOUT_UNDO: Final[Changes] = _Direct()
-"""Changes without a journal, for loading."""
+"""Changes without an undo log, for loading."""

@@ -1,1 +1,1 @@
-"""The commands, one module per command: options in, one call into the library, and ``render`` for what is printed."""
+"""The commands, one module per command: it parses options, calls the library, and prints with ``render``."""

@@ -1,4 +1,4 @@
-"""``kafka-msgs api-versions``: the versions of each api that a broker has, beside those of the library."""
+"""``kafka-msgs api-versions``: compare a broker's versions of each api with the library's versions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _rows(offered: Mapping[int, VersionRange]) -> Iterator[dict[str, Any]]:
 
 
 def _requests() -> dict[int, type[Message]]:
-    """Return the requests of the release by api key, but for those that no broker answers any more."""
+    """Return the requests of the release by api key, except for requests that no broker supports any more."""
     from kafka_msgs.catalog import iter_message_classes
 
     return {

@@ -1,6 +1,6 @@
-"""``kafka-msgs broker``: an embedded broker in a process of its own, for programs in any language.
+"""``kafka-msgs broker``: an embedded broker in a separate process, for programs in any language.
 
-The broker is imported when it is started. The list of commands does not wait for it.
+The broker is imported when it starts, so that the command list does not wait for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
 
 
 def _listener(text: str, advertised: dict[str, tuple[str, int]], tls: ssl.SSLContext | None) -> ListenerConfig:
-    """Return the listener of ``NAME=HOST:PORT`` or ``NAME:PROTOCOL=HOST:PORT``, as Kafka's ``listeners`` has them."""
+    """Return the listener of ``NAME=HOST:PORT`` or ``NAME:PROTOCOL=HOST:PORT``, like Kafka's ``listeners``."""
     from kafka_msgs.broker import ListenerConfig
 
     name, protocol, host, port = _listener_parts(text)
@@ -75,7 +75,7 @@ def _topic(text: str) -> tuple[str, int]:
 
 
 def _server_tls(certificate: Path | None, key: Path | None, authority: Path | None) -> ssl.SSLContext | None:
-    """Return the server's side of TLS. With an authority, clients must have certificates of it."""
+    """Return the server's TLS context. With an authority, clients must have certificates issued by it."""
     if certificate is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -87,7 +87,7 @@ def _server_tls(certificate: Path | None, key: Path | None, authority: Path | No
 
 
 def _properties(path: Path | None) -> dict[str, str]:
-    """Return the settings of a file of Kafka's properties."""
+    """Return the contents of a Kafka properties file."""
     from kafka_msgs.client.properties_file import read_properties
 
     return {} if path is None else read_properties(path)
@@ -224,7 +224,7 @@ async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: 
 
 
 def _create(name: str, partitions: int, cluster: Cluster) -> None:
-    """Create a topic, unless the directory has it already."""
+    """Create a topic, unless the directory already has it."""
     from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
 
     if name not in cluster.image.topics:

@@ -1,4 +1,4 @@
-"""``kafka-msgs call``: any request to the broker that can answer it, JSON in and out."""
+"""``kafka-msgs call``: send any request to the broker that can handle it, as JSON, and print the response."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _form(text: str) -> Any:
 def _call(
     core: ClientCore, cls: type[AnyRequest], output_format: Any, version: int | None, node: int | None
 ) -> Flow[tuple[Any, int]]:
-    """Return the response, and the version that it has."""
+    """Return the response, and its version."""
     deadline = core.deadline(None)
     if version is None:
         if node is None:
@@ -103,7 +103,7 @@ def _call(
 
 
 def _fitting(cls: type[AnyRequest], output_format: Any, versions: VersionRange) -> tuple[AnyRequest, int]:
-    """Return the message at the highest version that has all fields of the form; raises the error of the highest."""
+    """Return the message at the highest version that has all fields of the form; raises the highest version's error."""
     refusal: JsonFormError | None = None
     for version in reversed([*versions]):
         try:

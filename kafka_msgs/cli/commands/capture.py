@@ -1,4 +1,4 @@
-"""``kafka-msgs capture``: requests and responses out of captured network traffic."""
+"""``kafka-msgs capture``: requests and responses from captured network traffic."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def capture_command(
 
 
 class _Rows:
-    """The rows of captures; ``total`` counts what is in all of them, and so does ``clients`` where there is one."""
+    """The rows of captures; ``total`` counts the items of all captures, and so does ``clients`` if it is set."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""``kafka-msgs completion``: the script with which a shell completes commands, options and names of messages."""
+"""``kafka-msgs completion``: the shell script that completes commands, options and message names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["completion_command"]
 
 _PROGRAM: Final = "kafka-msgs"
 _VARIABLE: Final = "_KAFKA_MSGS_COMPLETE"
-"""The variable by which the script asks the program; click derives it from the program's name."""
+"""The environment variable that the script sets for the program; click derives it from the program's name."""
 
 
 @click.command("completion")

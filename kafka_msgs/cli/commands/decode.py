@@ -1,4 +1,4 @@
-"""``kafka-msgs decode``: bytes to a readable message, to JSON, or to an annotated hex dump."""
+"""``kafka-msgs decode``: decode bytes to a readable message, to JSON, or to an annotated hex dump."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-msgs dump-log``: what the files of a log directory hold, and where they are damaged."""
+"""``kafka-msgs dump-log``: print the contents of log directory files, and their damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-msgs encode``: the JSON form of a message to its bytes."""
+"""``kafka-msgs encode``: encode the JSON form of a message to bytes."""
 
 from __future__ import annotations
 

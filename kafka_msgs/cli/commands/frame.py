@@ -1,4 +1,4 @@
-"""``kafka-msgs frame``: a request or response as it travels, header included."""
+"""``kafka-msgs frame``: decode a request or response frame, including the header."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REQUEST = re.compile(r"(?P<api>[\w.-]+)/(?P<version>\d+)", re.ASCII)
 
 
 def _request(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """Read the api key and version of a request, written ``9/2`` or ``OffsetFetch/2``."""
+    """Parse the api key and version of a request, written ``9/2`` or ``OffsetFetch/2``."""
     if value is None:
         return None
     match = _REQUEST.fullmatch(value)

@@ -116,7 +116,7 @@ def groups_command(
 
 
 def _chosen(kind: str, protocol_type: str, *, group_type: str | None, protocol: str | None, short: str | None) -> bool:
-    """Whether a group is one that was asked for, by Kafka's rules: a classic group of consumers is one of consumers."""
+    """Whether a group matches the filters, by Kafka's rules: a classic consumer group is a consumer group."""
     kind = kind.lower()
     of_consumers = kind == "consumer" or (kind == "classic" and protocol_type in ("consumer", ""))
     return (

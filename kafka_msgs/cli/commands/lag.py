@@ -1,4 +1,4 @@
-"""``kafka-msgs lag``: every committed offset of every group, and how far it is from the end of the partition."""
+"""``kafka-msgs lag``: every committed offset of every group, and its distance from the end of the partition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _IN_TABLE: Final = (
 )  # fmt: skip
 
 _TOO_FAR: Final = 3
-"""The exit status where a lag is above a limit."""
+"""The exit status if a lag exceeds a limit."""
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -118,7 +118,10 @@ def lag_command(
 
 
 def _rounds(ask: Any, output_format: str, prometheus: bool, watch: float | None, rounds: int | None) -> Rows:
-    """Ask and print once, or with ``watch`` until ``rounds`` are over or the user interrupts; return the last rows."""
+    """Query and print the lags; return the last rows.
+
+    With ``watch``, repeat for ``rounds`` rounds or until the user interrupts.
+    """
     rows: Rows = []
     done = 0
     try:

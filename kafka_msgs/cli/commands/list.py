@@ -1,4 +1,4 @@
-"""``kafka-msgs list``: which messages there are."""
+"""``kafka-msgs list``: list the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-msgs plan``: what is on the wire at one version, and the Python that is generated for it."""
+"""``kafka-msgs plan``: the wire format at one version, and the Python code generated for it."""
 
 from __future__ import annotations
 

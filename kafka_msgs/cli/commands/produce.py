@@ -1,4 +1,4 @@
-"""``kafka-msgs produce``: lines of text, or JSON objects, become records of a topic."""
+"""``kafka-msgs produce``: write lines of text, or JSON objects, as records of a topic."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["produce_command"]
 
 _WAITING: Final = 10_000
-"""How many records may be on their way before the oldest is waited for."""
+"""The maximum number of records in flight before the command waits for the oldest."""
 
 _FIELDS: Final = ("topic", "partition", "offset", "timestamp", "time", "key", "value", "headers")
-"""What an object may have: all that ``consume --output jsonl`` prints. Offset and readable time are not used."""
+"""The allowed fields of an object: all fields of ``consume --output jsonl``. Offset and readable time are ignored."""
 
 _ACKS: Final[Mapping[str, Acks]] = {"all": "all", "1": 1, "0": 0}
 
 
 class _New(NamedTuple):
-    """A record to write; None for the time or the partition leaves it to the producer."""
+    """A record to write; if the time or the partition is None, the producer sets it."""
 
     value: bytes | None
     key: bytes | None = None
@@ -146,7 +146,7 @@ def _bytes(value: Any) -> bytes | None:
 def _send(
     producer: Producer, topic: str, records: Iterable[_New], progress: Callable[[int], None]
 ) -> tuple[int, list[Exception]]:
-    """Write records; return how many were written, and why others were not."""
+    """Write records; return the number of written records, and the errors of the others."""
     waiting: deque[Delivery] = deque()
     failures: list[Exception] = []
     written = 0

@@ -1,4 +1,4 @@
-"""``kafka-msgs profile``: what is in topics, without Spark."""
+"""``kafka-msgs profile``: profile the contents of topics, without Spark."""
 
 from __future__ import annotations
 

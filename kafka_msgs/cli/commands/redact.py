@@ -1,4 +1,4 @@
-"""``kafka-msgs redact``: a recording without its secrets, as a new recording."""
+"""``kafka-msgs redact``: copy a recording without its secrets to a new recording."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def redact_command(recording: Path, new: Path, kinds: frozenset[RedactKind]) -> 
 
 
 def _facts(file: BinaryIO, hidden: frozenset[RedactKind]) -> dict[str, Any]:
-    """Return what the first line of the new recording says; the position in the file is then behind the first line."""
+    """Read the first line of a recording, and return the contents of the new recording's first line."""
     try:
         facts: dict[str, Any] = json.loads(file.readline())
         earlier = {str(kind) for kind in facts.pop("redacted", ())}

@@ -1,4 +1,4 @@
-"""``kafka-msgs show``: a message's fields, their documentation, the errors of a response, and its releases of Kafka."""
+"""``kafka-msgs show``: a message's fields, their documentation, a response's errors, and its Kafka releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-msgs sql``: questions to log directories in SQL, which DuckDB answers."""
+"""``kafka-msgs sql``: SQL queries over log directories, executed by DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-msgs tap``: a proxy that shows and records what clients and brokers say."""
+"""``kafka-msgs tap``: a proxy that shows and records the traffic between clients and brokers."""
 
 from __future__ import annotations
 
@@ -185,12 +185,12 @@ class _Receiver:
 
     @property
     def asked(self) -> bool:
-        """Whether anybody wants to see anything."""
+        """Whether items are shown or recorded."""
         return self.file is not None or self._form != "none"
 
     @property
     def counts(self) -> str:
-        """How much was seen. What is only recorded is not decoded."""
+        """The numbers of items. Items that are only recorded are not decoded."""
         undecoded = [] if self._form == "none" else [f"{self._undecoded} not decoded"]
         return ", ".join([f"{self._exchanges} exchanges", *undecoded, f"{self._faults} faults"])
 
@@ -213,7 +213,7 @@ class _Receiver:
         self.file.flush()
 
     def _decoded(self, item: Item) -> dict[str, Any]:
-        """The messages for the recording, if they are wanted."""
+        """Return the messages for the recording, if it includes them."""
         if not self._bodies or isinstance(item, CaptureFault):
             return {}
         return {f"{name}Decoded": message for name, message in message_facts(item).items()}

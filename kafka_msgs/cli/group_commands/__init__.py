@@ -1,6 +1,6 @@
-"""What the commands ``consumer-groups``, ``streams-groups`` and ``share-groups`` have in common.
+"""The common parts of the commands ``consumer-groups``, ``streams-groups`` and ``share-groups``.
 
-``option_rules`` says which options go together, ``specs`` what differs between the commands. ``group_source`` gives
-groups, of a broker or of log directories; ``describe_rows`` is what is shown of them. ``read_actions`` and
-``change_actions`` do what was asked for, and ``command`` makes the three commands.
+``option_rules`` defines the valid option combinations, ``specs`` the differences between the commands. ``group_source``
+reads groups, from a broker or from log directories; ``describe_rows`` formats them. ``read_actions`` and
+``change_actions`` perform the actions, and ``command`` creates the three commands.
 """

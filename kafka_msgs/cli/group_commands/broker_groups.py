@@ -1,4 +1,4 @@
-"""Groups of a running cluster. What is asked of it is left to ``kafka_msgs.admin``."""
+"""Groups of a running cluster. ``kafka_msgs.admin`` sends the requests."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ __all__ = ["BrokerGroups"]
 V = TypeVar("V")
 
 _NONE = -1
-"""How the protocol says that there is no offset or epoch."""
+"""The protocol's number for a missing offset or epoch."""
 
 
 @frozen
 class BrokerGroups:
-    """The groups that the coordinators of a cluster know."""
+    """The groups of a cluster's coordinators."""
 
     admin: Admin
 
     def list_groups(self) -> Sequence[GroupListing]:
-        """Return all groups; raises if a broker does not answer, for it may be the coordinator of some."""
+        """Return all groups; raises if a broker does not respond, because it may coordinate some groups."""
         return sorted(self.admin.list_groups().all(), key=lambda each: each.group_id)
 
     def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
-        """Return the groups as their coordinators describe them."""
+        """Return the groups as described by their coordinators."""
         found = self.admin.describe_groups(groups)
         return _existing(found) if listed else found.all()
 
     def group_offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
-        """Return the offsets of groups: one request per coordinator, whatever the number of partitions."""
+        """Return the offsets of groups, with one request per coordinator for any number of partitions."""
         none: dict[str, Offsets] = {group: {} for group in groups}
         if share:
             started = _existing(self.admin.list_share_group_offsets(dict.fromkeys(groups)))
@@ -87,13 +87,13 @@ class BrokerGroups:
     def planned(
         self, group: str, target: OffsetTarget | Mapping[TopicPartition, int], places: Collection[TopicPartition]
     ) -> Results[TopicPartition, OffsetChange]:
-        """Return where the offsets of a group would go."""
+        """Return the planned offsets of a group."""
         return self.admin.plan_offset_reset(group, target, places)
 
     def planned_starts(
         self, target: OffsetTarget, places: Collection[TopicPartition]
     ) -> Results[TopicPartition, OffsetChange]:
-        """Return where a share group would begin to read: a time without a record means the end."""
+        """Return the planned start offsets of a share group; a time without a record means the end."""
         latest = self.admin.list_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
         spec = {"earliest": OffsetSpec.EARLIEST, "latest": OffsetSpec.LATEST}.get(target.kind, target.value)
         found = self.admin.list_offsets(dict.fromkeys(places, spec))
@@ -101,11 +101,11 @@ class BrokerGroups:
         return Results({**{p: OffsetChange(_NONE, start) for p, start in starts.items()}, **found.errors})
 
     def report_problems(self) -> None:
-        """Nothing is left to report."""
+        """Do nothing: requests raise their errors."""
 
 
 def _existing(found: Results[str, V]) -> dict[str, V]:
-    """Return what was found, without the groups that do not exist. Raises any other error."""
+    """Return the results without missing groups. Raises any other error."""
     missing = {
         group
         for group, error in found.errors.items()

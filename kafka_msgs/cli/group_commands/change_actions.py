@@ -1,6 +1,7 @@
 """Changes to groups of a running cluster: new offsets, deleted offsets, deleted groups.
 
-Owns what is refused before anything is changed, and that each failure is printed while the rest goes on.
+This module refuses invalid changes before it changes anything, prints each failure, and continues with the remaining
+changes.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def reset_offsets(kind: GroupCommandSpec, asked: GroupCommandOptions, source: Br
 
 
 def _described(kind: GroupCommandSpec, source: BrokerGroups, group: str) -> AnyGroupDescription | None:
-    """Return the description of a group, or None for one that does not exist but may be made by its offsets."""
+    """Return the description of a group, or None for a missing group that its offsets may create."""
     try:
         found = source.describe_groups([group])[group]
     except BrokerError as error:
@@ -91,7 +92,7 @@ def _scope(
 
 
 def _input_topics(group: StreamsGroupDescription, requested: TopicSelection | None) -> TopicSelection:
-    """Return the wanted input topics of a topology; raises ``click.ClickException`` for one that it does not read."""
+    """Return the selected input topics of a topology; raises ``click.ClickException`` for any other topic."""
     inputs = {topic for part in group.subtopologies for topic in part.source_topics}
     if requested is None:
         return TopicSelection(partitions=dict.fromkeys(sorted(inputs)))
@@ -129,7 +130,7 @@ def _planned_row(group: str, place: TopicPartition, change: OffsetChange) -> dic
 def delete_offsets(
     kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, output_format: str
 ) -> None:
-    """Delete the offsets of a group for some topics; print what became of each partition."""
+    """Delete the offsets of a group for some topics; print the result for each partition."""
     group = asked.group[0]
     described = _described(kind, source, group)
     requested = asked.wanted_topics
@@ -148,7 +149,7 @@ def delete_offsets(
 def _deleted_offsets(
     kind: GroupCommandSpec, source: BrokerGroups, group: str, places: Collection[TopicPartition]
 ) -> Results[TopicPartition, None]:
-    """Delete offsets; those of share groups go by whole topics."""
+    """Delete offsets; in share groups all offsets of a topic are deleted together."""
     if not kind.share:
         return source.admin.delete_group_offsets(group, places)
     topics = source.admin.delete_share_group_offsets(group, {place.topic for place in places}).outcomes
@@ -156,7 +157,7 @@ def _deleted_offsets(
 
 
 def delete(kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, output_format: str) -> None:
-    """Delete groups, and the internal topics of streams groups; or print what would be deleted."""
+    """Delete groups, and the internal topics of streams groups; or print the planned deletions."""
     names = asked.group or [each.group_id for each in source.list_groups() if each.type in kind.types]
     described = Results[str, AnyGroupDescription]({name: _existing(kind, source, name) for name in names})
     topics = {name: _internal_topics(each) for name, each in described.ok.items()}
@@ -178,7 +179,7 @@ def delete(kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGro
 
 
 def _existing(kind: GroupCommandSpec, source: BrokerGroups, name: str) -> AnyGroupDescription | BrokerError:
-    """Return the description of a group, or why there is none; one that is not of this kind is refused."""
+    """Return the description of a group, or its error; a group of another kind is refused."""
     try:
         found = source.describe_groups([name])[name]
     except BrokerError as error:
@@ -203,7 +204,7 @@ def _internal_topics(group: AnyGroupDescription) -> list[str]:
 def _deleted_rows(
     groups: Results[str, Any], gone: Results[str, Any], topics: Mapping[str, Collection[str]], good: str
 ) -> list[dict[str, Any]]:
-    """Return a row for each group, and one for each of its topics; ``good`` is the status without an error."""
+    """Return a row for each group, and for each of its topics; ``good`` is the status without an error."""
     rows = []
     for name in groups:
         rows.append({"kind": "group", "name": name, "status": _status(groups, name, good)})
@@ -221,7 +222,7 @@ def _status(results: Results[Any, Any], key: object, good: str = _SUCCESSFUL) ->
 
 
 def _report(*results: Results[Any, Any]) -> None:
-    """Print each failure on standard error, and end with exit status 1 if there is any."""
+    """Print each failure on standard error, and exit with status 1 after any failure."""
     errors = [error for each in results for error in each.errors.values()]
     for error in errors:
         click.echo(f"Error: {error}", err=True)

@@ -1,4 +1,4 @@
-"""Makes the commands ``consumer-groups``, ``streams-groups`` and ``share-groups`` from what differs between them."""
+"""Creates the commands ``consumer-groups``, ``streams-groups`` and ``share-groups`` from their specs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _OPTIONS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
         "With --delete, delete only these internal topics of the group; --dry-run prints all of them.",
     ),
 }  # fmt: skip
-"""How each option is read, and its help."""
+"""The click parameters of each option, and its help."""
 
 
 def groups_command(kind: GroupCommandSpec, text: str) -> click.Command:

@@ -1,4 +1,4 @@
-"""Durations and points in time as the options ``--by-duration`` and ``--to-datetime`` take them."""
+"""Durations and points in time for the options ``--by-duration`` and ``--to-datetime``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_duration(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
-    """Read ``PnDTnHnMnS``, ISO 8601: ``P1D``, ``PT6H30M``, ``PT0.5S``."""
+    """Parse ``PnDTnHnMnS``, ISO 8601: ``P1D``, ``PT6H30M``, ``PT0.5S``."""
     if value is None:
         return None
     found = _DURATION.fullmatch(value)
@@ -29,7 +29,7 @@ def read_duration(ctx: click.Context, param: click.Parameter, value: str | None)
 
 
 def read_datetime(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
-    """Read ``YYYY-MM-DDTHH:mm:SS.sss``, in UTC where no offset from it is given."""
+    """Parse ``YYYY-MM-DDTHH:mm:SS.sss``, in UTC unless it has a UTC offset."""
     if value is None:
         return None
     try:
@@ -45,5 +45,5 @@ def read_datetime(ctx: click.Context, param: click.Parameter, value: str | None)
 
 
 def milliseconds_of(moment: datetime) -> int:
-    """Return the milliseconds from the epoch to a moment, at least 0: negative numbers mean something else to Kafka."""
+    """Return the milliseconds since the epoch, at least 0: negative numbers have special meanings in Kafka."""
     return max(0, (moment - _EPOCH) // timedelta(milliseconds=1))

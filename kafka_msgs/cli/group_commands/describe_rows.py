@@ -1,4 +1,4 @@
-"""Rows of what ``--describe`` shows: values by the names of columns, from descriptions and offsets."""
+"""The rows of ``--describe``: values by column name, from descriptions and offsets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 def offset_rows(
     group: AnyGroupDescription, offsets: Offsets, bounds: Mapping[TopicPartition, LogBounds]
 ) -> Iterator[Row]:
-    """Yield a row for each partition that a member has or the group has an offset for, by topic and partition."""
+    """Yield a row for each partition that a member owns or the group has an offset for, by topic and partition."""
     owners = assigned_places(group)
     for place in sorted({*owners, *offsets}):
         owner, stored, limits = owners.get(place), offsets.get(place), bounds.get(place)
@@ -41,9 +41,9 @@ def offset_rows(
 
 
 def _lag(group: AnyGroupDescription, stored: OffsetWithLag | None, limits: LogBounds | None) -> int | None:
-    """Return how many offsets are left, None where it is not known.
+    """Return the number of remaining offsets, or None if it is unknown.
 
-    The coordinator counts those of a share group. A streams group without an offset begins at the first record.
+    For a share group, the coordinator returns the lag. A streams group without an offset starts at the first record.
     """
     if type_of(group) == GroupType.SHARE:
         return None if stored is None else stored.lag
@@ -57,7 +57,7 @@ def _lag(group: AnyGroupDescription, stored: OffsetWithLag | None, limits: LogBo
 def assigned_places(
     group: AnyGroupDescription,
 ) -> dict[TopicPartition, GroupMember | StreamsGroupMemberDescription]:
-    """Return who has which partition; of a streams group, whose active task reads it."""
+    """Return the owner of each partition; in a streams group, the owner of the active task that reads it."""
     if isinstance(group, GroupDescription):
         return {place: member for member in group.members for place in member.assignment}
     topics = {
@@ -97,7 +97,7 @@ def _member(group: GroupDescription, member: GroupMember) -> Row:
 
 
 def _places(places: Iterable[TopicPartition]) -> str:
-    """Return ``orders:0,1; payments:0``."""
+    """Format partitions as ``orders:0,1; payments:0``."""
     by_topic = groupby(sorted(places), lambda place: place.topic)
     return "; ".join(f"{topic}:{','.join(str(each.partition) for each in found)}" for topic, found in by_topic)
 
@@ -121,7 +121,7 @@ def _streams_member(group: StreamsGroupDescription, member: StreamsGroupMemberDe
 
 
 def _assignment(assignment: Assignment, prefix: str) -> str:
-    """Return ``ACTIVE: 0:[0,1]; STANDBY: 1:[0];``."""
+    """Format an assignment as ``ACTIVE: 0:[0,1]; STANDBY: 1:[0];``."""
     roles = {
         "ACTIVE": assignment.active_tasks,
         "STANDBY": assignment.standby_tasks,

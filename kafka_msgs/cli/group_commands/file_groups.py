@@ -1,7 +1,7 @@
-"""Groups in log directories, as the values in which a broker's coordinators describe them.
+"""Groups in log directories, as the values with which a broker's coordinators describe them.
 
-Owns the translation only: ``kafka_msgs.offline`` reads the files. What no file has stays empty: coordinators,
-assignors, the tasks that members restore.
+This module only translates: ``kafka_msgs.offline`` reads the files. Values that no file contains stay empty:
+coordinators, assignors, the tasks that members restore.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Status = Literal["current", "target"]
 
 
 class FileGroups:
-    """The groups in log directories. Files are read when something is asked, and once."""
+    """The groups in log directories. Files are read once, on the first query."""
 
     def __init__(self, log_dirs: Sequence[Path]) -> None:
         self._log_dirs = log_dirs
@@ -75,12 +75,12 @@ class FileGroups:
         ]
 
     def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
-        """Return groups as their coordinator would describe them from the same records; files keep what was listed."""
+        """Return groups as their coordinator would describe them from the same records. ``listed`` has no effect."""
         named = self._named(groups)
         return {name: _streams(group) if _is_streams(group) else self._plain(group) for name, group in named.items()}
 
     def group_offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
-        """Return what groups have committed, or with ``share`` where share groups begin to read."""
+        """Return committed offsets of groups, or with ``share`` start offsets of share groups."""
         return {
             name: {
                 TopicPartition(each.topic, each.partition): OffsetWithLag(
@@ -105,7 +105,7 @@ class FileGroups:
         return found
 
     def report_problems(self) -> None:
-        """Report on standard error what could not be read, and end with exit status 1 if that is anything."""
+        """Print read problems on standard error, and exit with status 1 if there were any."""
         report_problems(self._problems)
 
     def _plain(self, group: GroupWithOffsets) -> GroupDescription:

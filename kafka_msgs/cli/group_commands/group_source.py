@@ -1,4 +1,4 @@
-"""Where groups come from: a broker, or the log directories of one. Both answer the same with the same values."""
+"""Sources of groups: a broker, or a broker's log directories. Both return the same values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["GroupSource", "LogBounds", "OffsetWithLag", "Offsets"]
 
 
 class LogBounds(NamedTuple):
-    """The first offset of a partition, and the one after its last record."""
+    """The first offset of a partition, and the end offset after its last record."""
 
     earliest: int
     latest: int
@@ -22,10 +22,10 @@ class LogBounds(NamedTuple):
 
 @frozen(kw_only=True)
 class OffsetWithLag:
-    """An offset of a group: the next record to read; of a share group the first one that its members still need.
+    """An offset of a group: the next record to read; in a share group, the first record that its members still need.
 
-    ``leader_epoch`` and ``metadata`` are None where there is none. ``lag`` is what the coordinator counted, for share
-    groups; for others it is None, and follows from the end of the partition.
+    Missing ``leader_epoch`` and ``metadata`` are None. ``lag`` is the coordinator's lag for share groups; for other
+    groups it is None, and follows from the end of the partition.
     """
 
     offset: int
@@ -39,7 +39,7 @@ Offsets = Mapping[TopicPartition, OffsetWithLag]
 
 
 class GroupSource(Protocol):
-    """Answers questions that only read. Each raises ``KafkaMsgsError`` where it cannot be answered as a whole."""
+    """A source for read-only queries. Each method raises ``KafkaMsgsError`` if the entire query fails."""
 
     def list_groups(self) -> Sequence[GroupListing]:
         """Return all groups of every type, by name."""
@@ -48,21 +48,21 @@ class GroupSource(Protocol):
     def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
         """Return the groups with their members. Raises for a group that does not exist.
 
-        Groups that were ``listed`` a moment ago may have been deleted since: those are left out.
+        Groups that were ``listed`` before may have been deleted since: those are omitted.
         """
         ...
 
     def group_offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
-        """Return what groups have committed, or with ``share`` where share groups begin to read.
+        """Return committed offsets of groups, or with ``share`` start offsets of share groups.
 
         A group that does not exist has no offsets.
         """
         ...
 
     def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogBounds]:
-        """Return where partitions begin and end, as far as that is known."""
+        """Return the first and end offsets of partitions, as far as they are known."""
         ...
 
     def report_problems(self) -> None:
-        """Report what could not be read, and end with exit status 1 if that is anything."""
+        """Report read problems, and exit with status 1 if there were any."""
         ...

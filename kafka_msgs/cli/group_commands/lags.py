@@ -1,7 +1,7 @@
-"""The lags of all groups of a running cluster: in records, and in seconds since the first record that is unread.
+"""The lags of all groups of a running cluster: in records, and in seconds since the first unread record.
 
-Owns the questions and the rows. Offsets and ends come from ``broker_groups``; times come from the records themselves,
-which a consumer without a group reads.
+This module defines the queries and the rows. ``broker_groups`` returns offsets and end offsets; times come from the
+records themselves, which a consumer without a group reads.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = ["Lag", "compute_lags", "metrics", "row_of"]
 
 _ONE_FETCH_BYTES: Final = 64 * 1024
 _QUIET_SECONDS: Final = 1.0
-"""After so long without a record there are none: what is left are markers of transactions."""
+"""The wait after which a partition counts as having no more records: only transaction markers remain."""
 
 Position = tuple[TopicPartition, int]
 
 
 @frozen(kw_only=True)
 class Lag:
-    """How far a group is behind in one partition.
+    """The lag of a group in one partition.
 
-    ``unread_since`` is the time of the first record that it has not read, in milliseconds since the epoch: None where
-    all is read, where the time was not asked for, or where the record has none.
+    ``unread_since`` is the time of the first unread record, in milliseconds since the epoch. It is None if all records
+    are read, if times were not requested, or if the record has no time.
     """
 
     group: GroupListing
@@ -48,22 +48,22 @@ class Lag:
 
     @property
     def records(self) -> int | None:
-        """How many offsets are left; those of a share group are counted by its coordinator."""
+        """The number of remaining offsets; for share groups, the coordinator's lag."""
         if self.group.type == GroupType.SHARE:
             return self.stored.lag
         return None if self.end is None else self.end - self.stored.offset
 
     def seconds(self, now: float) -> float | None:
-        """Return how long the first unread record has been waiting: 0 where all is read."""
+        """Return how long the first unread record has been waiting: 0 if all records are read."""
         if self.records is not None and self.records <= 0:
             return 0.0
         return None if self.unread_since is None else max(0.0, now - self.unread_since / 1000)
 
 
 def compute_lags(source: BrokerGroups, requested: Collection[str], *, times: bool) -> list[Lag]:
-    """Return the lags of the groups with these names, or of all for none, the largest first.
+    """Return the lags of the named groups, or of all groups without names, the largest first.
 
-    Raises ``click.ClickException`` for a group that is not there.
+    Raises ``click.ClickException`` for a group that does not exist.
     """
     listed = {each.group_id: each for each in source.list_groups()}
     for name in requested:
@@ -98,9 +98,9 @@ def _lags(source: BrokerGroups, groups: Iterable[GroupListing]) -> Iterator[Lag]
 
 
 def _unread_times(source: BrokerGroups, positions: Iterable[Position]) -> dict[Position, int]:
-    """Return the times of the first records at or after positions, as far as they have one.
+    """Return the times of the first records at or after positions, if they have one.
 
-    A consumer is at one position of a partition at a time, so several groups in one partition take several rounds.
+    A consumer has one position per partition, so several groups in one partition need several rounds.
     """
     todo: dict[TopicPartition, list[int]] = {}
     for place, offset in sorted(set(positions)):
@@ -121,7 +121,7 @@ def _unread_times(source: BrokerGroups, positions: Iterable[Position]) -> dict[P
 
 
 def _first_times(consumer: Consumer, positions: Mapping[TopicPartition, int]) -> Iterator[tuple[Position, int]]:
-    """Read one record at each position; yield the times of those that have one, as they come."""
+    """Read one record at each position; yield their times as the records arrive."""
     consumer.assign(positions)
     consumer.resume(*positions)
     consumer.seek(positions)
@@ -140,7 +140,7 @@ def _first_times(consumer: Consumer, positions: Mapping[TopicPartition, int]) ->
 
 
 def row_of(lag: Lag, now: float | None = None) -> dict[str, Any]:
-    """Return the row of a lag, with the names that rows from files have too."""
+    """Return the row of a lag, with the column names that rows from files have."""
     seconds = lag.seconds(time.time() if now is None else now)
     return {
         "group": lag.group.group_id,
@@ -167,7 +167,7 @@ def row_of(lag: Lag, now: float | None = None) -> dict[str, Any]:
 
 
 def metrics(rows: Collection[Mapping[str, Any]]) -> list[Metric]:
-    """Return the metrics of rows of lags."""
+    """Return the Prometheus metrics of lag rows."""
     return [
         Metric(
             name=name,

@@ -1,6 +1,6 @@
-"""Which options of the commands on groups go together: the rules of KIP-88 and KIP-1071 as tables.
+"""The valid option combinations of the group commands: the rules of KIP-88 and KIP-1071 as tables.
 
-Owns the checks that need no broker. Each broken rule is a wrong call: one line, and exit status 2.
+This module implements the checks that need no broker. A violation is a usage error: one line, and exit status 2.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ONLY_WITH: Final[Mapping[str, Collection[str]]] = {
 
 @frozen(kw_only=True)
 class GroupCommandOptions:
-    """What a command on groups was asked for: the values of its options. What was not given is empty, false or None."""
+    """The option values of a group command. Missing options are empty, false or None."""
 
     list: bool = False
     describe: bool = False
@@ -83,34 +83,34 @@ class GroupCommandOptions:
 
     @property
     def action(self) -> Action:
-        """The one thing that is to be done."""
+        """The action of the command."""
         return next(each for each in _ACTIONS if getattr(self, each))
 
     @property
     def view(self) -> View:
-        """What ``--describe`` shows; offsets by default."""
+        """The view of ``--describe``; offsets by default."""
         return "members" if self.members else "state" if self.state is not None else "offsets"
 
     @property
     def wanted_topics(self) -> TopicSelection | None:
-        """The topics in question, None for all of them."""
+        """The selected topics, or None for all topics."""
         whole = TopicSelection(partitions={})
         for each in self.topics:
             whole |= each
         return whole if self.topics else None
 
     def given(self, names: Collection[str]) -> Iterator[str]:
-        """Yield those of the names whose option was given."""
+        """Yield the names whose option was passed."""
         return (name for name in names if not _absent(getattr(self, name)))
 
 
 def _absent(value: object) -> bool:
-    """Whether an option was not given; 0 and an empty text are values."""
+    """Whether an option was omitted; 0 and an empty text are values."""
     return value is None or value is False or value == ()
 
 
 def check(asked: GroupCommandOptions, flags: Mapping[str, str]) -> None:
-    """Raise ``click.UsageError`` for options that do not go together; ``flags`` has their names as they are typed."""
+    """Raise ``click.UsageError`` for an invalid option combination; ``flags`` has the option spellings."""
     for rule in (_one_source, _one_action, _belongs, _groups, _one_view, _one_scope, _one_spec, _decided):
         problem = rule(asked, flags)
         if problem is not None:

@@ -1,7 +1,7 @@
-"""What the commands on groups do: ask a source of groups, print rows, change offsets, delete.
+"""The actions of the group commands: query a source of groups, print rows, change offsets, delete.
 
-Owns the order of questions and what is refused. Rules of new offsets are in ``reset``, rows in ``rows``; requests are
-left to ``kafka_msgs.admin``.
+This module defines the order of requests and the refused cases. ``reset_targets`` has the rules of new offsets,
+``describe_rows`` the rows; ``kafka_msgs.admin`` sends the requests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kafka_msgs.enums import GroupState, GroupType
 __all__ = ["run_action"]
 
 _OPTIONAL: Final = ("instanceId", "upgraded")
-"""Columns that a table has only where some row has a value, as in Kafka's tool."""
+"""Columns that a table has only if some row has a value, as in Kafka's tool."""
 
 _NOTE: Final = (
     "Note: This will only show information about consumers that use the Java consumer API "
@@ -50,7 +50,7 @@ _REBALANCING: Final = (
 
 
 def run_action(kind: GroupCommandSpec, asked: GroupCommandOptions, output_format: str) -> None:
-    """Do what was asked for, and print it in one of ``FORMS``."""
+    """Perform the requested action, and print the result in one of ``FORMS``."""
     if asked.log_dirs:
         source = FileGroups(asked.log_dirs)
         _READ[asked.action](kind, asked, source, output_format)
@@ -83,7 +83,7 @@ def _list(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSourc
 
 
 def _parsed(text: str | None, words: type[Any], known: Sequence[Any], what: str) -> Collection[Any]:
-    """Return the states or types that a text names, or all of them for none. Raises ``click.UsageError``."""
+    """Return the states or types in a text, or all of them without a text. Raises ``click.UsageError``."""
     if not text:
         return known if text is None or what == "type" else (*known, GroupState.UNKNOWN)
     found = [words.parse(each) for each in text.split(",")]
@@ -93,7 +93,7 @@ def _parsed(text: str | None, words: type[Any], known: Sequence[Any], what: str)
 
 
 def _of_kind(kind: GroupCommandSpec, source: GroupSource) -> Iterator[GroupListing]:
-    """Yield the groups of a kind; a classic group counts as one of consumers if it is not one of Connect, say."""
+    """Yield the groups of a kind; a classic group counts as a consumer group unless it belongs to, say, Connect."""
     for each in source.list_groups():
         if each.type in kind.types and (each.type != GroupType.CLASSIC or each.protocol_type in ("consumer", "")):
             yield each

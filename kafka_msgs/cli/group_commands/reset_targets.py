@@ -1,4 +1,4 @@
-"""Where offsets are to be reset to: what the options say, and what the files of ``--from-file`` hold."""
+"""The targets of offset resets, from options or from the files of ``--from-file``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["offsets_in", "target_of"]
 _NUMBER: Final = re.compile(r"\d{1,19}", re.ASCII)
 _FIELDS: Final = ("group", "topic", "partition", "offset")
 _NAMED: Final = {"newOffset": "offset"}
-"""What a column of ours is called here."""
+"""The names that our output columns have here."""
 
 
 def target_of(asked: GroupCommandOptions, now: datetime | None = None) -> OffsetTarget | Mapping[TopicPartition, int]:
-    """Return where offsets are to be reset to. ``now`` is what ``--by-duration`` counts back from."""
+    """Return the target of an offset reset. ``--by-duration`` counts back from ``now``."""
     if asked.from_file is not None:
         return offsets_in(asked.from_file, asked.group[0])
     if asked.to_datetime is not None:
@@ -42,10 +42,11 @@ def target_of(asked: GroupCommandOptions, now: datetime | None = None) -> Offset
 
 
 def offsets_in(path: Path, group: str) -> dict[TopicPartition, int]:
-    """Return the offsets for ``group`` in a file of lines ``topic,partition,offset``, with ``group,`` in front or not.
+    """Return the offsets of ``group`` in a file of lines ``topic,partition,offset``, or with ``group`` as first column.
 
-    A first line of names may give other columns too, as in what ``--reset-offsets --output csv`` prints. Raises
-    ``click.ClickException`` for another line, for a partition that is there twice, and for a file that cannot be read.
+    A header line may name additional columns, as in the output of ``--reset-offsets --output csv``. Raises
+    ``click.ClickException`` for any other line, for a duplicate partition, for a file that cannot be read, and for a
+    file without offsets of the group.
     """
     offsets: dict[TopicPartition, int] = {}
     for where, row in _rows(path):
@@ -61,7 +62,7 @@ def offsets_in(path: Path, group: str) -> dict[TopicPartition, int]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield where each line is, and its fields by name: none if the line has more or fewer than it should."""
+    """Yield the location of each line, and its fields by name: none if the number of fields is wrong."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = [(f"{path}, line {number}", fields) for number, fields in enumerate(csv.reader(file), 1) if fields]

@@ -1,6 +1,6 @@
-"""What differs between the commands on groups: names of options, types and states of groups, columns. Data only.
+"""The differences between the group commands: option names, types and states of groups, columns. Data only.
 
-Types and states are in the words of Kafka, which are those of ``kafka_msgs.enums`` too; no client is imported.
+Types and states have Kafka's names, which ``kafka_msgs.enums`` also uses; the module imports no client.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafka_msgs.cli.group_commands.option_rules import View
 __all__ = ["CONSUMER", "DELETED", "DELETED_OFFSETS", "PLANNED", "SHARE", "STREAMS", "Columns", "GroupCommandSpec"]
 
 Columns = Mapping[str, str]
-"""The headings of Kafka's tools by our names."""
+"""The column headings of Kafka's tools by our column names."""
 
 _ANY_ACTION: Final = {
     "bootstrap_server": "--bootstrap-server",
@@ -49,10 +49,10 @@ _ALL_TOPICS: Final = {"all_topics": "--all-topics", "topics": "--topic"}
 
 @frozen(kw_only=True)
 class GroupCommandSpec:
-    """A kind of groups as its command knows it.
+    """The specification of a group command for one kind of groups.
 
-    ``flags`` are the options that the command has, by name. ``columns`` are those of each view, ``verbose`` those with
-    ``--verbose``. With ``may_be_new``, a reset may give offsets to a group that does not exist yet.
+    ``flags`` are the options of the command, by name. ``columns`` are the columns of each view, ``verbose`` the columns
+    with ``--verbose``. With ``may_be_new``, a reset may set offsets of a group that does not exist yet.
     """
 
     command: str
@@ -66,7 +66,7 @@ class GroupCommandSpec:
 
     @property
     def share(self) -> bool:
-        """Whether offsets are those of share groups, which have requests of their own."""
+        """Whether the offsets belong to share groups, which have separate requests."""
         return "Share" in self.types
 
     def shown(self, view: View, *, verbose: bool) -> Columns:
@@ -167,7 +167,7 @@ PLANNED: Final[Columns] = _PLACE | {"newOffset": "NEW-OFFSET"}
 """The columns of a plan of new offsets."""
 
 DELETED_OFFSETS: Final[Columns] = {"topic": "TOPIC", "partition": "PARTITION", "status": "STATUS"}
-"""The columns of what became of offsets that were to be deleted."""
+"""The columns of deleted offsets with their status."""
 
 DELETED: Final[Columns] = {"kind": "KIND", "name": "NAME", "status": "STATUS"}
-"""The columns of what became of groups and topics that were to be deleted."""
+"""The columns of deleted groups and topics with their status."""

@@ -1,4 +1,4 @@
-"""One row per group of a running cluster, or per member, with the columns that rows from files have."""
+"""One row per group of a running cluster, or per member, with the columns of rows from files."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _places(places: Sequence[TopicPartition]) -> list[str]:
 
 
 def _tasks(assignment: Assignment) -> list[str]:
-    """Return ``standby 1_0`` for each task, as rows from files have it."""
+    """Format each task as ``standby 1_0``, as in rows from files."""
     roles = {"active": assignment.active_tasks, "standby": assignment.standby_tasks, "warmup": assignment.warmup_tasks}
     return [
         f"{role} {task.subtopology_id}_{number}"

@@ -1,4 +1,4 @@
-"""Which partitions a change is about: topics as options name them."""
+"""The scope of a change: topics and partitions from options."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NAMES: Final = re.compile(r"[^:,\s]+(?:,[^:,\s]+)*")
 
 @frozen(kw_only=True)
 class TopicSelection:
-    """Topics, each with the partitions that were named, or with None for all of them."""
+    """Topics, each with its selected partitions, or with None for all partitions."""
 
     partitions: Mapping[str, tuple[int, ...] | None]
 
     def has(self, place: TopicPartition) -> bool:
-        """Whether a partition was asked for."""
+        """Whether a partition is selected."""
         requested = self.partitions.get(place.topic, ())
         return requested is None or place.partition in requested
 
@@ -35,7 +35,7 @@ class TopicSelection:
 
 
 def read_topics(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[TopicSelection, ...]:
-    """Read ``orders``, ``orders,payments``, or partitions of one topic: ``orders:0,1``."""
+    """Parse ``orders``, ``orders,payments``, or partitions of one topic: ``orders:0,1``."""
     return tuple(_topics(value, ctx, param) for value in values)
 
 

@@ -1,4 +1,4 @@
-"""How commands show what they found: tables, trees, hex dumps and JSON.
+"""Formatting of command results: tables, trees, hex dumps and JSON.
 
-A module here knows the shape of one thing (a message, its bytes, the rows of a log file) and nothing of options.
+Each module formats one kind of data (a message, its bytes, the rows of a log file) and is independent of options.
 """

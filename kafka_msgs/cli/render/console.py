@@ -1,4 +1,4 @@
-"""How commands print: through rich, readable on a terminal and complete when piped."""
+"""Command output through rich, readable on a terminal and complete when piped."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rich.text import Text
 __all__ = ["console", "print_json", "print_paragraphs", "table"]
 
 _UNBOUNDED: Final = 10_000
-"""Columns of output that is not a terminal: nothing is wrapped or cut there, so that it can be searched."""
+"""The width of output that is not a terminal: text is not wrapped or cut, so that it can be searched."""
 
 
 def console() -> Console:
-    """Return a console on the current standard output that prints text as it is, without interpreting markup."""
+    """Return a console on the current standard output that prints text literally, without interpreting markup."""
     made = Console(markup=False, highlight=False, emoji=False)
     if not made.is_terminal:
         made.width = _UNBOUNDED
@@ -36,7 +36,7 @@ def table(*columns: str, title: str | None = None) -> Table:
 
 
 def print_paragraphs(out: Console, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print each row as a paragraph of ``name=value``, for rows that a table would fold into pieces."""
+    """Print each row as a paragraph of ``name=value``, for rows that a table would break apart."""
     for row in rows:
         words = " ".join(f"{name}={cell}" for name, cell in zip(names, row, strict=True))
         for line in textwrap.wrap(words, out.width, subsequent_indent="  ", break_on_hyphens=False):

@@ -1,6 +1,6 @@
-"""The description of a message from its definition: its fields, what they mean, and the errors of a response.
+"""The description of a message from its definition: its fields, their meaning, and the errors of a response.
 
-Owns the two forms of that, a tree to read and a value that JSON has. Which versions are asked for is for the caller.
+This module defines its two forms, a tree to read and a JSON value. The caller selects the versions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def fields_tree(cls: type[Message], versions: VersionRange) -> Tree:
 
 
 def errors_table(cls: type[Message], versions: VersionRange) -> Table | None:
-    """Return the errors that the definition of a response names, or None where it names none."""
+    """Return the errors that the definition of a response names, or None if it names none."""
     rows = list(_errors(cls.INFO, versions))
     if not rows:
         return None
@@ -55,7 +55,7 @@ def history_table(cls: type[Message], versions: VersionRange) -> Table | None:
 
 
 def described(cls: type[Message], versions: VersionRange) -> dict[str, Any]:
-    """Return all of that as a value that JSON has; versions are written as in definitions, and null where none."""
+    """Return the complete description as a JSON value; versions are written as in definitions, or null."""
     info = cls.INFO
     return {
         "name": info.name,
@@ -179,5 +179,5 @@ def _range(versions: VersionRange) -> str:
 
 
 def _within(part: VersionRange, whole: VersionRange) -> str:
-    """Name the versions of ``part``, or nothing when they are all that there are."""
+    """Name the versions of ``part``; the result is empty if these are all versions of ``whole``."""
     return "" if part == whole else f" in version{_range(part)}"

@@ -1,6 +1,6 @@
 """The documentation of fields: in generated modules it is the string under each field.
 
-Python does not keep those strings, so this file reads them out of a module's source.
+Python does not keep these strings, so this module reads them from a module's source.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def class_documentation(cls: type[Any]) -> str:
 
 
 def field_documentation(cls: type[Any]) -> dict[str, str]:
-    """Return the documentation of a class's fields by attribute, each on one line; fields without any are left out."""
+    """Return the documentation of a class's fields by attribute, each on one line; undocumented fields are omitted."""
     return _module_documentation(inspect.getsource(sys.modules[cls.__module__])).get(cls.__name__, {})
 
 

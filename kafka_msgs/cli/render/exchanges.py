@@ -1,6 +1,6 @@
 """Exchanges and faults of captures and of a proxy, as rows and as lines.
 
-Owns the names of the facts, and how much of them stands on a line that people read while it passes.
+This module defines the names of the facts, and the part of them on a line of live output.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def item_row(item: Item, *, bodies: bool) -> Row:
 
 
 def exchange_facts(exchange: Exchange) -> dict[str, Any]:
-    """Return what is worth knowing about an exchange, without its messages."""
+    """Return the relevant facts of an exchange, without its messages."""
     response = exchange.response
     return {
         "packet": exchange.request.packet,
@@ -46,7 +46,7 @@ def exchange_facts(exchange: Exchange) -> dict[str, Any]:
 
 
 def message_facts(exchange: Exchange) -> dict[str, Any]:
-    """The messages with the readable forms of what is in them; null for one that is not there or not decoded."""
+    """Return the messages with readable forms of their contents; null for a message that is missing or not decoded."""
     bodies: dict[str, Any] = {"request": None, "response": None}
     if exchange.request_json is not None:
         bodies["request"] = readable_json(exchange.request_message, exchange.version)
@@ -56,7 +56,7 @@ def message_facts(exchange: Exchange) -> dict[str, Any]:
 
 
 def fault_facts(fault: CaptureFault) -> dict[str, Any]:
-    """Return what is known about a fault."""
+    """Return the facts of a fault."""
     return {
         "packet": fault.packet,
         "at": fault.at,
@@ -69,7 +69,7 @@ def fault_facts(fault: CaptureFault) -> dict[str, Any]:
 
 
 def item_text(item: Item) -> str:
-    """Return an exchange or a fault as one line: time, client, api and version, latency, sizes, and what was wrong."""
+    """Return an exchange or a fault as one line: time, client, api and version, latency, sizes, and errors."""
     if isinstance(item, CaptureFault):
         return printable(f"{_clock(item.at)}  {item.kind.value}: {item}")
     response = item.response
@@ -88,5 +88,5 @@ def _clock(at: int | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text in which nothing can be taken for a command to the terminal."""
+    """Return text without characters that a terminal would interpret."""
     return text if text.isprintable() else json.dumps(text)[1:-1]

@@ -1,6 +1,6 @@
-"""Annotated hex dumps: what every byte of a message is, also of a malformed one, up to the place where it goes wrong.
+"""Annotated hex dumps: the meaning of every byte of a message, up to the error if the message is malformed.
 
-Owns the layout of the dump; the reference interpreter says what the bytes mean.
+This module defines the layout of the dump; the reference interpreter decodes the bytes.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _TRAILING: Final = "(trailing bytes)"
 
 @frozen
 class Annotation:
-    """What the bytes from ``start`` to ``end`` of a buffer are, read as one message at one version.
+    """The meaning of the bytes from ``start`` to ``end`` of a buffer, decoded as one message at one version.
 
-    ``error`` is what ended the reading early, and None for a whole message.
+    ``error`` is the error that ended the decoding early, or None for a complete message.
     """
 
     title: str
@@ -43,7 +43,7 @@ class Annotation:
 
 
 def annotate(cls: type[MessageStruct], version: int, data: bytes, offset: int = 0) -> Annotation:
-    """Explain the message at ``offset`` of ``data``; malformed bytes are explained as far as they can be read.
+    """Explain the message at ``offset`` of ``data``; malformed bytes are explained up to the error.
 
     Raises ``UnsupportedVersionError``.
     """
@@ -64,7 +64,7 @@ def refuse_trailing(annotation: Annotation, cls: type[MessageStruct], version: i
 
 
 def show_trailing(annotation: Annotation, data: bytes) -> Annotation:
-    """Return the annotation with a span for the bytes of ``data`` after a whole message."""
+    """Return the annotation with a span for the bytes of ``data`` after a complete message."""
     if annotation.error is not None or annotation.end == len(data):
         return annotation
     rest = Span(annotation.end, len(data), _TRAILING, "bytes", data[annotation.end :])
@@ -80,7 +80,7 @@ def print_dump(data: bytes, annotations: Sequence[Annotation], as_json: bool) ->
 
 
 def dump_json(data: bytes, annotations: Sequence[Annotation]) -> list[dict[str, Any]]:
-    """Return the same as a value that JSON has, whole: one object for each message, its bytes in hexadecimal."""
+    """Return the annotated dump as a JSON value: one object for each message, with all its bytes in hexadecimal."""
     return [
         {
             "message": annotation.title,
@@ -109,8 +109,8 @@ def _shown_whole(value: Any) -> str:
 def dump_table(data: bytes, annotations: Sequence[Annotation]) -> Table:
     """Return the annotated dump of ``data``, the bytes of one message or of several that follow each other.
 
-    One row per value: offset, bytes, the field's path, its type on the wire, and the value. The last row has the
-    error, if there is one. Long bytes and values are shortened.
+    One row per value: offset, bytes, the field's path, its type on the wire, and the value. The last row has the error,
+    if any. Long bytes and values are shortened.
     """
     dump = table("offset", "bytes", "field", "type", "value")
     dump.columns[0].justify = "right"
@@ -127,7 +127,7 @@ def dump_table(data: bytes, annotations: Sequence[Annotation]) -> Table:
 
 
 def _error_rows(data: bytes, annotation: Annotation) -> Iterator[tuple[str, ...]]:
-    """Yield the bytes of the value that was being read when the error was found, and then the error."""
+    """Yield the bytes of the value that failed to decode, and then the error."""
     error = annotation.error
     if error is None:
         return
@@ -146,7 +146,7 @@ def _hex(raw: bytes) -> str:
 
 
 def _kind(span: Span) -> str:
-    """Leave the name of a struct out of an array's type: it is long, and the path says as much."""
+    """Omit the name of a struct from an array's type: it is long, and the path identifies it."""
     array, _, element = span.kind.partition(" of ")
     return array if element[:1].isupper() else span.kind
 

@@ -1,6 +1,7 @@
-"""Columns under Kafka's own headings, for the commands that scripts know from Kafka's tools.
+"""Columns under Kafka's own headings, for the commands whose output scripts expect from Kafka's tools.
 
-Owns the layout: one line per row, columns separated by a space or more, ``-`` for what there is not. Nothing is folded.
+This module defines the layout: one line per row, columns separated by at least one space, ``-`` for missing values.
+Lines are not folded.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _GAP = "  "
 
 
 def print_columns(headings: Mapping[str, str], listed: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows under headings; ``headings`` gives the heading of each name, in the order of the columns."""
+    """Print rows under headings; ``headings`` has the heading of each name, in the order of the columns."""
     cells = [[_cell(row[name]) for name in headings] for row in listed]
     lines = [list(headings.values()), *cells]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

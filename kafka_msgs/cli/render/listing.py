@@ -1,6 +1,6 @@
 """Short listings: the same rows as a table, as a JSON document, as one JSON object per line, or as CSV.
 
-Owns how a list that fits in memory is printed. Rows of long files are left to ``rows``, which prints them as they come.
+This module prints lists that fit in memory. ``rows`` prints the rows of long files as they come.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from kafka_msgs.cli.render.console import console, print_json, print_paragraphs,
 __all__ = ["print_listing"]
 
 _GAP: Final = 2
-"""Columns of space behind each column of a table."""
+"""The number of spaces after each column of a table."""
 
 _TEXT_WIDTHS: Final = (40, 24, 12)
-"""How much of a text should stand on one line, the first that fits the terminal."""
+"""Widths of a text on one line; the first that fits the terminal is used."""
 
 
 def print_listing(
@@ -35,9 +35,9 @@ def print_listing(
 ) -> None:
     """Print rows, each a mapping with the keys ``columns``, in the order of these.
 
-    ``output_format`` is one of ``FORMS``. Values are those that JSON has. Lines of JSON and of CSV are printed as rows
-    come. A table has the columns ``in_table``, by default all: None is an empty cell, numbers are aligned to the right,
-    and a column that is empty in every row is left out.
+    ``output_format`` is one of ``FORMS``. Values are JSON values. Lines of JSON and of CSV are printed as rows come. A
+    table has the columns ``in_table``, by default all: None is an empty cell, numbers are aligned to the right, and a
+    column that is empty in every row is omitted.
     """
     if output_format == "json":
         print_json([{name: row[name] for name in columns} for row in listed])
@@ -52,7 +52,7 @@ def print_listing(
 
 
 def _print_table(columns: Sequence[str], listed: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Print a table in which no number and no word of a heading is broken, or paragraphs where it would not fit."""
+    """Print a table without breaking numbers or heading words, or paragraphs if the table would not fit."""
     requested = [name for name in columns if not listed or any(row[name] not in (None, "", []) for row in listed)]
     cells = [[_cell(row[name]) for name in requested] for row in listed]
     numbers = [any(type(row[name]) in (int, float) for row in listed) for name in requested]
@@ -73,7 +73,7 @@ def _print_table(columns: Sequence[str], listed: Sequence[Mapping[str, Any]], ti
 
 
 def _widths(requested: Sequence[str], cells: Sequence[Sequence[str]], numbers: Sequence[bool], most: int) -> list[int]:
-    """Return the least widths of columns, gaps included; of a text, ``most`` letters and no more need one line."""
+    """Return the minimum widths of columns, gaps included; at most ``most`` letters of a text must fit on one line."""
     widths = []
     for place, (name, number) in enumerate(zip(requested, numbers, strict=True)):
         words = [word for row in cells for word in row[place].split(" ")]
@@ -84,7 +84,7 @@ def _widths(requested: Sequence[str], cells: Sequence[Sequence[str]], numbers: S
 
 
 def _heading(name: str) -> str:
-    """Return ``apiKey`` as ``api key``: a heading in words can be folded where a terminal is narrow."""
+    """Return ``apiKey`` as ``api key``: a heading in words can be folded on a narrow terminal."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
@@ -103,5 +103,5 @@ def _cell(value: Any) -> str:
 
 
 def _field(value: Any) -> str:
-    """Return a value as CSV has it: nothing for None, and numbers as they are."""
+    """Return a value for CSV: an empty field for None, and numbers unchanged."""
     return "" if value is None else str(value) if isinstance(value, float) else _cell(value)

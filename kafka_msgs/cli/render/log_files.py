@@ -1,6 +1,6 @@
-"""The files of a log directory as rows to print: batches, the records in them, entries of other files, errors.
+"""The files of a log directory as rows to print: batches, their records, entries of other files, errors.
 
-Owns the content of rows, in values of types that JSON has. Keys and values of records are left to ``records``.
+This module defines the contents of rows, as JSON values. ``records`` decodes keys and values of records.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["LogDumpOptions", "is_log_file", "rows"]
 
 @attrs.frozen(kw_only=True)
 class LogDumpOptions:
-    """What is asked for.
+    """The options of a dump.
 
-    ``kinds`` are those of rows; errors are always among them. Batches before ``from_offset``, and those that end behind
-    ``max_bytes`` of their file, are left out. Records are those of the internal ``topic``, or have keys and values for
-    the ``DECODERS`` of these names; if neither is given, the name of the directory shows the internal topic,
-    and all else is text. Without ``metadata`` a record says no more than they do, and control records are
-    left out. Indexes are compared with their segment if ``compared``.
+    ``kinds`` are the kinds of rows; errors are always included. Batches before ``from_offset``, and batches that end
+    after ``max_bytes`` of their file, are omitted. Records are decoded as records of the internal ``topic``, or their
+    keys and values with the ``DECODERS`` of these names; if neither is set, the directory name identifies the internal
+    topic, and other records are text. Without ``metadata`` a record has only its key and value, and control records are
+    omitted. Indexes are compared with their segment if ``compared`` is set.
     """
 
     kinds: frozenset[str] = frozenset({"batch", "entry"})
@@ -49,9 +49,9 @@ class LogDumpOptions:
 
 
 def rows(path: Path, view: LogDumpOptions, summary: LogSummary, progress: Callable[[int], None]) -> Iterator[Row]:
-    """Yield the rows of a file, and count them; ``progress`` is called with the number of bytes that are read.
+    """Yield the rows of a file, and count them; ``progress`` is called with the number of bytes read.
 
-    Indexes and the small files are recognised by suffix or name; other files are read as batches.
+    Indexes and the small files are recognized by suffix or name; other files are read as batches.
     """
     compare = _COMPARED.get(path.suffix) if view.compared else None
     read = compare or _ENTRIES.get(path.suffix) or _ENTRIES.get(path.name)
@@ -62,7 +62,7 @@ def rows(path: Path, view: LogDumpOptions, summary: LogSummary, progress: Callab
 
 
 def is_log_file(path: Path) -> bool:
-    """Return whether a file has a name that brokers give to the files of log directories."""
+    """Return whether a file has a name that brokers use in log directories."""
     return path.suffix in (*_BATCHES, *_ENTRIES) or path.name in _ENTRIES
 
 
@@ -161,9 +161,9 @@ def _records(batch: AnyBatch, view: LogDumpOptions) -> Sequence[Record | Control
 
 
 def _topic_of(path: Path, view: LogDumpOptions) -> str | None:
-    """The internal topic that records are decoded as: the one asked for, else that of the partition's directory.
+    """Return the internal topic for decoding records: the selected topic, or the topic of the partition directory.
 
-    A decoder that was asked for goes before the name of the directory.
+    A selected decoder takes precedence over the directory name.
     """
     if view.topic is not None or view.keys is not None or view.values is not None:
         return view.topic
@@ -181,7 +181,7 @@ def _error(error: KafkaMsgsError) -> Row:
 
 
 def _header(batch: AnyBatch) -> dict[str, Any]:
-    """The values in the header of a batch; one dict literal, because a long log has a million batches."""
+    """Return the values in the header of a batch, as one dict literal, because a long log has a million batches."""
     attributes = batch.attributes
     if not isinstance(batch, RecordBatch):
         return {
@@ -231,7 +231,7 @@ def _record(record: Record | ControlRecord, topic: str | None, view: LogDumpOpti
 
 
 def _facts(entry: Any) -> dict[str, Any]:
-    """The fields of an entry of any kind by their names, as the JSON of messages writes names."""
+    """Return the fields of an entry of any kind by their names, spelled as in the JSON of messages."""
     if isinstance(entry, dict):
         return entry
     if hasattr(entry, "_asdict"):

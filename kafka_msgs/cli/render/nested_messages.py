@@ -1,7 +1,7 @@
-"""The messages inside messages: subscriptions and assignments, which group members send each other as bytes.
+"""Embedded messages: subscriptions and assignments, which group members exchange as bytes.
 
-Owns which fields carry them, and their form beside the bytes. A broker never opens these bytes, and in groups of other
-protocol types (Kafka Connect's, say) they mean something else; there they stay bytes.
+This module defines the fields that carry them, and their form next to the bytes. A broker never decodes these bytes. In
+groups of other protocol types (such as Kafka Connect) they have another meaning, and stay bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kafka_msgs.schema import fields
 __all__ = ["CONSUMER", "opened", "protocol_type_of", "read_as", "readable_json"]
 
 CONSUMER: Final = "consumer"
-"""The protocol type of groups whose members speak the consumer protocol."""
+"""The protocol type of groups whose members use the consumer protocol."""
 
 _EMBEDDED: Final[Mapping[tuple[type[Any], str], type[Message]]] = {
     (JoinGroupRequestProtocol, "metadata"): ConsumerProtocolSubscription,
@@ -42,19 +42,19 @@ _EMBEDDED: Final[Mapping[tuple[type[Any], str], type[Message]]] = {
     (MemberMetadata, "assignment"): ConsumerProtocolAssignment,
     (ClassicProtocol, "metadata"): ConsumerProtocolSubscription,
 }
-"""What the bytes of a field are, by the class of the struct and the name of the field."""
+"""The message in the bytes of a field, by the class of the struct and the name of the field."""
 
 
 def protocol_type_of(item: Any, above: str | None) -> str | None:
-    """Return the protocol type that a struct names, or else the one that holds ``above`` it; None if none is named."""
+    """Return the protocol type that a struct names, or the one that applies ``above`` it; None without either."""
     named: str | None = getattr(item, "protocol_type", None)
     return named or above
 
 
 def opened(struct: type[Any], attribute: str, data: Any, protocol_type: str | None) -> EmbeddedMessage[Message] | None:
-    """Return the message in the bytes of a field, or None where the field is not known to hold one.
+    """Return the message in the bytes of a field, or None if the field is not known to contain one.
 
-    Where no protocol type is named, as in old versions, bytes that do not hold a message are not a fault.
+    Without a protocol type, as in old versions, bytes that are not a message are not a fault.
     """
     cls = _EMBEDDED.get((struct, attribute))
     if cls is None or not data or protocol_type not in (None, CONSUMER):
@@ -64,16 +64,16 @@ def opened(struct: type[Any], attribute: str, data: Any, protocol_type: str | No
 
 
 def read_as(found: EmbeddedMessage[Message]) -> int:
-    """Return the version at which an embedded message is shown: its own, or the highest that this release has."""
+    """Return the display version of an embedded message: its own, or the highest version of this release."""
     assert found.message is not None, "only a message has a version"
     return min(found.version or 0, found.message.INFO.versions.highest)
 
 
 def readable_json(message: Message, version: int) -> dict[str, Any]:
-    """Return the JSON form of a message with readable forms behind bytes and times.
+    """Return the JSON form of a message with readable forms after bytes and times.
 
-    Behind ``metadata`` comes ``metadataDecoded``, the message in the bytes, or ``metadataProblem``; behind
-    ``commitTimestamp`` comes ``commitTime``. ``from_json`` ignores both, so nothing is lost.
+    ``metadata`` is followed by ``metadataDecoded``, the message in the bytes, or ``metadataProblem``;
+    ``commitTimestamp`` is followed by ``commitTime``. ``from_json`` ignores both, so no data is lost.
     """
     shown = message.to_json(version)
     plan = codec_for(type(message), version).plan.root
@@ -81,7 +81,7 @@ def readable_json(message: Message, version: int) -> dict[str, Any]:
 
 
 def _has_readable(cls: type[Any]) -> bool:
-    """Whether a class has a field, at any depth and version, that has a readable form."""
+    """Return whether a class has a field, at any depth and version, that has a readable form."""
     if cls not in _known:
         _known[cls] = any(
             (cls, info.attribute) in _EMBEDDED

@@ -1,4 +1,4 @@
-"""How far a command is, on a terminal, once it takes longer than one wants to wait without a word."""
+"""Progress of a command on a terminal, shown only after the command takes longer than a short delay."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["PATIENCE_SECONDS", "counting", "progress_over"]
 
 PATIENCE_SECONDS: Final = 2.0
-"""How long nothing is shown."""
+"""The delay before progress is shown."""
 
 
 @contextmanager
 def progress_over(files: Sequence[Path]) -> Iterator[Progress]:
-    """Give what readers of ``files`` report to; it draws on standard error, if that is a terminal."""
+    """Yield the progress object for readers of ``files``, which draws on standard error if it is a terminal."""
     if not sys.stderr.isatty():
         yield Progress()
         return
@@ -33,9 +33,9 @@ def progress_over(files: Sequence[Path]) -> Iterator[Progress]:
 
 @contextmanager
 def counting(things: str, *, when: bool = True) -> Iterator[Callable[[int], None]]:
-    """Give a function that takes how many ``things`` are done; it draws on standard error, if that is a terminal.
+    """Yield a callback for the number of completed ``things``, which draws on standard error if it is a terminal.
 
-    ``when`` is false where the terminal has something else to show.
+    ``when`` is false if the terminal shows other output.
     """
     if not (when and sys.stderr.isatty()):
         yield lambda done: None
@@ -61,7 +61,7 @@ class _Shown(Progress):
 
 
 class _DelayedBar:
-    """A bar that is there after ``PATIENCE_SECONDS``; what that takes is imported only then."""
+    """A bar that appears after ``PATIENCE_SECONDS``; its packages are imported only then."""
 
     def __init__(self, columns: Callable[[], Sequence[ProgressColumn]], total: int | None) -> None:
         self._columns = columns

@@ -1,6 +1,6 @@
-"""What is in records, in values of types that JSON has: keys, values and headers; internal topics opened by message.
+"""The contents of records as JSON values: keys, values and headers; internal topics decoded by message.
 
-Bytes are text where they are UTF-8, and ``{"hex": ...}`` elsewhere, unless the caller says what they are.
+UTF-8 bytes are text, and other bytes are ``{"hex": ...}``, unless the caller selects a decoder.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ AnyRecord = Record | ConsumerRecord
 
 
 def content_of(record: AnyRecord, topic: str | None, keys: str | None, values: str | None) -> dict[str, Any]:
-    """Return the key and the value of a record: of an internal ``topic``, or by the names of ``DECODERS``."""
+    """Return the key and the value of a record: of an internal ``topic``, or with the named ``DECODERS``."""
     if topic is not None:
         return typed(record, topic)
     return {"key": DECODERS[keys or "text"](record.key), "value": DECODERS[values or "text"](record.value)}
 
 
 def typed(record: AnyRecord, topic: str) -> dict[str, Any]:
-    """Return the key and the value of a record of an internal topic, opened by their messages."""
+    """Return the key and the value of a record of an internal topic, decoded by their messages."""
     typed = decode_record(topic, record.key, record.value)
     if not isinstance(typed, TopicRecord):
         return {"type": typed.record_type, "key": text_of(typed.key), "value": text_of(typed.value)}
@@ -37,7 +37,7 @@ def typed(record: AnyRecord, topic: str) -> dict[str, Any]:
 
 
 def message_json(message: Message | None, version: int | None) -> Any:
-    """Return a message as JSON has it; None for no version is for its lowest."""
+    """Return a message as JSON; without a version, its lowest version is used."""
     if message is None:
         return None
     return readable_json(message, message.INFO.versions.lowest if version is None else version)
@@ -49,7 +49,7 @@ def headers_of(record: AnyRecord) -> list[list[Any]]:
 
 
 def text_of(data: Payload | None) -> Any:
-    """Return bytes as text, or as ``{"hex": ...}`` where they are not UTF-8."""
+    """Return bytes as text, or as ``{"hex": ...}`` if they are not UTF-8."""
     if data is None:
         return None
     try:
@@ -63,7 +63,7 @@ def _hex(data: Payload | None) -> Any:
 
 
 def _number(layout: str) -> Callable[[Payload | None], Any]:
-    """Return what reads a number as Kafka's serializers write it; bytes of another length stay bytes."""
+    """Return a decoder for numbers written by Kafka's serializers; bytes of another length stay bytes."""
     number = Struct(layout)
 
     def read(data: Payload | None) -> Any:
@@ -78,4 +78,4 @@ DECODERS: Final[Mapping[str, Callable[[Payload | None], Any]]] = {
     "integer": _number(">i"),
     "long": _number(">q"),
 }
-"""What the bytes of a key or a value may be, by the name of Kafka's serializer of numbers."""
+"""Decoders for the bytes of a key or a value, with the names of Kafka's number serializers."""

@@ -1,6 +1,6 @@
-"""Rows of files in the forms that commands print: as tables, as one JSON document, or as JSON lines, with a summary.
+"""Rows of files in the output forms of commands: as tables, as one JSON document, or as JSON lines, with a summary.
 
-Owns how a row is written. The commands decide what rows contain.
+This module formats rows. The commands define their contents.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _ROWS_A_WRITE: Final = 100
 
 
 class Row(NamedTuple):
-    """A row: its kind, such as ``batch`` or ``error``, and its values by name, of types that JSON has."""
+    """A row: its kind, such as ``batch`` or ``error``, and its JSON values by name."""
 
     kind: str
     facts: dict[str, Any]
 
 
 Named = tuple[Path, Row]
-"""A row and the file that it is of."""
+"""A row and its file."""
 
 Summary = Callable[[], dict[str, Any]]
-"""Gives the last row, when all others have been printed."""
+"""Returns the last row, after all other rows have been printed."""
 
 
 def print_rows(output_format: str, found: Iterator[Named], summary: Summary) -> None:
@@ -57,7 +57,7 @@ def _print_json(found: Iterator[Named], summary: Summary) -> None:
 
 
 def _print_tables(found: Iterator[Named], summary: Summary) -> None:
-    """Print a table for each run of rows of one form; a long run is cut, so that it need not be held as a whole."""
+    """Print a table for each run of rows of one form; long runs are split to limit memory use."""
     show = _show_on_terminal if sys.stdout.isatty() or os.environ.get("FORCE_COLOR") else _show_aligned
     for (path, kind, names), run in groupby(found, lambda each: (each[0], each[1].kind, tuple(each[1].facts))):
         while part := list(islice(run, _ROWS_A_TABLE)):
@@ -67,7 +67,7 @@ def _print_tables(found: Iterator[Named], summary: Summary) -> None:
 
 
 def _show_on_terminal(title: str, names: Sequence[str], cells: list[list[str]]) -> None:
-    """Print a table where it fits the terminal, else each row as a paragraph."""
+    """Print a table if it fits the terminal, otherwise each row as a paragraph."""
     from rich.text import Text
 
     from kafka_msgs.cli.render.console import console, print_paragraphs, table
@@ -84,7 +84,7 @@ def _show_on_terminal(title: str, names: Sequence[str], cells: list[list[str]]) 
 
 
 def _width(names: Sequence[str], cells: list[list[str]]) -> int:
-    """Return the columns that a table takes in which nothing is folded, as ``table`` lays it out."""
+    """Return the number of columns of a table without folding, as ``table`` lays it out."""
     return 1 + sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True))
 
 
@@ -103,7 +103,7 @@ _encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _json(value: Any) -> str:
-    """Return JSON on one line, in which nothing can be taken for a command to the terminal, and all can be written."""
+    """Return JSON on one line, with escapes for text that a terminal interprets or that cannot be written."""
     text = _encoded(value)
     return text if text.isprintable() else json.dumps(value)
 

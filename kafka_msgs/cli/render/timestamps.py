@@ -1,6 +1,6 @@
-"""Times to read: ISO 8601 in UTC, beside the numbers that Kafka keeps.
+"""Readable times: ISO 8601 in UTC, next to Kafka's numbers.
 
-Owns which fields of messages are points in time, what the readable form is, and what it is called.
+This module defines the fields of messages that are points in time, their readable form, and its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NUMBER: Final = re.compile(r"(?:([tT])imestamp|([tT])ime)(?:Ms)?$")
 def iso_of_ms(milliseconds: int | None) -> str | None:
     """Return ``2023-11-14T22:13:20.000Z`` for milliseconds since the epoch.
 
-    None for a negative number, with which Kafka says that there is no time, and for one after the year 9999.
+    Return None for a negative number, which is a missing time in Kafka, and for a time after the year 9999.
     """
     return None if milliseconds is None else _iso(milliseconds, "milliseconds")
 
@@ -33,14 +33,14 @@ def short_time(milliseconds: int | None) -> str | None:
 
 
 def streams_times(metadata: str | None) -> dict[str, Any]:
-    """Return the partition time that Kafka Streams wrote as metadata of an offset; None for other metadata."""
+    """Return the partition time that Kafka Streams wrote as offset metadata; None for other metadata."""
     found = decode_streams_metadata(metadata)
     time = None if found is None else found.partition_time
     return {"partitionTimestamp": time, "partitionTime": iso_of_ms(time)}
 
 
 def iso_of_us(microseconds: int | None) -> str | None:
-    """Return the same for microseconds since the epoch, with six decimals."""
+    """Return the ISO 8601 form of microseconds since the epoch, with six decimals."""
     return None if microseconds is None else _iso(microseconds, "microseconds")
 
 
@@ -55,17 +55,17 @@ def _iso(count: int, unit: str) -> str | None:
 
 
 def is_time(attribute: str) -> bool:
-    """Return whether an int64 field of a message, named in Python's way, is a point in time in milliseconds."""
+    """Return whether an int64 field of a message, by its Python name, is a point in time in milliseconds."""
     return _TIME_FIELD.search(attribute) is not None
 
 
 def time_name(name: str) -> str:
-    """Return what the readable form is called: ``maxTimestamp`` is the number, ``maxTime`` the text."""
+    """Return the name of the readable form: ``maxTimestamp`` is the number, ``maxTime`` the text."""
     return _NUMBER.sub(lambda found: f"{found[1] or found[2]}ime", name)
 
 
 def with_times(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return facts with the readable form behind each number in milliseconds whose name ends in ``Timestamp``."""
+    """Return facts with the readable form after each number in milliseconds whose name ends in ``Timestamp``."""
     shown: dict[str, Any] = {}
     for name, value in facts.items():
         shown[name] = value

@@ -1,6 +1,6 @@
 """Decoded messages as trees to read: the fields of the version, error codes with their names, records by size.
 
-Times have their readable form beside them, and bytes that hold another message are opened.
+Times include their readable form, and bytes that contain another message are decoded.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _scalar(step: Step, value: Any) -> str:
 
 
 def plain(value: Any) -> str:
-    """Return a value as one reads it: strings in quotes, bytes in hexadecimal, uuids in their usual form."""
+    """Return a value in readable form: strings in quotes, bytes in hexadecimal, uuids in their usual form."""
     if isinstance(value, bytes):
         return value.hex() or "no bytes"
     return repr(value) if isinstance(value, str) else str(value)

@@ -1,7 +1,7 @@
-"""Who gets which partitions or tasks: Kafka's server-side assignors as pure functions.
+"""Kafka's server-side assignors as pure functions: they assign partitions or tasks to members.
 
-``spec`` has what they take and give. Each assignor of the release gives exactly what Kafka's own gives, also where
-Kafka's result follows from the order of its hash tables and heaps.
+``spec`` defines their input and output types. Each assignor of the release returns exactly the result of Kafka's own
+assignor, even if that result depends on the order of Kafka's hash tables and heaps.
 """
 
 from __future__ import annotations
@@ -32,5 +32,5 @@ TASK_ASSIGNORS: Final[Mapping[str, TaskAssignor]] = {
 }
 """The assignors of streams groups by name.
 
-The release has no ``highly_available``. A broker offers ``mock`` only where its configuration names the class.
+The release does not include ``highly_available``. A broker offers ``mock`` only if its configuration names the class.
 """

@@ -20,7 +20,7 @@ __all__ = ["AssignmentBuilder", "in_order"]
 
 
 def in_order(assigned: Partitions) -> Partitions:
-    """Return an assignment that was read from a record, in the order in which Kafka walks through it."""
+    """Return an assignment that was decoded from a record, in the order in which Kafka iterates over it."""
     return {
         topic: NumberTable(assigned[topic], capacity=copy_capacity(len(assigned[topic]))).walk()
         for topic in hash_map_order(assigned)
@@ -28,9 +28,9 @@ def in_order(assigned: Partitions) -> Partitions:
 
 
 class AssignmentBuilder:
-    """A member's target assignment: what it has, copied when it first changes.
+    """A member's target assignment while it changes; the previous assignment is copied on the first change.
 
-    A copy has tables of its own sizes, as ``AssignorHelpers.deepCopyAssignment`` makes them.
+    The copied tables have the sizes that ``AssignorHelpers.deepCopyAssignment`` gives them.
     """
 
     __slots__ = ("_numbers", "_topics", "assigned")
@@ -53,7 +53,7 @@ class AssignmentBuilder:
         return not len(numbers)
 
     def add(self, topic: UUID, numbers: Sequence[int], *, capacity: int = DEFAULT_CAPACITY) -> None:
-        """Add partitions that the member does not have. ``capacity`` is that of the set of a new topic."""
+        """Add partitions that the member does not have. ``capacity`` is the initial capacity of a new topic's set."""
         topics = self._copy()
         topics.compute(topic)
         if topic not in self._numbers:

@@ -1,13 +1,14 @@
-"""Stateful tasks run where their state is: the assignor ``highly_available`` of KIP-1071.
+"""The assignor ``highly_available`` of KIP-1071: stateful tasks run on processes that have their state.
 
-The release has no such assignor; the document refers to ``HighAvailabilityTaskAssignor`` of Kafka Streams (KIP-441).
-This one follows the same idea. First a balanced plan is made, without regard to who has what. A stateful task whose
-process in the plan is not caught up stays for the time being on a process that is, and the process of the plan gets a
-warm-up task, as long as there are warm-up tasks left. When that has caught up, the next assignment moves the task.
+The release does not include this assignor; the KIP refers to ``HighAvailabilityTaskAssignor`` of Kafka Streams
+(KIP-441). This assignor follows the same idea. It first makes a balanced plan that ignores current owners. If the
+planned process of a stateful task is not caught up, the task temporarily stays on a process that is caught up, and the
+planned process gets a warm-up task while warm-up tasks are available. When the warm-up task has caught up, the next
+assignment moves the task.
 
 A process is caught up on a task if its lag is at most ``acceptable_recovery_lag``, or if it runs the task and has
-reported nothing. Where nobody is caught up, a task that runs stays where it is, and another one goes to the process
-with the greatest offset sum. The order in which members are given plays no part.
+reported no offset. If no process is caught up, a running task stays on its process, and a task that does not run goes
+to the process with the greatest offset sum. The order of the members does not affect the result.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["assign_highly_available"]
 
 
 def assign_highly_available(spec: StreamsSpec) -> dict[str, TaskAssignment]:
-    """Assign active, standby and warm-up tasks. Raises ``AssignorError`` where there are tasks and no member."""
+    """Assign active, standby and warm-up tasks. Raises ``AssignorError`` if there are tasks but no members."""
     space = TaskSpace(spec.subtopologies)
     if not spec.members:
         if space.size:
@@ -44,7 +45,7 @@ def assign_highly_available(spec: StreamsSpec) -> dict[str, TaskAssignment]:
 
 
 class _Process:
-    """A process: what its members had, what they reported, and what they are to get together."""
+    """A process: the previous tasks and reported offsets of its members, and the tasks that they get together."""
 
     def __init__(self, members: Mapping[str, AssignmentMemberSpec], space: TaskSpace) -> None:
         self.members = list(members)
@@ -88,7 +89,7 @@ class _Process:
         }
 
     def _divided(self, tasks: Iterable[int], counts: dict[str, int]) -> dict[str, list[int]]:
-        """Return what each member gets of ``tasks``. ``counts`` has what the members have already."""
+        """Return the part of ``tasks`` that each member gets. ``counts`` has each member's number of tasks so far."""
         listed = sorted(tasks)
         quota = -(-(sum(counts.values()) + len(listed)) // len(counts))
         given: dict[str, list[int]] = {member: [] for member in counts}
@@ -111,7 +112,7 @@ class _Process:
 
 
 class _Progress:
-    """What is known of the state of each task: who runs it, and who has how much of it."""
+    """The progress of each task's state: the process that runs the task, and the offsets of each process."""
 
     def __init__(self, processes: list[_Process]) -> None:
         self.running: dict[int, list[int]] = {}
@@ -126,7 +127,7 @@ class _Progress:
                 self.ends[task] = max(offset, self.ends.get(task, 0))
 
     def caught_up(self, task: int, acceptable: int) -> list[int]:
-        """Return the processes that may run a task at once. An end offset that one process knows serves for all."""
+        """Return the processes that are caught up on a task. An end offset reported by one process applies to all."""
         offsets = self.offsets.get(task, {})
         found = [place for place in self.running.get(task, ()) if place not in offsets]
         if task in self.ends:
@@ -136,7 +137,7 @@ class _Progress:
 
 
 class _Plan:
-    """The tasks of all processes in the making. Processes are numbers, in the order of their ids."""
+    """The tasks of all processes while they are planned. Processes are numbered in the order of their ids."""
 
     def __init__(self, processes: list[_Process]) -> None:
         self.processes = processes
@@ -180,7 +181,7 @@ class _Plan:
         return (process.load, (place + process.count - 1) % len(self.processes), place)
 
     def wait_for_state(self, tasks: Iterable[int], spec: StreamsSpec) -> None:
-        """Leave tasks where their state is, and let processes of the plan warm up; rarest state first."""
+        """Leave tasks on processes that have their state, and warm up the planned processes, rarest state first."""
         warmups = spec.warmup_replicas
         progress = _Progress(self.processes)
         caught_up = {task: progress.caught_up(task, spec.acceptable_recovery_lag) for task in tasks}

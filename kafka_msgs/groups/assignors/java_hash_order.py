@@ -1,13 +1,13 @@
-"""The order in which Java walks through its hash tables.
+"""The iteration order of Java's hash tables.
 
-Kafka's assignors and the records that follow from them depend on the order of ``java.util.HashMap`` and ``HashSet``. A
-table has a power of two of buckets and is walked from bucket to bucket. Within a bucket, keys that came in by ``put``
-follow the others, and keys that came in by ``computeIfAbsent`` precede them. A table doubles when it is more than three
-quarters full: after a ``put``, but before a ``computeIfAbsent``. It never shrinks.
+Kafka's assignors, and the records that follow from them, depend on the order of ``java.util.HashMap`` and ``HashSet``.
+A table has a power of two of buckets, and iteration goes from bucket to bucket. Within a bucket, a key added by ``put``
+comes last, and a key added by ``computeIfAbsent`` comes first. A table doubles when it is more than three quarters
+full: after a ``put``, but before a ``computeIfAbsent``. It never shrinks.
 
-One thing is left out: in a table of 64 or more buckets, Java makes a tree of a bucket with more than eight keys, and
-may move one of them to its front. That takes keys that were chosen for their hash codes; random ids of members and
-topics practically never meet so. Here such keys stay in the order of insertion.
+This module omits one case: in a table of 64 or more buckets, Java turns a bucket with more than eight keys into a tree,
+and may move one of the keys to the front. That requires keys chosen for their hash codes; the random ids of members and
+topics practically never collide like this. Here such keys keep their insertion order.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class HashTable(Generic[T]):
         return len(self._ranks)
 
     def put(self, key: T) -> None:
-        """Add a key, as ``put``, ``putIfAbsent`` and ``HashSet.add`` do. Does nothing for a key that is there."""
+        """Add a key, as ``put``, ``putIfAbsent`` and ``HashSet.add`` do. An existing key has no effect."""
         if key in self._ranks:
             return
         self._last += 1
@@ -111,7 +111,7 @@ class HashTable(Generic[T]):
         self.capacity = grown(self.capacity, len(self._ranks))
 
     def compute(self, key: T) -> None:
-        """Add a key, as ``computeIfAbsent`` does. A key that is there stays, but a full table doubles all the same."""
+        """Add a key, as ``computeIfAbsent`` does. An existing key has no effect, but a full table still doubles."""
         self.capacity = grown(self.capacity, len(self._ranks))
         if key in self._ranks:
             return
@@ -120,7 +120,7 @@ class HashTable(Generic[T]):
         self._spread_small(key, _FULL_BUCKET - 1)
 
     def remove(self, key: T) -> None:
-        """Remove a key that is there."""
+        """Remove an existing key."""
         del self._ranks[key]
 
     def _spread_small(self, key: T, limit: int) -> None:
@@ -152,7 +152,7 @@ class NumberTable(HashTable[int]):
         self.put_all(numbers)
 
     def put_all(self, numbers: Sequence[int]) -> None:
-        """Add distinct numbers that are not there."""
+        """Add distinct numbers that are not in the set yet."""
         # Fewer than 128 neighbours have at most 8 in a bucket of 16: no bucket of a small table doubles it.
         if self.capacity >= _TREE_CAPACITY or (not self._ranks and _are_close(numbers)):
             self._ranks.update(dict.fromkeys(numbers, 0))

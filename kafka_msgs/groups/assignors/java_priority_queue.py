@@ -1,8 +1,8 @@
-"""The heap of ``java.util.PriorityQueue``, whose arrangement decides who comes first among equals.
+"""The heap of ``java.util.PriorityQueue``, whose arrangement determines the order of equal items.
 
-A heap is a list of numbers that stand for processes or members. ``ranks`` has the rank of each of them; the smallest
-rank comes first. Equal ranks come out in an order that follows from the heap's history, so Python's ``heapq``, which
-moves its items in another way, is no replacement.
+A heap is a list of numbers that identify processes or members. ``ranks`` has the rank of each item; the smallest rank
+comes first. Equal ranks come out in an order that follows from the heap's history. Python's ``heapq`` moves its items
+differently, so it cannot replace this heap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["add", "distribute", "new_heap", "poll"]
 
 
 def new_heap(items: Iterable[int], ranks: Ranks) -> list[int]:
-    """Return a heap to which the items were added one after the other."""
+    """Return a heap built by adding the items in order."""
     heap: list[int] = []
     for item in items:
         add(heap, item, ranks)
@@ -41,7 +41,7 @@ def add(heap: list[int], item: int, ranks: Ranks) -> None:
 
 
 def poll(heap: list[int], ranks: Ranks) -> int:
-    """Remove and return the first item of a heap that is not empty: the last one moves down from its place."""
+    """Remove and return the first item of a heap that is not empty: the last item takes its position and moves down."""
     last = heap.pop()
     if not heap:
         return last
@@ -62,12 +62,12 @@ def poll(heap: list[int], ranks: Ranks) -> int:
 
 
 def distribute(heap: list[int], counts: list[int], sizes: Sequence[int], times: int) -> list[int]:
-    """Give ``times`` things, each to the item with the smallest load, and return who got them, in order.
+    """Give ``times`` units, each to the item with the smallest load, and return the receiving items, in order.
 
     The load of an item is its count divided by its size. ``counts`` and the heap are updated.
 
-    Where all sizes are equal and all counts are equal, giving one thing to each item rearranges the heap in a way that
-    depends on its length only. Such rounds are looked up, so most things cost no comparison.
+    If all sizes are equal and all counts are equal, giving one unit to each item rearranges the heap in a way that
+    depends only on its length. Such rounds are cached, so most units need no comparison.
     """
     even = len({sizes[item] for item in heap}) == 1
     loads = {item: counts[item] / sizes[item] for item in heap}
@@ -96,7 +96,7 @@ def distribute(heap: list[int], counts: list[int], sizes: Sequence[int], times: 
 
 
 def _play_rounds(heap: list[int], rounds: int) -> list[int]:
-    """Give each item of a heap of equal items one thing, ``rounds`` times."""
+    """Give each item of a heap of equal items one unit, ``rounds`` times."""
     taken, after = _round(len(heap))
     given: list[int] = []
     for _ in range(rounds):
@@ -107,7 +107,7 @@ def _play_rounds(heap: list[int], rounds: int) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _round(size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return from which places a round takes the items of a heap, and from which places the heap after it has them."""
+    """Return the positions of the items that a round takes from a heap, and the positions that form the new heap."""
     heap = list(range(size))
     ranks = dict.fromkeys(heap, 0)
     taken = []

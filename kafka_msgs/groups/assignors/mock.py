@@ -12,10 +12,10 @@ __all__ = ["assign_mock"]
 
 
 def assign_mock(spec: StreamsSpec) -> dict[str, TaskAssignment]:
-    """Let members keep their active tasks and give the others to the member that has the fewest.
+    """Keep the active tasks of members and give the remaining tasks to the member with the fewest tasks.
 
-    Raises ``AssignorError`` if two members have the same task, if a member has a task that the topology does not
-    have, or if there are tasks and no member.
+    Raises ``AssignorError`` if two members have the same task, if a member has a task that the topology does not have,
+    or if there are tasks but no members.
     """
     owners: dict[str, list[str | None]] = {
         each.id: [None] * each.partitions for each in sorted(spec.subtopologies, key=lambda each: string_key(each.id))
@@ -62,7 +62,7 @@ def _count(member: AssignmentMemberSpec) -> int:
 
 
 def _table_order(spec: StreamsSpec) -> list[str]:
-    """Return member ids in the order of the ``HashSet`` of pairs of id and task count that Kafka makes."""
+    """Return member ids in the order of Kafka's ``HashSet`` of pairs of id and task count."""
 
     def code(member_id: str) -> int:
         return 31 * java_hash_code(member_id) + _count(spec.members[member_id])

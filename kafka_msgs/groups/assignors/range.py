@@ -1,7 +1,7 @@
-"""Runs of neighbouring partitions: Kafka's ``RangeAssignor``.
+"""Kafka's ``RangeAssignor``: each member gets ranges of neighbouring partitions.
 
-Each subscriber of a topic gets a run of partitions of about the same length. Where all members subscribe to the same
-topics and these have the same number of partitions, each member gets the same numbers of each topic.
+Each subscriber of a topic gets a range of partitions of about the same length. If all members subscribe to the same
+topics, and these have the same number of partitions, each member gets the same partition numbers of every topic.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["assign_range"]
 
 
 def assign_range(spec: GroupSpec) -> Assignment:
-    """Give each member its run of each topic. Raises ``AssignorError`` for a topic that does not exist.
+    """Give each member its range of each topic. Raises ``AssignorError`` for a topic that does not exist.
 
-    Static members come first, by instance id, so that they keep their runs when they come back with a new member id.
+    Static members come first, by instance id, so that they keep their ranges when they rejoin with a new member id.
     """
     members = _in_order(spec.members)
     subscriptions = [spec.members[member_id].subscription for member_id in members]
@@ -51,7 +51,7 @@ def assign_range(spec: GroupSpec) -> Assignment:
 
 
 def _in_order(members: Mapping[str, MemberSpec]) -> list[str]:
-    """Return the ids of static members by instance id, and after them those of the others."""
+    """Return the ids of static members by instance id, followed by the ids of dynamic members."""
     static = [(string_key(each.instance_id), key) for key, each in members.items() if each.instance_id is not None]
     dynamic = [key for key, each in members.items() if each.instance_id is None]
     static.sort(key=lambda each: each[0])
@@ -59,16 +59,16 @@ def _in_order(members: Mapping[str, MemberSpec]) -> list[str]:
 
 
 def _runs(partitions: int, takers: int) -> list[range]:
-    """Return a run for each subscriber of a topic."""
+    """Return a range for each subscriber of a topic."""
     share, extra = divmod(partitions, takers)
     starts = [place * share + min(place, extra) for place in range(takers + 1)]
     return list(map(range, starts, starts[1:]))
 
 
 class _Table:
-    """What a member with a certain subscription gets, in the order of the ``HashMap`` that Kafka makes for it.
+    """The assignment of a member with a given subscription, in the order of the ``HashMap`` that Kafka creates for it.
 
-    Topics with the same number of partitions and the same subscribers share an iterator of runs.
+    Topics with the same number of partitions and the same subscribers share an iterator of ranges.
     """
 
     def __init__(self, subscription: TopicSubscription, runs: Mapping[UUID, Iterator[range]]) -> None:
@@ -80,7 +80,7 @@ class _Table:
         self._doubled = table.capacity != self._capacity
 
     def next(self) -> dict[UUID, range]:
-        """Return the next run of each topic, without those that are empty."""
+        """Return the next range of each topic, without empty ranges."""
         row = {runs: next(runs) for runs in self._distinct}
         if len(row) == 1:
             [run] = row.values()

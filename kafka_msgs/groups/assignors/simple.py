@@ -1,7 +1,7 @@
-"""Partitions that members of a share group share: Kafka's ``SimpleAssignor``.
+"""Kafka's ``SimpleAssignor``: members of a share group share partitions.
 
-Where there are more members than partitions, several members get the same partition. Members keep what they have, as
-far as balance allows. Where members subscribe to different topics, each topic is divided for itself.
+If a group has more members than partitions, several members get the same partition. Members keep their partitions as
+far as balance allows. If members subscribe to different topics, each topic is divided separately.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _share_all(spec: GroupSpec, targets: Sequence[AssignmentBuilder]) -> None:
 
 
 def _share_each(spec: GroupSpec, targets: Sequence[AssignmentBuilder]) -> None:
-    """Divide the partitions of each topic among its subscribers. What nobody subscribes to stays where it is."""
+    """Divide each topic's partitions among its subscribers. Partitions of topics without subscribers do not move."""
     topics: HashTable[UUID] = HashTable(java_hash_code)
     subscribers: dict[UUID, list[int]] = {}
     for number, member in enumerate(spec.members.values()):
@@ -101,7 +101,7 @@ class _Share:
         self.code = code
 
     def keep(self, member: int, owned: Partitions) -> None:
-        """Note what a member has of the topics, in the order of Kafka's tables."""
+        """Record a member's current partitions of the topics, in the order of Kafka's tables."""
         for topic, numbers in owned.items():
             for number in numbers:
                 partition = (topic, number)
@@ -110,7 +110,7 @@ class _Share:
                 self.held.setdefault(member, HashTable(self.code)).put(partition)
 
     def assign(self) -> None:
-        """Take from members and partitions what is too much, then give to members what they may still have."""
+        """Remove surplus partitions from members and surplus members from partitions, then fill open shares."""
         for member, held in self.held.items():
             for partition in held.walk()[: max(len(held) - self.desired.get(member, 0), 0)]:
                 self._take(partition, member)
@@ -132,10 +132,11 @@ class _Share:
         self.targets[member].remove(*partition)
 
     def _give(self) -> dict[int, list[_Partition]]:
-        """Return what each member gets: partitions with too few members go to the members below their share in turn.
+        """Return the new partitions of each member.
 
-        A partition that all these members have gets no more. As in Kafka, few members may get the same one twice,
-        which is as good as once.
+        Partitions with too few members go in turn to members below their share. A partition that all of these members
+        already have gets no further members. As in Kafka, a partition may go to a member twice if there are few
+        members, which has the effect of one assignment.
         """
         given: dict[int, list[_Partition]] = {}
         room = {member: count - len(self.held.get(member, ())) for member, count in self.desired.items()}

@@ -1,12 +1,12 @@
-"""What assignors take and give.
+"""The input and output types of assignors.
 
-An assignor is a pure function from a specification of a group to what each member gets. ``GroupSpec`` describes a
-consumer group or a share group, ``StreamsSpec`` a streams group. The **order** of members, topics and partitions is
-part of the input: Kafka walks through hash tables, and its assignors break ties by the order of these tables. The
-functions of ``java_hash_order`` give that order.
+An assignor is a pure function from the specification of a group to the assignment of each member. ``GroupSpec``
+describes a consumer group or a share group, ``StreamsSpec`` a streams group. The **order** of members, topics and
+partitions is part of the input: Kafka iterates over hash tables, and its assignors break ties by the order of these
+tables. The functions of ``java_hash_order`` return that order.
 
-Results come in the order in which Kafka writes them to a record: topics and partitions of ``Partitions`` in the order
-of Kafka's tables, subtopologies and partitions of ``TaskAssignment`` in ascending order.
+Results have the order in which Kafka writes them to a record: topics and partitions of ``Partitions`` in the order of
+Kafka's tables, subtopologies and partitions of ``TaskAssignment`` in ascending order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Partitions: TypeAlias = Mapping[UUID, Sequence[int]]
 """Partition numbers by topic id, in the order of a target assignment record."""
 
 Assignment: TypeAlias = dict[str, Partitions]
-"""What each member of a consumer group or share group gets. Kafka gives nothing to a member that is absent here."""
+"""The partitions of each member of a consumer group or share group. A member without an entry gets no partitions."""
 
 Tasks: TypeAlias = Mapping[str, Sequence[int]]
 """Partition numbers by subtopology id."""
@@ -49,8 +49,8 @@ Tasks: TypeAlias = Mapping[str, Sequence[int]]
 class TopicSubscription:
     """The topics of a member. Members with the same topics may share one value.
 
-    ``topics`` are the ids of those topics that exist, in the order in which Kafka walks through the names. ``names`` is
-    the number of names, with those of topics that do not exist: the size of a table of Kafka follows from it.
+    ``topics`` has the ids of the existing topics, in the order in which Kafka iterates over their names. ``names`` is
+    the number of names, including topics that do not exist: it determines the size of one of Kafka's tables.
     """
 
     topics: tuple[UUID, ...]
@@ -65,7 +65,7 @@ class TopicSubscription:
 class MemberSpec:
     """A member of a consumer group or share group: ``MemberSubscription`` and ``MemberAssignment`` of Kafka.
 
-    ``assigned`` is its present target assignment, as the record has it. No assignor of the release looks at racks.
+    ``assigned`` is its current target assignment, in the order of the record. No assignor of the release uses racks.
     """
 
     subscription: TopicSubscription
@@ -78,11 +78,11 @@ class GroupSpec:
     """A consumer group or share group to assign: ``GroupSpec`` and ``SubscribedTopicDescriber`` of Kafka.
 
     Attributes:
-        members: members by id, in the order of the ``HashMap`` that Kafka's ``TargetAssignmentBuilder`` makes.
+        members: members by id, in the order of the ``HashMap`` that Kafka's ``TargetAssignmentBuilder`` creates.
         partitions: the number of partitions of each topic that exists, by topic id.
         homogeneous: whether all members subscribe to the same topics, as the group counts it (``SubscriptionType``).
-        owned: partitions that have an owner in the target assignment of the group, by topic id. None: those that
-            the members have.
+        owned: partitions that have an owner in the target assignment of the group, by topic id. None: the
+            partitions of the members.
         assignable: for share groups, partitions that may be assigned, by topic id. None: all.
     """
 
@@ -107,8 +107,8 @@ GroupAssignor: TypeAlias = Callable[[GroupSpec], Assignment]
 class AssignmentMemberSpec:
     """A member of a streams group: ``MemberAssignmentMetadata`` and ``MemberAssignmentState`` of Kafka.
 
-    ``active``, ``standby`` and ``warmup`` are the tasks that the member has now. ``offsets`` and ``end_offsets`` are
-    the sums of changelog offsets that it reported, by subtopology id and partition.
+    ``active``, ``standby`` and ``warmup`` are the current tasks of the member. ``offsets`` and ``end_offsets`` are the
+    sums of changelog offsets that it reported, by subtopology id and partition.
     """
 
     process_id: str
@@ -136,7 +136,7 @@ class StreamsSpec:
     """A streams group to assign: ``GroupSpec``, ``AssignmentConfigs`` and ``TopologyDescriber`` of Kafka.
 
     Attributes:
-        members: members by id, in the order of the ``HashMap`` that Kafka's ``TargetAssignmentBuilder`` makes.
+        members: members by id, in the order of the ``HashMap`` that Kafka's ``TargetAssignmentBuilder`` creates.
         subtopologies: the subtopologies, each id once, in the order of the topology.
         standby_replicas: ``num.standby.replicas``.
         warmup_replicas: ``num.warmup.replicas``; only ``highly_available`` uses it.
@@ -152,7 +152,7 @@ class StreamsSpec:
 
 @frozen
 class TaskAssignment:
-    """What a member of a streams group gets, in the order of a target assignment record."""
+    """The tasks of a member of a streams group, in the order of a target assignment record."""
 
     active: Tasks = field(factory=dict)
     standby: Tasks = field(factory=dict)
@@ -160,7 +160,7 @@ class TaskAssignment:
 
 
 NO_TASKS: Final = TaskAssignment()
-"""The assignment of a member that gets nothing."""
+"""The assignment of a member without tasks."""
 
 TaskAssignor: TypeAlias = Callable[[StreamsSpec], dict[str, TaskAssignment]]
-"""Gives an entry for each member. Raises ``AssignorError``."""
+"""Returns an entry for each member. Raises ``AssignorError``."""

@@ -1,8 +1,8 @@
-"""Tasks stay where they are as far as balance allows: ``StickyTaskAssignor`` of Kafka 4.4.
+"""Kafka 4.4's ``StickyTaskAssignor``: tasks stay on their members as far as balance allows.
 
-Active tasks first go back to the members that had them, then to members that had them as standby tasks, and the rest
-to the process with the smallest load, and there to the member with the fewest tasks. Standby tasks follow in the same
-way; no process gets a task twice. Racks and client tags play no part.
+Active tasks first return to their previous members, then go to members that had them as standby tasks. The remaining
+tasks go to the process with the smallest load, and within it to the member with the fewest tasks. Standby tasks follow
+the same rules; no process gets a task twice. Racks and client tags have no effect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["assign_sticky"]
 
 
 def assign_sticky(spec: StreamsSpec) -> dict[str, TaskAssignment]:
-    """Assign active and standby tasks. Raises ``AssignorError`` where there are tasks and no member."""
+    """Assign active and standby tasks. Raises ``AssignorError`` if there are tasks but no members."""
     state = _State(spec)
     state.assign_active()
     if spec.standby_replicas > 0:
@@ -36,7 +36,7 @@ def assign_sticky(spec: StreamsSpec) -> dict[str, TaskAssignment]:
 
 @define
 class _Quota:
-    """How many tasks a member may have: those left, divided by the members that have not reached it, rounded up."""
+    """The number of tasks that a member may have: remaining tasks divided by members below their quota, rounded up."""
 
     tasks: int
     members: int
@@ -46,7 +46,7 @@ class _Quota:
         self.limit = -(-self.tasks // self.members) if self.members else 0
 
     def reached(self, count: int) -> None:
-        """Note that a member now has ``count`` tasks. Nothing changes unless that is just the limit."""
+        """Update the quota for a member that now has ``count`` tasks. Only a count equal to the quota changes it."""
         if count == self.limit:
             self.members -= 1
             self.tasks -= count
@@ -54,7 +54,7 @@ class _Quota:
 
 
 class _State:
-    """One assignment in the making. Members and processes are numbers, in the order in which they were met."""
+    """The state of one assignment. Members and processes are numbered in the order of their first appearance."""
 
     def __init__(self, spec: StreamsSpec) -> None:
         self.members = list(spec.members.values())
@@ -71,7 +71,7 @@ class _State:
         self.candidates = self._standby_candidates()
 
     def _find_processes(self, member_ids: list[str]) -> None:
-        """Number the processes; keep them and their members in the order of Kafka's hash tables."""
+        """Number the processes; store them and their members in the order of Kafka's hash tables."""
         numbers: dict[str, int] = {}
         table: HashTable[str] = HashTable(java_hash_code, capacity=sized_capacity(len(self.members)))
         for member in self.members:
@@ -98,7 +98,7 @@ class _State:
         return owners
 
     def _standby_candidates(self) -> dict[int, list[int]]:
-        """Return the members that may continue a task: those that had it as a standby task, then by offset sum."""
+        """Return candidates for each task: members that had it as a standby task, then members by offset sum."""
         ranked: dict[int, list[tuple[bool, int, int]]] = {}
         for member, given in enumerate(self.members):
             standby = dict.fromkeys(self.space.numbers(given.standby))
@@ -114,7 +114,7 @@ class _State:
         self._spread_active(sorted(left))
 
     def _return_active(self, tasks: list[int]) -> list[int]:
-        """Give tasks back to those that had them, within the quota, and return the others."""
+        """Return tasks to their previous members, within the quota. Return the remaining tasks."""
         left = []
         previous, counts, active = self.previous, self.counts, self.active
         quota, total = self.active_quota, self.quota
@@ -136,7 +136,7 @@ class _State:
         self.loads = [sum(self.counts[member] for member in members) for members in self.together]
 
     def _promote_standby(self, tasks: list[int]) -> list[int]:
-        """Give tasks to members that had them as standby tasks, within the quota, and return the others."""
+        """Give tasks to members that had them as standby tasks, within the quota. Return the remaining tasks."""
         if not self.candidates:
             return tasks
         left = []
@@ -159,9 +159,9 @@ class _State:
         return self.counts[member]
 
     def _least_loaded(self, candidates: Sequence[int], task: int | None) -> int | None:
-        """Return the first candidate that none after it beats in both loads: that of the process and its own.
+        """Return the first candidate that no later candidate beats in both loads: process load and member load.
 
-        A candidate whose process has the task is passed over.
+        Candidates whose process has the task are skipped.
         """
         best = None
         least = fewest = 0.0
@@ -194,7 +194,7 @@ class _State:
         return new_heap(self.processes, ranks)
 
     def _spread_within(self, process: int, tasks: list[int]) -> list[int]:
-        """Give tasks to members of a process and return who got them, in order."""
+        """Give tasks to members of a process and return the receiving members, in order."""
         members = self._member_heap(process)
         takers = distribute(members, self.counts, self.ones, len(tasks))
         for task, member in zip(tasks, takers, strict=True):
@@ -202,14 +202,14 @@ class _State:
         return takers
 
     def _member_heap(self, process: int) -> list[int]:
-        """Return the members of a process by their number of tasks; made anew after a task went to a certain member."""
+        """Return a heap of a process's members by number of tasks, rebuilt after a task goes to a specific member."""
         heap = self.heaps[process]
         if heap is None:
             heap = self.heaps[process] = new_heap(self.together[process], self.counts)
         return heap
 
     def _replay_quota(self, processes: list[int], turns: list[list[int]], counts: list[int]) -> None:
-        """Let the quota of all tasks see the tasks given to processes, in order, from ``counts`` on."""
+        """Apply the tasks given to processes to the overall quota, in order, starting from ``counts``."""
         members = [iter(each) for each in turns]
         for process in processes:
             member = next(members[process])
@@ -253,7 +253,7 @@ class _State:
         )
 
     def _place_standby(self, heap: list[int], ranks: dict[int, float], task: int) -> bool:
-        """Give a standby task to the process with the smallest load that does not have it; return whether one did."""
+        """Give a standby task to the least loaded process that does not have it; return whether that succeeded."""
         polled = []
         found = False
         while heap and not found:

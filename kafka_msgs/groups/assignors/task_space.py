@@ -1,7 +1,7 @@
 """Tasks as numbers.
 
-Subtopologies in ascending order of their ids have consecutive numbers, one for each partition. So the order of numbers
-is that of tasks in records, and a list takes the place of a dict of tasks.
+Subtopologies in ascending order of their ids have consecutive numbers, one for each partition. The numeric order is
+therefore the order of tasks in records, and a list can replace a dict of tasks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TaskSpace:
         self._partitions = {each.id: each.partitions for each in subtopologies}
 
     def by_partition(self, *, stateful: bool = False) -> list[int]:
-        """Return tasks by partition, then by subtopology; all, or only those of stateful subtopologies."""
+        """Return all tasks, or only the tasks of stateful subtopologies, by partition, then by subtopology."""
         spans = [(self.first[each.id], each.partitions) for each in self.subtopologies if each.stateful or not stateful]
         longest = max((count for _, count in spans), default=0)
         return [first + number for number in range(longest) for first, count in spans if number < count]
@@ -42,7 +42,7 @@ class TaskSpace:
                     yield first + partition
 
     def sums(self, offsets: Mapping[str, Mapping[int, int]]) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of those tasks that the topology has, with what a member reported for them."""
+        """Yield the numbers of the tasks that the topology has, each with the offset that a member reported for it."""
         for subtopology, reported in offsets.items():
             first, limit = self.first.get(subtopology, 0), self._partitions.get(subtopology, 0)
             for partition, offset in reported.items():

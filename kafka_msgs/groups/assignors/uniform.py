@@ -1,4 +1,4 @@
-"""Members with about the same number of partitions, most of which stay where they are: Kafka's ``UniformAssignor``."""
+"""Kafka's ``UniformAssignor``: members have about the same number of partitions, and most partitions stay in place."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def assign_uniform(spec: GroupSpec) -> Assignment:
 
 
 def _assign_homogeneous(spec: GroupSpec) -> Assignment:
-    """Assign partitions where all members subscribe to the same topics.
+    """Assign partitions if all members subscribe to the same topics.
 
-    Each member may keep as many partitions as its quota. The others, and those without an owner, go to the members
-    below their quota, in order.
+    Each member may keep as many partitions as its quota. Surplus partitions, and partitions without an owner, go to the
+    members below their quota, in order.
     """
     subscription = next(iter(spec.members.values())).subscription
     topics = hash_map_order(subscription.topics, capacity=copy_capacity(subscription.names))
@@ -39,7 +39,7 @@ def _assign_homogeneous(spec: GroupSpec) -> Assignment:
     for place, target in enumerate(targets.values()):
         extra = extras > 0
         room = _revoke(target, quota + extra, free)
-        # A member that is not full leaves the extra partition to others, as long as there are enough of these.
+        # A member that is not full leaves the extra partition to other members while enough of them remain.
         if room > 0 and extra and count - place > extras:
             room -= 1
             extra = False
@@ -55,7 +55,7 @@ def _assign_homogeneous(spec: GroupSpec) -> Assignment:
 
 
 def _revoke(target: AssignmentBuilder, quota: int, free: _UnassignedPartitions) -> int:
-    """Take from a member what it does not subscribe to or has beyond its quota; return how many more it may have."""
+    """Remove unsubscribed and surplus partitions from a member; return how many more it may have."""
     assigned = target.assigned
     if assigned.keys() <= free.topics and sum(map(len, assigned.values())) <= quota:
         return quota - sum(map(len, assigned.values()))
@@ -72,7 +72,7 @@ def _revoke(target: AssignmentBuilder, quota: int, free: _UnassignedPartitions) 
 
 
 class _UnassignedPartitions:
-    """The partitions without an owner, in runs of one topic each, in the order in which members get them."""
+    """The partitions without an owner, grouped by topic, in the order in which members get them."""
 
     def __init__(self, spec: GroupSpec, topics: Sequence[UUID]) -> None:
         self.topics = frozenset(topics)
@@ -87,7 +87,7 @@ class _UnassignedPartitions:
                 self.runs.append((topic, numbers))
 
     def take(self, count: int) -> Iterator[tuple[UUID, Sequence[int]]]:
-        """Take the next ``count`` partitions, or as many as there are."""
+        """Take the next ``count`` partitions, or as many as remain."""
         while count > 0 and not self.empty:
             topic, numbers = self.runs[self._run]
             taken = numbers[self._start : self._start + count]

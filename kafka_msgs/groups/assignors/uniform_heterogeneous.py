@@ -1,7 +1,8 @@
-"""The part of ``UniformAssignor`` for members that subscribe to different topics.
+"""The ``UniformAssignor`` algorithm for members that subscribe to different topics.
 
-Partitions stay with their owners. Those without an owner go, topic by topic, to the subscribers with the fewest
-partitions. Then partitions move from the subscribers with the most to those with the fewest, until that helps no more.
+Partitions stay with their owners. Partitions without an owner go, topic by topic, to the subscribers with the fewest
+partitions. Then partitions move from the subscribers with the most to the subscribers with the fewest, until moves no
+longer improve the balance.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec
 __all__ = ["assign_heterogeneous"]
 
 _ROUNDS: Final = 16
-"""How often all topics are balanced at most."""
+"""The maximum number of balancing rounds over all topics."""
 
 
 def assign_heterogeneous(spec: GroupSpec) -> Assignment:
@@ -33,7 +34,7 @@ def assign_heterogeneous(spec: GroupSpec) -> Assignment:
 
 
 class _State:
-    """One assignment in the making. Members are numbers, in their order."""
+    """The state of one assignment. Members are numbered in their order."""
 
     def __init__(self, spec: GroupSpec) -> None:
         self.subscribers: dict[UUID, list[int]] = {}
@@ -45,7 +46,7 @@ class _State:
         self.sizes = [0] * len(self.targets)
 
     def keep(self, spec: GroupSpec) -> None:
-        """Let members keep what they have of the topics that they subscribe to."""
+        """Keep the partitions of topics that members still subscribe to."""
         for member, each in enumerate(spec.members.values()):
             subscribed = frozenset(each.subscription.topics)
             for topic, numbers in each.assigned.items():
@@ -71,7 +72,7 @@ class _State:
                 self._move(topic, number, balancer.next_least())
 
     def _by_load(self, topics: Iterable[UUID]) -> list[UUID]:
-        """Return topics by partitions of a subscriber, most first; then by subscribers, fewest first; then by id."""
+        """Return topics by partitions per subscriber, most first; then by subscribers, fewest first; then by id."""
 
         def key(topic: UUID) -> tuple[float, int, int, int]:
             subscribers = len(self.subscribers[topic])
@@ -132,10 +133,10 @@ def _signed(number: int) -> int:
 
 
 class _Balancer:
-    """The subscribers of a topic by their number of partitions: who is to get one, and who is to give one.
+    """The subscribers of a topic by their number of partitions; selects the next receiver and the next giver.
 
-    Two ranges of the sorted members grow towards each other: those with the fewest, which all rise to one level before
-    the range takes in the next members, and those with the most, which all fall to one level.
+    Two ranges of the sorted members grow towards each other. The members with the fewest partitions all rise to one
+    level before the range includes the next members. The members with the most partitions all fall to one level.
     """
 
     def __init__(self, members: Sequence[int], sizes: Sequence[int]) -> None:
@@ -155,7 +156,7 @@ class _Balancer:
         return self._most_level - self._least_level <= 1
 
     def next_least(self) -> int:
-        """Return the member that is to get the next partition."""
+        """Return the member that receives the next partition."""
         if self._least_next >= self._least_end:
             self._least_level += 1
             while self._least_end < len(self._members) and self._size(self._least_end) == self._least_level:
@@ -165,7 +166,7 @@ class _Balancer:
         return self._members[self._least_next - 1]
 
     def next_most(self) -> int | None:
-        """Return the member that is to give the next partition; None if all have been excluded."""
+        """Return the member that gives away the next partition; None if all have been excluded."""
         if self._most_next < self._most_start:
             if self._most_end <= self._most_start and self._most_start > 0:
                 self._most_level = self._size(self._most_start - 1)
@@ -180,7 +181,7 @@ class _Balancer:
         return self._members[self._most_next + 1]
 
     def exclude_most(self) -> None:
-        """Exclude the member that ``next_most`` returned: it has nothing to give."""
+        """Exclude the member that ``next_most`` returned: it has no partition to give away."""
         self._most_end -= 1
         place = self._most_next + 1
         self._members[place], self._members[self._most_end] = self._members[self._most_end], self._members[place]

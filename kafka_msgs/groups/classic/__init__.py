@@ -1,1 +1,1 @@
-"""Classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and how they are described."""
+"""Classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup and DescribeGroups."""

@@ -1,4 +1,4 @@
-"""The states of a classic group and the moves between them, as data (Kafka's ``ClassicGroupState``)."""
+"""The states of a classic group and the transitions between them, as data (Kafka's ``ClassicGroupState``)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ClassicGroupState(Enum):
     PREPARING_REBALANCE = "PreparingRebalance"
     """Members join for the next generation."""
     COMPLETING_REBALANCE = "CompletingRebalance"
-    """All members have joined. The leader has not sent the assignment yet."""
+    """All members have joined. The leader's assignment is pending."""
     STABLE = "Stable"
     """Each member has its assignment."""
     DEAD = "Dead"
-    """The coordinator has given the group up, because it no longer leads the partition."""
+    """The coordinator has dropped the group, because it no longer leads the partition."""
 
 
 _ANY: Final = frozenset(ClassicGroupState)

@@ -1,4 +1,4 @@
-"""Classic groups that come from consumer groups, and that become consumer groups: the part of the classic group."""
+"""Conversion between classic groups and consumer groups: the classic side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["create_classic_group", "detach_members"]
 
 
 def detach_members(group: ClassicGroup) -> None:
-    """Let all members that wait for an answer join again, because their group becomes another one."""
+    """Make all waiting members rejoin, because the kind of their group changes."""
     for member in group.live.members:
         error = ErrorCode.REBALANCE_IN_PROGRESS
         group.live.answer_join(member, JoinGroupResponse(error_code=error, member_id=member.member_id))
@@ -37,10 +37,10 @@ def create_classic_group(
     *,
     rebalance: bool,
 ) -> None:
-    """Make a classic group of consumers, and record it.
+    """Create a classic group of consumers, and record it.
 
-    ``assignment`` gives the assignment of a member as bytes, from what it sent for the protocol of the group. The
-    members must join again if ``rebalance`` is set. The group of that name must not exist any more.
+    ``assignment`` returns the assignment of a member as bytes, from its metadata for the protocol of the group. The
+    members must rejoin if ``rebalance`` is set. No group of that name may exist.
     """
     live = LiveGroup.from_consumers(generation, members, op.now)
     for member in live.members:

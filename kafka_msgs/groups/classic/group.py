@@ -1,7 +1,7 @@
-"""A classic group as the other parts of the coordinator see it (Kafka's ``ClassicGroup``).
+"""The interface of a classic group to other modules of the coordinator (Kafka's ``ClassicGroup``).
 
-Kafka writes one record for a classic group when a rebalance is complete. So the hard state of the group is that record.
-All else is in ``LiveGroup``, the soft state.
+Kafka writes one record for a classic group when a rebalance is complete. That record is the hard state of the group.
+The soft state is ``LiveGroup``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WITH_MEMBERS = (
 
 
 class ClassicGroup(Group):
-    """A classic group. ``record`` is None while the group only has offsets and nobody has joined it."""
+    """A classic group. ``record`` is None while the group only has offsets and no member has joined."""
 
     __slots__ = ("record",)
 
@@ -48,7 +48,7 @@ class ClassicGroup(Group):
 
     @property
     def live(self) -> LiveGroup:
-        """The live state. It is made from the record when it is first needed."""
+        """The live state, created from the record on first use."""
         if self.soft is None:
             self.soft = LiveGroup(self.record)
         return self.soft
@@ -69,12 +69,12 @@ class ClassicGroup(Group):
 
     @property
     def is_simple(self) -> bool:
-        """Whether the group has nothing but offsets: nobody has joined it since it was made or loaded."""
+        """Whether the group only has offsets: no member has joined since it was created or loaded."""
         live = self.live
         return live.state is ClassicGroupState.EMPTY and live.protocol_type is None and not live.pending_join_members
 
     def listed(self) -> ListedGroup:
-        """Return the group's entry in the answer to ListGroups. A group of offsets alone has no protocol type."""
+        """Return the group's entry in a ListGroups response. A group that only has offsets has no protocol type."""
         return ListedGroup(
             group_id=self.group_id,
             protocol_type=self.live.protocol_type or "",
@@ -83,7 +83,7 @@ class ClassicGroup(Group):
         )
 
     def describe(self) -> DescribedGroup:
-        """Return the description of the group. It has what the members sent only while the group is Stable."""
+        """Return the description of the group. Only a Stable group's description has metadata and assignments."""
         live = self.live
         stable = live.state is ClassicGroupState.STABLE
         return DescribedGroup(
@@ -105,9 +105,9 @@ class ClassicGroup(Group):
         )
 
     def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
-        """Check that a member may commit: at its generation, and not while assignments are made.
+        """Check that a member may commit: its generation must match, and the group must not be completing a rebalance.
 
-        A commit outside a transaction shows that the member is alive.
+        A commit outside a transaction counts as a heartbeat of the member.
         """
         live = self.live
         if live.state is ClassicGroupState.DEAD:
@@ -132,13 +132,13 @@ class ClassicGroup(Group):
         self._refuse_dead()
 
     def validate_offset_delete(self, op: OperationContext) -> None:
-        """Refuse while there are members whose subscriptions are not known."""
+        """Refuse while the group has members with unknown subscriptions."""
         self._refuse_dead()
         if self.live.state in _WITH_MEMBERS and not self.uses_consumer_protocol:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
 
     def validate_delete(self, op: OperationContext) -> None:
-        """Refuse while there are members."""
+        """Refuse while the group has members."""
         self._refuse_dead()
         if self.live.state in _WITH_MEMBERS:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
@@ -153,18 +153,19 @@ class ClassicGroup(Group):
         op.emit(GroupMetadataKey(group=self.group_id), None)
 
     def cancel_timers(self, op: OperationContext) -> None:
-        """Kafka keeps the timers of a classic group. They find no group when they expire."""
+        """Do nothing: Kafka keeps the timers of a classic group. They find no group when they expire."""
 
     def subscribes_to(self, topic: str) -> bool:
-        """Whether a member reads the topic. Each topic counts if a subscription of consumers cannot be read."""
+        """Whether a member reads the topic. If consumer subscriptions cannot be decoded, every topic counts as read."""
         subscribed = self.live.subscribed
         return self.uses_consumer_protocol if subscribed is None else topic in subscribed
 
     def offset_expiration(self) -> ExpiryCondition | None:
         """Return the condition for an offset to be expired (KIP-211).
 
-        Offsets of a group that nobody joined expire by their commit. Those of an empty group expire by the time since
-        when it is empty. Those of a Stable group of consumers expire by their commit, if nobody reads the topic.
+        If no member has ever joined the group, its offsets expire by their commit time. If the group is empty, the
+        retention starts at the time at which it became empty. If a group of consumers is Stable, offsets of topics that
+        no member reads expire by their commit time.
         """
         live = self.live
         if live.protocol_type is None:
@@ -183,7 +184,7 @@ class ClassicGroup(Group):
 def apply_group_metadata(
     state: ShardState, changes: Changes, key: GroupMetadataKey, value: GroupMetadataValue | None
 ) -> None:
-    """Apply a record of a classic group. The live state of a group that has one stays as it is."""
+    """Apply a record of a classic group. An existing live state does not change."""
     group = state.groups.get(key.group)
     if value is None:
         changes.delete(state.groups, key.group)

@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 __all__ = ["JoinContext", "join_classic_group"]
 
 _KNOWN_MEMBER_ID_FROM: Final = 4
-"""The version from which a dynamic member must join again with the id that it was given (KIP-394)."""
+"""The first version at which a dynamic member must rejoin with its assigned member id (KIP-394)."""
 
 _SKIP_ASSIGNMENT_FROM: Final = 9
-"""The version from which a leader can be asked not to assign (KIP-814)."""
+"""The first version at which the coordinator can ask a leader to skip the assignment (KIP-814)."""
 
 
 @frozen(eq=False)
 class JoinContext:
-    """A JoinGroup request that is handled. ``future`` is settled when the next generation begins, or with an error."""
+    """A JoinGroup request in progress. ``future`` settles when the next generation begins, or with an error."""
 
     op: OperationContext
     context: RequestContext
@@ -50,14 +50,14 @@ class JoinContext:
     future: Future[JoinGroupResponse]
 
     def refuse(self, error: int, **fields: Any) -> None:
-        """Answer an error."""
+        """Respond with an error."""
         self.future.resolve(JoinGroupResponse(error_code=error, **fields))
 
 
 def join_classic_group(join: JoinContext) -> None:
-    """Let a member join a classic group.
+    """Handle a member that joins a classic group.
 
-    The first member makes the group. An empty group of another kind becomes a classic group.
+    The first member creates the group. An empty group of another kind becomes a classic group.
     """
     group, request = _group_to_join(join), join.request
     if group is None:
@@ -76,7 +76,7 @@ def join_classic_group(join: JoinContext) -> None:
 
 
 def _group_to_join(join: JoinContext) -> ClassicGroup | None:
-    """Return the group. If it is not there and the member is new, it is made, and an empty record says so."""
+    """Return the group. For a new member without a group, create the group and emit an empty record."""
     op, group_id = join.op, join.request.group_id
     group = op.state.groups.get(group_id)
     if isinstance(group, ClassicGroup):
@@ -147,7 +147,7 @@ def _add_member(join: JoinContext, group: ClassicGroup, member_id: str) -> None:
 
 
 def _replace_static_member(join: JoinContext, group: ClassicGroup, old_id: str, member_id: str) -> None:
-    """Let a static member that has lost its id join with a new one. It may keep its assignment (KIP-345)."""
+    """Handle a static member that lost its id and joins with a new one. It may keep its assignment (KIP-345)."""
     op, live = join.op, group.live
     old_leader = live.leader
     member = live.replace_static(old_id, member_id)
@@ -175,9 +175,10 @@ def _replace_static_member(join: JoinContext, group: ClassicGroup, old_id: str, 
 
 
 def _keep_generation(join: JoinContext, live: LiveGroup, member: ClassicGroupMember, old_leader: str | None) -> None:
-    """Answer a static member that came back and keeps its assignment.
+    """Respond to a static member that rejoined and keeps its assignment.
 
-    An old client would assign again if it learnt that it leads. So it sees the leader as it was before.
+    An old client would compute a new assignment if the response named it as the leader. So the response names the
+    previous leader.
     """
     if join.context.version < _SKIP_ASSIGNMENT_FROM:
         live.answer_join(member, evolve(live.join_response(member.member_id), leader=old_leader or ""))
@@ -212,7 +213,7 @@ def _join_with_id(join: JoinContext, group: ClassicGroup) -> None:
 
 
 def _needs_rebalance(live: LiveGroup, leads: bool, unchanged: bool) -> bool:
-    """Whether a member that joins again starts a rebalance, or takes part in the one that is under way."""
+    """Whether a member that rejoins starts a rebalance, or takes part in the current one."""
     if live.state is ClassicGroupState.PREPARING_REBALANCE:
         return True
     return not unchanged or (leads and live.state is ClassicGroupState.STABLE)

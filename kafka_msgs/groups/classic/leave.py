@@ -1,4 +1,4 @@
-"""LeaveGroup to a classic group: one member, or several at once (KIP-345)."""
+"""LeaveGroup to a classic group: one member, or several in one request (KIP-345)."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def leave_classic_group(op: OperationContext, group: ClassicGroup, request: Leav
 
 
 def member_response(identity: MemberIdentity, error: int) -> MemberResponse:
-    """Return what became of one member of a request."""
+    """Return the result for one member of a request."""
     return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)
 
 
 def _remove(op: OperationContext, group: ClassicGroup, identity: MemberIdentity) -> ErrorCode:
-    """Remove a member. An empty member id means that the instance id alone names it."""
+    """Remove a member. If the member id is empty, the instance id alone identifies the member."""
     live, member_id, instance_id = group.live, identity.member_id, identity.group_instance_id
     if member_id in live.pending_join_members:
         live.remove(member_id)

@@ -1,4 +1,4 @@
-"""What happens to a classic group when its partition is loaded, and when it is given up."""
+"""The handling of classic groups when their partition is loaded or unloaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["group_loaded", "group_unloaded"]
 
 
 def group_loaded(op: OperationContext, group: ClassicGroup) -> None:
-    """Expect heartbeats of the members again. A group with too many members must rebalance."""
+    """Restart the session timers of the members. A group with too many members must rebalance."""
     live = group.live
     for member in live.members:
         schedule_heartbeat_timeout(op, group, member)
@@ -27,7 +27,7 @@ def group_loaded(op: OperationContext, group: ClassicGroup) -> None:
 
 
 def group_unloaded(op: OperationContext, group: ClassicGroup) -> None:
-    """Send those who wait to another coordinator."""
+    """Redirect waiting members to another coordinator."""
     live = group.live
     before = live.state
     live.transition_to(ClassicGroupState.DEAD, op.now)

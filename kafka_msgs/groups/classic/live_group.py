@@ -1,8 +1,8 @@
-"""The live state of a classic group: who is in it, what they wait for, and in which state it is.
+"""The live state of a classic group: its members, their pending responses, and the group state.
 
-This is the soft state of ``ClassicGroup``: it is made from the group's record when it is first needed, requests change
-it between two records, and a failed append does not undo it (Kafka's ``ClassicGroup``). This file owns the rules that
-need the group alone. The functions of ``rebalance`` drive the changes.
+This is the soft state of ``ClassicGroup``: it is created from the group's record on first use, requests change it
+between two records, and a failed append does not undo it (Kafka's ``ClassicGroup``). This module implements the rules
+that need only the group. The functions of ``rebalance`` apply the changes.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _NO_RECORD: Final = GroupMetadataValue(protocol=None, leader=None)
 
 
 class LiveGroup:
-    """The live state of a classic group, made from its ``record``, or for a group without one.
+    """The live state of a classic group, created from its ``record``, or without a record for a new group.
 
-    ``since`` is the time of the last change of state in milliseconds, or None if it is not known.
-    ``pending_join_members`` are ids that the coordinator gave out and that have not joined with them yet (KIP-394).
-    ``pending_syncs`` are the members of the generation that have not sent SyncGroup. ``joining`` counts the members
-    that wait for the next generation. ``member_added`` says that a member has joined during the delay of the initial
-    rebalance. ``subscribed`` are the topics that the members subscribe to, or None if the coordinator cannot read them.
+    ``since`` is the time of the last state change in milliseconds, or None if it is unknown. ``pending_join_members``
+    are assigned ids whose members must still rejoin (KIP-394). ``pending_syncs`` are the members of the generation
+    whose SyncGroup is missing. ``joining`` counts the members that wait for the next generation. ``member_added`` is
+    set if a member has joined during the delay of the initial rebalance. ``subscribed`` are the topics that the
+    members subscribe to, or None if the coordinator cannot decode the subscriptions.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class LiveGroup:
 
     @classmethod
     def from_consumers(cls, generation: int, members: Iterable[ClassicGroupMember], now: int) -> LiveGroup:
-        """Return the state of a stable group of consumers that did not begin with JoinGroup."""
+        """Return the state of a stable group of consumers that did not start with JoinGroup."""
         live = cls(None)
         live.state, live.since, live.generation = ClassicGroupState.STABLE, now, generation
         for member in members:
@@ -96,7 +96,7 @@ class LiveGroup:
     # Members.
 
     def add(self, member: ClassicGroupMember, promise: Future[JoinGroupResponse] | None = None) -> None:
-        """Add a member that waits for ``promise``, or for nothing. Raises ``GroupError`` if it does not fit in."""
+        """Add a member with the future of its JoinGroup response, if any. Raises ``GroupError`` if it does not fit."""
         if member.instance_id is not None:
             if member.instance_id in self.static_members:
                 _broken()
@@ -113,7 +113,7 @@ class LiveGroup:
         self.pending_join_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Forget a member or a pending id. The next member in Kafka's order leads if the leader goes."""
+        """Remove a member or a pending id. The next member in Kafka's order replaces a removed leader."""
         member = self.members.pop(member_id)
         if member is not None:
             self._count(member.protocols, -1)
@@ -133,7 +133,7 @@ class LiveGroup:
         session_timeout_ms: int,
         promise: Future[JoinGroupResponse] | None,
     ) -> None:
-        """Give a member the protocols and timeouts that it joined again with, and the answer that it waits for."""
+        """Update the protocols and timeouts of a member that rejoins, and set the future of its response."""
         self._count(member.protocols, -1)
         self._count(protocols, 1)
         member.protocols = protocols
@@ -142,7 +142,7 @@ class LiveGroup:
         self._wait(member, promise)
 
     def replace_static(self, old_id: str, new_id: str) -> ClassicGroupMember:
-        """Give a static member a new member id, and fence whoever waits under the old one."""
+        """Give a static member a new member id, and fence pending requests with the old id."""
         old = self.members.pop(old_id)
         if old is None or old.instance_id is None:
             _broken()
@@ -166,7 +166,7 @@ class LiveGroup:
         return new
 
     def answer_join(self, member: ClassicGroupMember, response: JoinGroupResponse) -> None:
-        """Answer the JoinGroup request of a member, if it waits for an answer."""
+        """Respond to the pending JoinGroup request of a member, if it has one."""
         promise = member.joining
         if promise is not None:
             promise.resolve(response)
@@ -197,7 +197,7 @@ class LiveGroup:
         return max([0, *(member.rebalance_timeout_ms for member in self.members)])
 
     def elect_joined_leader(self) -> bool:
-        """Let a member lead that has joined. Returns False if there is no leader, or if no member has joined."""
+        """Elect a leader among the joined members. Returns False if there is no leader, or if no member has joined."""
         if self.leader is None:
             return False
         leader = self.members.get(self.leader)
@@ -211,7 +211,7 @@ class LiveGroup:
     # Protocols.
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Tell whether a member of these protocols could be in the group."""
+        """Return whether a member with these protocols could be in the group."""
         if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type and protocols)
         if self.protocol_type != protocol_type:
@@ -219,7 +219,7 @@ class LiveGroup:
         return any(self._supported[protocol.name] == len(self.members) for protocol in protocols)
 
     def select_protocol(self) -> str:
-        """Return the protocol that most members prefer among those that all support."""
+        """Return the protocol with the most votes among the protocols that all members support."""
         candidates = {name for name, count in self._supported.items() if count == len(self.members)}
         votes = Counter(member.vote(candidates) for member in self.members)
         return max(hash_map_order(votes), key=votes.__getitem__)
@@ -243,7 +243,7 @@ class LiveGroup:
     # States.
 
     def transition_to(self, state: ClassicGroupState, now: int) -> None:
-        """Go to another state. Raises ``GroupError`` if the table of states does not allow it."""
+        """Move to another state. Raises ``GroupError`` for an invalid transition."""
         if self.state not in VALID_PREVIOUS_STATES[state]:
             _broken()
         self.previous, self.state, self.since = self.state, state, now
@@ -261,7 +261,7 @@ class LiveGroup:
     def join_response(
         self, member_id: str, *, with_members: bool = False, skip_assignment: bool = False
     ) -> JoinGroupResponse:
-        """Return the answer that makes a member part of the present generation."""
+        """Return the response that adds a member to the current generation."""
         return JoinGroupResponse(
             generation_id=self.generation,
             protocol_type=self.protocol_type,
@@ -280,7 +280,7 @@ class LiveGroup:
         )
 
     def metadata(self, assignments: dict[str, bytes]) -> GroupMetadataValue:
-        """Return the record of the group as it is now, with the assignments of its members by id."""
+        """Return the current record of the group, with the assignments of its members by id."""
         return GroupMetadataValue(
             protocol_type=self.protocol_type or "",
             generation=self.generation,
@@ -323,5 +323,5 @@ def _fenced_join(member_id: str) -> JoinGroupResponse:
 
 
 def _broken() -> NoReturn:
-    """Refuse what cannot happen to a member that follows the protocol, as Kafka does: by its general error."""
+    """Raise Kafka's general error for a case that a conforming member cannot cause."""
     raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -1,4 +1,4 @@
-"""The members of a classic group: what they joined with, what they wait for, and the order Kafka walks them in."""
+"""The members of a classic group: their protocols, pending responses, and Kafka's iteration order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["ClassicGroupMember", "MemberTable"]
 
 @define(kw_only=True, eq=False)
 class ClassicGroupMember:
-    """A member of a classic group, as it is now (Kafka's ``ClassicGroupMember``).
+    """The current state of a classic group member (Kafka's ``ClassicGroupMember``).
 
-    ``joining`` and ``syncing`` are the answers that the member waits for. ``is_new`` says that the member has not been
-    part of a generation yet. Timeouts are in milliseconds.
+    ``joining`` and ``syncing`` are the futures of the member's pending responses. ``is_new`` is set until the member
+    has been part of a generation. Timeouts are in milliseconds.
     """
 
     member_id: str
@@ -40,11 +40,11 @@ class ClassicGroupMember:
 
     @property
     def is_waiting(self) -> bool:
-        """True while the member waits for an answer, and so does not need to send heartbeats."""
+        """True while the member has a pending response, and so does not need to send heartbeats."""
         return not self.is_new and (self.joining is not None or self.syncing is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Return what the member sent for a protocol. Raises ``GroupError`` if it does not support the protocol."""
+        """Return the member's metadata for a protocol. Raises ``GroupError`` if it does not support the protocol."""
         for protocol in self.protocols:
             if protocol.name == protocol_name:
                 return protocol.metadata
@@ -58,7 +58,7 @@ class ClassicGroupMember:
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def answer_sync(self, response: SyncGroupResponse) -> bool:
-        """Answer the SyncGroup request of the member if it waits for one, and tell whether it did."""
+        """Respond to the pending SyncGroup request of the member, if any, and return whether there was one."""
         promise, self.syncing = self.syncing, None
         if promise is not None:
             promise.resolve(response)
@@ -66,9 +66,9 @@ class ClassicGroupMember:
 
 
 class MemberTable:
-    """Members by id. The order is that of a ``java.util.HashMap``, which clients see in answers and records.
+    """Members by id, in the order of a ``java.util.HashMap``, which is visible in responses and records.
 
-    A table of Java grows with its members and never shrinks, so the order depends on the greatest size it had.
+    A Java table grows with its members and never shrinks, so the order depends on its greatest size.
     """
 
     __slots__ = ("_by_id", "_order", "_peak")

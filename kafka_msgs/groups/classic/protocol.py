@@ -1,7 +1,7 @@
 """The requests of the classic group protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup and DescribeGroups.
 
-This file sends each request to the kind of its group. A consumer group, and a streams group of the ``page`` profile,
-may have members that speak the classic protocol: their requests go to the ``ClassicMemberSupport`` of the group.
+This module routes each request by the kind of its group. A consumer group, and a streams group of the ``page`` profile,
+may have members of the classic protocol: their requests go to the ``ClassicMemberSupport`` of the group.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ if TYPE_CHECKING:
 __all__ = ["PROTOCOL"]
 
 _NOT_FOUND_FROM: Final = 6
-"""The version of DescribeGroups from which a group that does not exist is an error (KIP-1043)."""
+"""The first version of DescribeGroups that reports an error for a group that does not exist (KIP-1043)."""
 
 _WRONG_JOIN: Final = frozenset({ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT})
-"""The errors of a JoinGroup request that is wrong by itself. Their answers repeat the member id."""
+"""The errors of an invalid JoinGroup request whose responses repeat the member id."""
 
 
 def _speech(op: OperationContext, group: Group | None) -> ClassicMemberSupport[Any, Any] | None:
-    """Return how a group serves members of the classic protocol; None if it has none, or is a classic group."""
+    """Return the classic protocol support of a group; None for a classic group or a group without support."""
     if isinstance(group, ConsumerGroup):
         return consumer.CLASSIC_SUPPORT
     return streams.CLASSIC_SUPPORT if isinstance(group, StreamsGroup) and op.profile.streams.online_migration else None
@@ -81,9 +81,9 @@ def _check_join(validation: RequestValidation, context: RequestContext, request:
 def join(
     op: OperationContext, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Future[JoinGroupResponse]:
-    """Let a member join a group. The answer comes when the next generation begins, or with an error.
+    """Handle a member that joins a group. The response comes when the next generation begins, or with an error.
 
-    An empty streams group becomes a classic group when the plugin has deleted its topology descriptions.
+    An empty streams group becomes a classic group after the plugin has deleted its topology descriptions.
     """
     group = op.state.groups.get(request.group_id)
     if group is None or not group.is_empty or not has_description(op, group):
@@ -147,7 +147,7 @@ def _refuse_join(request: JoinGroupRequest, error: GroupError, version: int) -> 
 def sync(
     op: OperationContext, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Future[SyncGroupResponse]:
-    """Give a member its assignment, as soon as the leader has sent it."""
+    """Return the assignment of a member, as soon as the leader has sent it."""
     if not op.quirks.versions_unread:
         check_sync(request, context.version)
     group = op.state.groups.get(request.group_id)
@@ -170,7 +170,7 @@ def _refuse_sync(request: SyncGroupRequest, error: GroupError, version: int) -> 
 
 
 def heartbeat(op: OperationContext, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
-    """Keep a member in its group. The answer says whether it must join again."""
+    """Keep a member in its group. The response tells the member to rejoin if it must."""
     group = op.state.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         return _heartbeat_of_member(op, group, request)
@@ -193,7 +193,7 @@ def _heartbeat_of_member(op: OperationContext, group: ClassicGroup, request: Hea
 
 
 def _refuse_heartbeat(request: HeartbeatRequest, error: GroupError, version: int) -> HeartbeatResponse:
-    """Kafka lets members wait without an error while the partition is loaded."""
+    """Return the response to a refused heartbeat. While the partition is loading, it has no error, as in Kafka."""
     loading = error.error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return HeartbeatResponse(error_code=ErrorCode.NONE if loading else error.error)
 

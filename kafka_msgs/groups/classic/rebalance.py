@@ -1,7 +1,7 @@
-"""The rebalances of classic groups: from the first join to the sync of the last member, and the timers in between.
+"""The rebalances of classic groups, from the first join to the last member's sync, with their timers.
 
 The names of the timers are Kafka's: ``heartbeat-GROUP-MEMBER``, ``join-GROUP`` and ``sync-GROUP``. The delay of the
-first rebalance (KIP-134) uses ``join-GROUP`` too. Source: Kafka's ``GroupMetadataManager``.
+first rebalance (KIP-134) also uses ``join-GROUP``. Source: Kafka's ``GroupMetadataManager``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ JOIN_TIMEOUT_MS: Final = 300_000
 """How long a new member may wait for its first generation, in milliseconds."""
 
 _NOBODY_JOINED_WAIT_MS: Final = 500
-"""How long a rebalance waits for static members whose rebalance timeout is 0, in ms. Kafka would try without end."""
+"""How long a rebalance waits for static members whose rebalance timeout is 0, in ms. Kafka would retry forever."""
 
 
 def emit_metadata(op: OperationContext, group_id: str, value: GroupMetadataValue) -> None:
@@ -52,11 +52,11 @@ def emit_metadata(op: OperationContext, group_id: str, value: GroupMetadataValue
     op.emit(GroupMetadataKey(group=group_id), value, _RECORD_VERSION)
 
 
-# Beginning and ending a rebalance.
+# Start and end of a rebalance.
 
 
 def maybe_prepare_rebalance_or_complete_join(op: OperationContext, group: ClassicGroup) -> None:
-    """Begin a rebalance. If one is under way already, complete its join phase if nobody is missing any more."""
+    """Start a rebalance. If one is already in progress, complete its join phase once no member is missing."""
     live = group.live
     if live.state in CAN_REBALANCE:
         prepare_rebalance(op, group)
@@ -65,7 +65,7 @@ def maybe_prepare_rebalance_or_complete_join(op: OperationContext, group: Classi
 
 
 def complete_join_if_ready(op: OperationContext, group: ClassicGroup) -> None:
-    """Complete the join phase if all members have joined. The initial rebalance lasts until its delay is over."""
+    """Complete the join phase if all members have joined. The initial rebalance lasts until its delay ends."""
     live = group.live
     preparing = live.state is ClassicGroupState.PREPARING_REBALANCE
     if preparing and live.previous is not ClassicGroupState.EMPTY and live.all_joined:
@@ -73,7 +73,7 @@ def complete_join_if_ready(op: OperationContext, group: ClassicGroup) -> None:
 
 
 def prepare_rebalance(op: OperationContext, group: ClassicGroup) -> None:
-    """Begin a rebalance, and complete its join phase at once if all members have joined."""
+    """Start a rebalance, and complete its join phase immediately if all members have joined."""
     live = group.live
     if live.state is ClassicGroupState.COMPLETING_REBALANCE:
         reset_and_propagate_assignment(op, group, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -93,7 +93,7 @@ def prepare_rebalance(op: OperationContext, group: ClassicGroup) -> None:
 
 
 def _delay_initial(op: OperationContext, group: ClassicGroup, delay: int, remaining: int) -> None:
-    """Wait ``delay`` ms for more members; ``remaining`` is how many ms the wait may be longer if members come."""
+    """Wait ``delay`` ms for more members; ``remaining`` is the maximum extension in ms if members join."""
 
     def elapsed(op: OperationContext, group: ClassicGroup) -> None:
         if group.live.member_added and remaining:
@@ -150,7 +150,7 @@ def _answer_joins(op: OperationContext, group: ClassicGroup) -> None:
 
 
 def set_and_propagate_assignment(op: OperationContext, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
-    """Give the members their assignments, by member id, and answer those that wait for them."""
+    """Set the assignments of the members, by member id, and send the pending responses."""
     live = group.live
     for member in live.members:
         member.assignment = assignments.get(member.member_id, b"")
@@ -159,7 +159,7 @@ def set_and_propagate_assignment(op: OperationContext, group: ClassicGroup, assi
 
 
 def reset_and_propagate_assignment(op: OperationContext, group: ClassicGroup, error: int) -> None:
-    """Take the assignments back, and answer an error to those that wait for them."""
+    """Clear the assignments, and respond with an error to waiting members."""
     for member in group.live.members:
         member.assignment = b""
     _answer_syncs(op, group, None, None, error)
@@ -184,7 +184,7 @@ def _answer_syncs(
 
 
 def remove_pending_sync(op: OperationContext, group: ClassicGroup, member_id: str) -> None:
-    """Note the SyncGroup of a member, and stop the timer when all members have sent it."""
+    """Record the SyncGroup of a member, and stop the timer when all members have sent it."""
     live = group.live
     live.pending_syncs.discard(member_id)
     if not live.pending_syncs:
@@ -206,12 +206,12 @@ def _drop_unsynced(op: OperationContext, group: ClassicGroup, generation: int) -
 
 
 def schedule_heartbeat_timeout(op: OperationContext, group: ClassicGroup, member: ClassicGroupMember) -> None:
-    """Remove a member if nothing is heard of it within its session timeout."""
+    """Remove a member if it sends no request within its session timeout."""
     schedule_member_timeout(op, group, member.member_id, member.session_timeout_ms)
 
 
 def schedule_member_timeout(op: OperationContext, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-    """Remove a member or a pending id if nothing is heard of it within ``timeout_ms``."""
+    """Remove a member or a pending id if it sends no request within ``timeout_ms``."""
 
     def elapsed(op: OperationContext, group: ClassicGroup) -> None:
         _expire_heartbeat(op, group, member_id)
@@ -225,7 +225,7 @@ def cancel_heartbeat_timeout(op: OperationContext, group: ClassicGroup, member_i
 
 
 def _expire_heartbeat(op: OperationContext, group: ClassicGroup, member_id: str) -> None:
-    """Remove a member or a pending id that was not heard of in time."""
+    """Remove a member or a pending id that sent no request in time."""
     live = group.live
     member = live.members.get(member_id)
     if member_id in live.pending_join_members:
@@ -242,7 +242,7 @@ def _expire_heartbeat(op: OperationContext, group: ClassicGroup, member_id: str)
 
 
 def remove_waiting_member(op: OperationContext, group: ClassicGroup, member: ClassicGroupMember) -> None:
-    """Remove a member, and answer UNKNOWN_MEMBER_ID to the JoinGroup request that it may wait for."""
+    """Remove a member, and respond to its pending JoinGroup request with UNKNOWN_MEMBER_ID."""
     group.live.answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     group.live.remove(member.member_id)
 
@@ -257,7 +257,7 @@ def _schedule(
     group_id: str,
     operation: Callable[[OperationContext, ClassicGroup], None],
 ) -> None:
-    """Run an operation after a time, if the group is a classic group then."""
+    """Run an operation after a delay, if the group is still a classic group then."""
 
     def run(op: OperationContext) -> None:
         group = op.state.groups.get(group_id)

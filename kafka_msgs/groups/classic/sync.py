@@ -1,4 +1,4 @@
-"""SyncGroup to a classic group: the leader gives the assignment, and each member gets its own."""
+"""SyncGroup to a classic group: the leader sends the assignments, and each member gets its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["sync_classic_group"]
 def sync_classic_group(
     op: OperationContext, group: ClassicGroup, request: SyncGroupRequest, answer: Future[SyncGroupResponse]
 ) -> None:
-    """Give a member its assignment. ``answer`` waits for the leader, and for the record of the generation."""
+    """Settle ``answer`` with a member's assignment, when the generation's record is committed, or an error."""
     live = group.live
     try:
         member = _validate(live, request)

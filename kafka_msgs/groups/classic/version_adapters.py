@@ -1,6 +1,7 @@
-"""What the requests of old versions lack, and what their responses cannot say.
+"""Version adapters for requests with missing fields and responses that cannot express a result.
 
-A broker of Kafka does this around its coordinator, in ``KafkaApis`` and in the classes of requests and responses.
+In Kafka the broker does this before and after its coordinator, in ``KafkaApis`` and in the request and response
+classes.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _NAMED_PROTOCOL_FROM: Final = 5
 
 
 def with_rebalance_timeout(request: JoinGroupRequest, version: int) -> JoinGroupRequest:
-    """Return the request with a rebalance timeout. Version 0 has none: it is the session timeout."""
+    """Return the request with a rebalance timeout. Version 0 has none, so the session timeout is used."""
     return request if version else evolve(request, rebalance_timeout_ms=request.session_timeout_ms)
 
 
 def join_future(answer: Future[JoinGroupResponse], version: int) -> Future[JoinGroupResponse]:
-    """Return a promise that settles ``answer``. A protocol without a name is null, or empty where null is not known."""
+    """Return a future that settles ``answer``. A missing protocol name is null, or empty at versions without null."""
 
     def settle(promise: Future[JoinGroupResponse]) -> None:
         response = promise.value
@@ -46,7 +47,7 @@ def join_future(answer: Future[JoinGroupResponse], version: int) -> Future[JoinG
 
 
 def check_sync(request: SyncGroupRequest, version: int) -> None:
-    """Refuse a request that does not name its protocol at a version that has names. Raises ``GroupError``."""
+    """Refuse a request without its protocol at a version that has the protocol fields. Raises ``GroupError``."""
     named = request.protocol_type is not None and request.protocol_name is not None
     if version >= _NAMED_PROTOCOL_FROM and not named:
         raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -55,7 +56,7 @@ def check_sync(request: SyncGroupRequest, version: int) -> None:
 def leave_single(
     leave: Callable[[LeaveGroupRequest], LeaveGroupResponse], request: LeaveGroupRequest, version: int
 ) -> LeaveGroupResponse:
-    """Let the members of a request leave. At old versions it is one member, and the answer has no list."""
+    """Remove the members of a request. At old versions it is one member, and the response has no list."""
     if version >= _SEVERAL_LEAVE_FROM:
         return leave(request)
     try:

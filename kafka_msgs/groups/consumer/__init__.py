@@ -1,1 +1,1 @@
-"""Consumer groups of the new protocol (KIP-848), with members that still speak the classic one."""
+"""Consumer groups of the new protocol (KIP-848), including members of the classic protocol."""

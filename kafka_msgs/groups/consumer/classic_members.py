@@ -1,4 +1,4 @@
-"""Members of the classic protocol in a consumer group: what JoinGroup does, and what belongs to this kind of group."""
+"""Members of the classic protocol in a consumer group: JoinGroup, and the handlers for this kind of group."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __all__ = ["CLASSIC_SUPPORT"]
 
 
 class _GroupBefore(NamedTuple):
-    """A group before a request: its epoch, its members and its regular expressions in Kafka's order."""
+    """A snapshot of a group before a request: its epoch, and its members and regular expressions in Kafka's order."""
 
     epoch: int
     members: Sequence[str]
@@ -62,7 +62,7 @@ class _GroupBefore(NamedTuple):
 def _join(
     op: OperationContext, context: RequestContext, group: ConsumerGroup, request: JoinGroupRequest
 ) -> JoinGroupResponse | Future[JoinGroupResponse]:
-    """Let a member of the classic protocol join a consumer group, or join it again."""
+    """Handle a classic protocol member that joins or rejoins a consumer group."""
     if not accepts_classic_members(op):
         message = (
             f"Cannot join the consumer group {group.group_id} with the classic protocol because the group migration is "
@@ -97,7 +97,7 @@ def _join(
 def _join_member(
     op: OperationContext, context: RequestContext, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
 ) -> tuple[ConsumerGroupMember, bool]:
-    """Record the member, and its next step. Return the member after it, and whether the group becomes a classic one."""
+    """Record the member and its next step. Return the updated member, and whether the group is downgraded."""
     instance_id = request.group_instance_id
     view = GroupSnapshot.from_group(op, group, member_id, instance_id)
     before = _GroupBefore(group.epoch, iter_kafka_order(group.members), iter_kafka_order(group.resolved))
@@ -215,7 +215,7 @@ def _assignment(
 
 
 def _may_advance(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
-    """Tell whether all partitions that a member waits for are free."""
+    """Return whether all partitions that a member waits for are free."""
     return member.state is MemberState.UNRELEASED_PARTITIONS and not any(
         partition not in member.assigned.get(topic, ()) and group.owner_epoch(topic, partition) is not None
         for topic, partitions in group.targets.get(member.member_id, {}).items()
@@ -226,4 +226,4 @@ def _may_advance(op: OperationContext, group: ConsumerGroup, member: ConsumerGro
 CLASSIC_SUPPORT: Final = ClassicMemberSupport(
     join=_join, assignment=_assignment, may_advance=_may_advance, fence=fence_member, remove=fence_members
 )
-"""How consumer groups serve members of the classic protocol."""
+"""The support of consumer groups for members of the classic protocol."""

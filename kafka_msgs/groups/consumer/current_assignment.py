@@ -1,9 +1,9 @@
-"""The step of a member of a consumer group towards its target: ``CurrentAssignmentBuilder`` of Kafka.
+"""The step of a consumer group member towards its target: ``CurrentAssignmentBuilder`` of Kafka.
 
-A member first gives up what it must not keep. Then it moves to the epoch of the target, and gets the partitions of the
-target that no other member owns. For the others it waits.
+A member first revokes partitions that it must not keep. Then it moves to the epoch of the target, and gets the target
+partitions that no other member owns. It waits for the remaining partitions.
 
-The order of topics and partitions is that of Kafka's maps, because records and answers show it.
+Topics and partitions have the order of Kafka's maps, because it is visible in records and responses.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kafka_msgs.groups.timeline_map import java_hash_code
 __all__ = ["ReconcileInput", "Reported", "owns_any", "reconcile"]
 
 Reported: TypeAlias = Mapping[UUID, Collection[int]]
-"""The partitions that a member says it owns, by topic id."""
+"""The partitions that a member reports as owned, by topic id."""
 
 
 _UNKNOWN_STATE: Final = (
@@ -39,11 +39,11 @@ _UNKNOWN_STATE: Final = (
 
 @frozen(kw_only=True)
 class ReconcileInput:
-    """What decides the next step of a member.
+    """The inputs of a member's next step.
 
-    ``target`` has the partitions of the target assignment by topic. ``subscribed`` tells whether the member subscribes
-    to a topic id now; ``subscribes_to_nothing`` is set if it names no topic at all. ``is_owned`` tells whether a
-    partition has an owner. ``reported`` is None if the request does not say what the member owns.
+    ``target`` has the partitions of the target assignment by topic. ``subscribed`` returns whether the member currently
+    subscribes to a topic id; ``subscribes_to_nothing`` is set if it names no topic. ``is_owned`` returns whether a
+    partition has an owner. ``reported`` is None if the request does not list the member's partitions.
     """
 
     target_epoch: int
@@ -56,7 +56,7 @@ class ReconcileInput:
 
 
 def reconcile(member: ConsumerGroupMember, step: ReconcileInput) -> ConsumerGroupMember:
-    """Return the member after its next step; the same member if there is nothing to do.
+    """Return the member after its next step, or the same member if it has no step to take.
 
     Raises ``GroupError`` with FENCED_MEMBER_EPOCH for a member in an unknown state that still owns partitions.
     """
@@ -72,14 +72,14 @@ def reconcile(member: ConsumerGroupMember, step: ReconcileInput) -> ConsumerGrou
 
 
 def owns_any(reported: Reported | None, owned: Owned) -> bool:
-    """Tell whether a member still owns one of these partitions. It does unless it says what it owns."""
+    """Return whether a member owns any of these partitions. An unknown report counts as owning them."""
     if reported is None:
         return True
     return any(partition in owned.get(topic, ()) for topic, partitions in reported.items() for partition in partitions)
 
 
 def _drop_unsubscribed(member: ConsumerGroupMember, step: ReconcileInput) -> ConsumerGroupMember:
-    """Take topics away that the member does not subscribe to any more. The epoch stays."""
+    """Remove topics that the member no longer subscribes to. The epoch stays."""
     dropped = [topic for topic in member.assigned if not step.subscribed(topic)]
     assigned: Owned = NO_PARTITIONS
     revoking = member.assigned
@@ -107,7 +107,7 @@ def _with(revoking: Owned, dropped: Owned) -> Owned:
 
 
 def _advance(member: ConsumerGroupMember, step: ReconcileInput, waiting_epoch: int) -> ConsumerGroupMember:
-    """Give up what is not in the target, or get what is free. ``waiting_epoch`` is the epoch while giving up."""
+    """Revoke partitions outside the target, or add free ones. ``waiting_epoch`` is the epoch while revoking."""
     assigned: dict[UUID, Mapping[int, int]] = {}
     revoking: dict[UUID, Mapping[int, int]] = {}
     pending: dict[UUID, Sequence[int]] = {}
@@ -138,7 +138,7 @@ def _advance(member: ConsumerGroupMember, step: ReconcileInput, waiting_epoch: i
 
 
 def _joined(member: ConsumerGroupMember, kept: Owned, added: Mapping[UUID, Sequence[int]], epoch: int) -> Owned:
-    """Return what a member keeps together with what it gets at an epoch."""
+    """Return the kept partitions together with the partitions added at an epoch."""
     both = dict(kept)
     table = HashTable(java_hash_code, kept)
     for topic in hash_map_order(added):

@@ -31,14 +31,14 @@ _CONSUMER = 1
 def describe(
     op: OperationContext, context: RequestContext, request: ConsumerGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[response.DescribedGroup]:
-    """Describe groups. A group that is not a consumer group has an error in its place."""
+    """Describe groups. A group that is not a consumer group has an error in its entry."""
     return each_group(
         group_ids, lambda group_id: _group(op, find_group(op, group_id)), refuse_description, context.version
     )
 
 
 def refuse_description(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
-    """Return the place of a group that cannot be described."""
+    """Return the entry of a group that cannot be described."""
     return response.DescribedGroup(error_code=error.error, error_message=error.message, group_id=group_id)
 
 
@@ -72,7 +72,7 @@ def _member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMem
 
 
 def _owned(member: ConsumerGroupMember) -> Mapping[UUID, Sequence[int]]:
-    """Return what a member owns, also what it has to give up: in the order of Kafka's map of both."""
+    """Return a member's partitions, including partitions to revoke, in the order of Kafka's map of both."""
     owned: dict[UUID, list[int]] = {}
     table: HashTable[UUID] = HashTable(java_hash_code)
     for part in (member.assigned, member.revoking):

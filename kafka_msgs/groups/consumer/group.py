@@ -1,7 +1,7 @@
-"""A consumer group (KIP-848): its members and what follows from them, ``ConsumerGroup`` of Kafka.
+"""A consumer group (KIP-848) with its members and derived state: ``ConsumerGroup`` of Kafka.
 
-Only the appliers change it. Counts by topic, assignor and regular expression follow the members, so that no request
-walks through all of them.
+Only the appliers change it. Counts by topic, assignor and regular expression are updated with the members, so that no
+request has to iterate over all members.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Target: TypeAlias = Mapping[UUID, Sequence[int]]
 
 
 class SubscriberCounts(NamedTuple):
-    """How many members name a topic, and how many regular expressions match it."""
+    """The number of members that name a topic, and the number of regular expressions that match it."""
 
     by_name: int = 0
     by_regex: int = 0
@@ -42,12 +42,12 @@ class SubscriberCounts(NamedTuple):
 class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
     """A consumer group.
 
-    ``topics`` counts the subscribers of each topic, ``assignors`` the members that ask for each assignor,
-    ``regex_subscriptions`` the members of each regular expression. ``resolved`` has the topics of regular expressions.
-    ``classic_members`` is the number of members of the classic protocol, ``classic_protocols`` counts the protocols
-    that they support. ``owner_epochs`` has the epoch of the owner of each partition. ``heterogeneous`` is set if
-    members subscribe to different topics, as of the latest change of a member. ``has_partition_metadata`` is set while
-    the group has a record that an earlier release wrote.
+    ``topics`` counts the subscribers of each topic, ``assignors`` the members that request each assignor,
+    ``regexes`` the members of each regular expression. ``resolved`` has the topics of regular expressions.
+    ``classic_members`` is the number of classic protocol members, ``classic_protocols`` counts the protocols that they
+    support. ``owner_epochs`` has the epoch of each partition's owner. ``heterogeneous`` is set if members subscribe to
+    different topics, as of the latest change of a member. ``has_partition_metadata`` is set while the group has a
+    record that an earlier release wrote.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         return names if resolved is None else names.union(resolved.topics)
 
     def put_member(self, state: ShardState, changes: Changes, member: ConsumerGroupMember) -> None:
-        """Add or replace a member, and what follows from it. For appliers."""
+        """Add or replace a member, and update the derived state. For appliers."""
         old = self.members.get(member.member_id)
         changes.set(self.members, member.member_id, member)
         self._recount(state, changes, old, member)
@@ -104,7 +104,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         changes.assign(self, "heterogeneous", self.is_heterogeneous())
 
     def remove_member(self, state: ShardState, changes: Changes, member: ConsumerGroupMember) -> None:
-        """Remove a member, and what follows from it. For appliers."""
+        """Remove a member, and update the derived state. For appliers."""
         changes.delete(self.members, member.member_id)
         self._recount(state, changes, member, None)
         if member.instance_id is not None:
@@ -126,7 +126,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
             self._subscribers(state, changes, topic, 0, 1)
 
     def is_heterogeneous(self) -> bool:
-        """Tell whether members subscribe to different topics, as Kafka decides it from its counts."""
+        """Return whether members subscribe to different topics, derived from the same counts as in Kafka."""
         count = len(self.members)
         if not self.regexes:
             return any(each.by_name != count for each in self.topics.values())
@@ -187,7 +187,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         message = f"Cannot set the epoch of {topic}-{partition} to {epoch}: its owner is at epoch {present}."
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
 
-    # What the coordinator asks of each group
+    # The interface of each group to the coordinator
 
     def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
         """Check that a member may commit offsets: at its epoch, or at the epoch at which it got the partition."""
@@ -199,7 +199,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         check_fetch(op, self, member_id, epoch)
 
     def validate_offset_delete(self, op: OperationContext) -> None:
-        """Offsets may always be deleted, except those of topics that a member subscribes to."""
+        """Accept: topics that a member subscribes to are excluded one by one."""
 
     def validate_delete(self, op: OperationContext) -> None:
         """Check that the group has no members."""
@@ -211,10 +211,10 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         emit_tombstones(op, self.group_id, iter_kafka_order(self.members), iter_kafka_order(self.resolved))
 
     def cancel_timers(self, op: OperationContext) -> None:
-        """Nothing to cancel: an empty group has no timers."""
+        """Do nothing: an empty group has no timers."""
 
     def offset_expiration(self) -> ExpiryCondition | None:
-        """Offsets expire by the time of their commit."""
+        """Return the condition for an offset to be expired: it depends on the time of the commit."""
         return is_expired
 
 

@@ -1,4 +1,4 @@
-"""The order of Kafka's copies of tables, beside what ``assignors.java_order`` has."""
+"""The order of Kafka's copies of tables, in addition to ``assignors.java_hash_order``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["copied", "number_order", "set_order"]
 
 
 def copied(table: Sized) -> int:
-    """Return the number of buckets of ``new HashMap(table)``. An empty map has the usual number."""
+    """Return the number of buckets of ``new HashMap(table)``. An empty map has the default capacity."""
     return map_copy_capacity(len(table)) if len(table) else DEFAULT_CAPACITY
 
 
 def number_order(numbers: Sequence[int], capacity: int = DEFAULT_CAPACITY) -> list[int]:
-    """Return numbers that were put into a map or set that began with ``capacity``, in its order."""
+    """Return numbers in the order of a map or set that started with ``capacity`` buckets."""
     return NumberTable(numbers, capacity=capacity).walk()
 
 
 def set_order(numbers: Sequence[int]) -> list[int]:
-    """Return the numbers of ``new HashSet(numbers)`` in its order."""
+    """Return the numbers in the order of ``new HashSet(numbers)``."""
     return number_order(numbers, copy_capacity(len(numbers)))

@@ -53,7 +53,7 @@ _CLIENT_MAKES_ID: Final = 1
 def check_heartbeat(
     validation: RequestValidation, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> None:
-    """Raise ``GroupError`` for a request that is wrong by itself."""
+    """Raise ``GroupError`` for an invalid request, whatever the state of the group."""
     epoch = request.member_epoch
     if context.version >= _CLIENT_MAKES_ID or epoch > 0 or epoch == LEAVE_EPOCH:
         _refuse_blank(request.member_id, "MemberId")
@@ -93,7 +93,7 @@ def _refuse(message: str) -> NoReturn:
 def heartbeat(
     op: OperationContext, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    """Answer a heartbeat. Raises ``GroupError``."""
+    """Respond to a heartbeat. Raises ``GroupError``."""
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         return _leave(op, request)
     joins = request.member_epoch == JOIN_EPOCH
@@ -134,7 +134,7 @@ def heartbeat(
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Tell whether a heartbeat has all fields, as after an error. Then its answer has the assignment."""
+    """Return whether a heartbeat has all fields, as after an error. Its response then includes the assignment."""
     return (
         request.rebalance_timeout_ms != -1
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
@@ -149,7 +149,7 @@ def _member(
     request: ConsumerGroupHeartbeatRequest,
     reported: Reported | None,
 ) -> ConsumerGroupMember:
-    """Return the member that a heartbeat comes from; a new one if it joins."""
+    """Return the member that sent a heartbeat, or a new member if it joins."""
     joins = request.member_epoch == JOIN_EPOCH
     if request.instance_id is None:
         member = group.members.get(member_id) if joins else group.member(member_id)
@@ -173,7 +173,7 @@ def _member(
 
 
 def _require_epoch(member: ConsumerGroupMember, epoch: int, reported: Reported | None) -> None:
-    """Refuse a member at another epoch, unless it missed the answer that gave it the present one."""
+    """Refuse a member at another epoch, unless it missed the response with the current epoch."""
     if epoch in (JOIN_EPOCH, member.epoch):
         return
     greater = epoch > member.epoch
@@ -196,7 +196,7 @@ def _is_subset(reported: Reported | None, owned: Owned) -> bool:
 
 
 def _reported(request: ConsumerGroupHeartbeatRequest) -> Reported | None:
-    """Return what a member says it owns; None if it does not say it."""
+    """Return the partitions that a member reports, or None if the request omits them."""
     if request.topic_partitions is None:
         return None
     reported: dict[UUID, list[int]] = {}
@@ -208,7 +208,7 @@ def _reported(request: ConsumerGroupHeartbeatRequest) -> Reported | None:
 def _metadata(
     member: ConsumerGroupMember, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupMemberMetadataValue:
-    """Return what is known about a member: fields that a request leaves out keep their values."""
+    """Return the metadata of a member. Fields that a request omits keep their values."""
     old = member.metadata
     names, regex, timeout = request.subscribed_topic_names, request.subscribed_topic_regex, request.rebalance_timeout_ms
     return ConsumerGroupMemberMetadataValue(

@@ -1,4 +1,4 @@
-"""A member of a consumer group (KIP-848): what it reported, its epochs, and the partitions that it owns."""
+"""A member of a consumer group (KIP-848): its metadata, its epochs, and the partitions that it owns."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 Owned: TypeAlias = Mapping[UUID, Mapping[int, int]]
-"""Partitions by topic id, each with the member epoch at which it was assigned. In the order of Kafka's maps."""
+"""Partitions by topic id, each with the member epoch of its assignment. In the order of Kafka's maps."""
 
 NO_PARTITIONS: Final[Owned] = {}
 
 
 class MemberState(IntEnum):
-    """How far a member is on the way to its target (``MemberState`` of Kafka)."""
+    """The progress of a member towards its target (``MemberState`` of Kafka)."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -53,8 +53,10 @@ _NEW_METADATA: Final = ConsumerGroupMemberMetadataValue(
 
 @frozen(kw_only=True)
 class ConsumerGroupMember:
-    """A member. ``metadata`` is the value of its record. ``assigned`` and ``revoking`` are the partitions that it owns
-    for good, and those that it has to give up first.
+    """A member.
+
+    ``metadata`` is the value of its record. ``assigned`` are the partitions that it owns, and ``revoking`` are
+    partitions that it must revoke first.
     """
 
     member_id: str
@@ -77,25 +79,25 @@ class ConsumerGroupMember:
 
     @property
     def classic(self) -> ClassicMemberMetadata | None:
-        """What a member of the classic protocol reported; None for a member of the consumer protocol."""
+        """The metadata of a classic protocol member; None for a member of the consumer protocol."""
         return self.metadata.classic_member_metadata
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long the member may take to give up partitions, in milliseconds."""
+        """How long the member may take to revoke partitions, in milliseconds."""
         return self.metadata.rebalance_timeout_ms
 
     @property
     def is_revoking(self) -> bool:
-        """Whether the member has partitions to give up first."""
+        """Whether the member has partitions to revoke first."""
         return self.state is MemberState.UNREVOKED_PARTITIONS
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Tell whether the member has reached the target of that epoch."""
+        """Return whether the member has reached the target of that epoch."""
         return self.state is MemberState.STABLE and self.epoch == epoch
 
     def owns(self, topic: UUID, partition: int) -> bool:
-        """Tell whether the member has a partition, or has yet to give it up."""
+        """Return whether the member has a partition, including partitions that it must revoke."""
         return partition in self.assigned.get(topic, ()) or partition in self.revoking.get(topic, ())
 
     def with_assignment(self, epoch: int, state: MemberState, assigned: Owned, revoking: Owned) -> ConsumerGroupMember:
@@ -104,7 +106,7 @@ class ConsumerGroupMember:
 
 
 def current_assignment(member: ConsumerGroupMember) -> ConsumerGroupCurrentMemberAssignmentValue:
-    """Return the value of the record for the present assignment of a member."""
+    """Return the record value for the current assignment of a member."""
     return ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -136,7 +138,7 @@ def _topic_partitions(owned: Owned) -> tuple[TopicPartitions, ...]:
 
 
 def _owned(topics: Iterable[TopicPartitions], member_epoch: int) -> Owned:
-    """Return the partitions of a record. A record of an older release has no epochs: the member's stands for them."""
+    """Return the partitions of a record. Records of older releases have no epochs, so the member epoch is used."""
     found: dict[UUID, dict[int, int]] = {}
     for topic in topics:
         epochs = topic.assignment_epochs

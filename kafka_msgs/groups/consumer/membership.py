@@ -1,7 +1,7 @@
-"""Who is in a consumer group: groups are found and made, members replaced and fenced.
+"""The members of a consumer group: finding and creating groups, replacing and fencing members.
 
 A member of the consumer protocol that joins a classic group of consumers turns it into a consumer group. When the last
-member of the consumer protocol is gone, the group becomes a classic one again. ``migration`` does that.
+member of the consumer protocol is gone, the group becomes a classic group again. ``migration`` implements both.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __all__ = [
 class GroupLookup(NamedTuple):
     """The group of a request, and whether it was a consumer group before the request.
 
-    ``order`` has its members in Kafka's order if the request made the group of a classic one.
+    ``order`` has its members in Kafka's order if the request converted a classic group.
     """
 
     group: ConsumerGroup
@@ -74,9 +74,9 @@ def find_group(op: OperationContext, group_id: str, name: str = "Group") -> Cons
 
 
 def get_or_create_group(op: OperationContext, group_id: str) -> GroupLookup:
-    """Return the group that a member joins. A new one is not in the state before its first record.
+    """Return the group that a member joins. A new group is not in the state before its first record.
 
-    An empty classic group is deleted, another classic group becomes a consumer group. Raises ``GroupError``.
+    An empty classic group is deleted; a classic group with members becomes a consumer group. Raises ``GroupError``.
     """
     group = op.state.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
@@ -94,12 +94,12 @@ def get_or_create_group(op: OperationContext, group_id: str) -> GroupLookup:
 
 
 def new_member_id(op: OperationContext) -> str:
-    """Return an id for a member that did not make one itself, in the text form of Kafka's ids."""
+    """Return an id for a member that did not generate one, in the text form of Kafka's ids."""
     return urlsafe_b64encode(UUID(op.new_id()).bytes).rstrip(b"=").decode()
 
 
 def check_group_size(op: OperationContext, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """Raise ``GroupError`` with GROUP_MAX_SIZE_REACHED if a new member finds no place."""
+    """Raise ``GroupError`` with GROUP_MAX_SIZE_REACHED if a new member does not fit into the group."""
     size = op.config.group_consumer_max_size
     known = instance_id in group.static_members if instance_id is not None else False
     if not known and len(group.members) >= size and member_id not in group.members:
@@ -110,7 +110,7 @@ def check_group_size(op: OperationContext, group: ConsumerGroup, member_id: str,
 def replace_member(
     op: OperationContext, group: ConsumerGroup, old: ConsumerGroupMember, member_id: str
 ) -> ConsumerGroupMember:
-    """Give the place of a static member to a member with a new id. Return the new one."""
+    """Replace a static member by a member with a new id. Return the new member."""
     target = group.targets.get(old.member_id, {})
     new = evolve(old, member_id=member_id, epoch=0, previous_epoch=0)
     emit_removal(op, group.group_id, old.member_id)
@@ -121,12 +121,12 @@ def replace_member(
 
 
 def fence_member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
-    """Remove a member: it left, or it did not do in time what it had to do."""
+    """Remove a member that left or missed a timeout."""
     fence_members(op, group, (member,))
 
 
 def fence_members(op: OperationContext, group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> None:
-    """Remove members. The group becomes a classic one if only members of the classic protocol are left."""
+    """Remove members. The group is downgraded if only members of the classic protocol remain."""
     if not members:
         return
     if may_downgrade(op, group, members):
@@ -150,5 +150,5 @@ def fence_members(op: OperationContext, group: ConsumerGroup, members: Sequence[
 
 
 def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of topics as a record has them: each once, in Java's order of strings."""
+    """Return topic names in the order of a record: without duplicates, in Java's string order."""
     return tuple(sorted(set(names), key=string_key))

@@ -1,8 +1,8 @@
-"""Groups that change their protocol while they live: classic to consumer and back.
+"""Migration of live groups between the classic and the consumer protocol.
 
-A member of the consumer protocol turns a classic group of consumers into a consumer group: the upgrade. The members of
-the classic protocol stay, and speak it to the consumer group. When only such members are left, the group becomes a
-classic one again: the downgrade. ``group.consumer.migration.policy`` allows each of them.
+Upgrade: a member of the consumer protocol turns a classic group of consumers into a consumer group. The members of the
+classic protocol stay, and the consumer group serves their protocol. Downgrade: when only such members remain, the group
+becomes a classic group again. ``group.consumer.migration.policy`` allows each direction.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _DISABLED: Final = "disabled"
 
 
 def accepts_classic_members(op: OperationContext) -> bool:
-    """Tell whether members of the classic protocol may join a consumer group."""
+    """Return whether members of the classic protocol may join a consumer group."""
     return _policy(op) != _DISABLED
 
 
@@ -61,14 +61,14 @@ def _policy(op: OperationContext) -> str:
 
 
 def may_downgrade(op: OperationContext, group: ConsumerGroup, leaving: Sequence[ConsumerGroupMember]) -> bool:
-    """Tell whether a group becomes a classic one when members leave: members of the classic protocol are left."""
+    """Return whether a group is downgraded when members leave, because only classic protocol members remain."""
     left = len(group.members) - len(leaving)
     classic = group.classic_members - sum(member.classic is not None for member in leaving)
     return 0 < left == classic and _policy(op) in _DOWNGRADES and left <= op.config.group_max_size
 
 
 def may_downgrade_replacing(op: OperationContext, group: ConsumerGroup, replaced: ConsumerGroupMember | None) -> bool:
-    """Tell whether a group becomes a classic one when a static member comes back with the classic protocol."""
+    """Return whether a group is downgraded when a static member rejoins with the classic protocol."""
     return (
         replaced is not None
         and replaced.classic is None
@@ -94,10 +94,10 @@ def downgrade(
     *,
     rebalance: bool,
 ) -> None:
-    """Make a classic group of a consumer group.
+    """Convert a consumer group into a classic group.
 
     ``staying`` are the members of the classic group, in the order in which they join it. ``rebalance`` is set if they
-    must join again.
+    must rejoin.
     """
     targets = {member.member_id: group.targets.get(member.member_id, {}) for member in staying}
     op.detach_group(group.group_id, group.topics)
@@ -134,9 +134,9 @@ def _classic_member(member: ConsumerGroupMember) -> ClassicGroupMember:
 
 
 def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> tuple[ConsumerGroup, Sequence[str]]:
-    """Make a consumer group of a classic group. Return it, and its members in the order that they have in this step.
+    """Convert a classic group into a consumer group. Return the group, and its members in the order of this operation.
 
-    Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that cannot be.
+    Raises ``GroupError`` with GROUP_ID_NOT_FOUND if the conversion is not possible.
     """
     group_id, generation = group.group_id, group.live.generation
     _require_upgradable(op, group)

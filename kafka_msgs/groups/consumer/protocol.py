@@ -26,7 +26,7 @@ __all__ = ["PROTOCOL"]
 
 
 def _loaded(op: OperationContext, group: ConsumerGroup) -> None:
-    """Give each member its session again, and to one that has to give up partitions the time for it."""
+    """Restart each member's session timer, and the rebalance timer of each member with partitions to revoke."""
     timeout = op.group_config(group.group_id).consumer_session_timeout_ms
     for member_id in iter_kafka_order(group.members):
         member = group.members[member_id]

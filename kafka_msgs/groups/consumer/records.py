@@ -1,6 +1,6 @@
-"""The records of a consumer group, as they are written.
+"""The records of a consumer group, and functions that emit them.
 
-Tombstones of a group come in an order in which each of them is allowed: ``appliers`` refuses another one.
+The tombstones of a group have an order in which each of them is valid: ``appliers`` refuses any other order.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ emit_removal = _RECORDS.emit_removal
 
 
 def emit_current_assignment(op: OperationContext, group_id: str, member: ConsumerGroupMember) -> None:
-    """Record what a member owns."""
+    """Record the current assignment of a member."""
     key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
     op.emit(key, current_assignment(member))
 
@@ -78,7 +78,7 @@ def emit_regex(
 
 
 def remove_partition_metadata(op: OperationContext, group_id: str) -> None:
-    """Emit the tombstone of the record of topics that releases before 4.1 wrote."""
+    """Emit the tombstone of the topics record that releases before 4.1 wrote."""
     op.emit(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 

@@ -1,8 +1,8 @@
 """Regular expressions that members of consumer groups subscribe to (KIP-848), in RE2's syntax.
 
-The topics that match are found beside the requests, because there may be many. The result is a record for each regular
-expression. All regular expressions of a group are resolved together: when a new one appears, when topics are new, and
-from time to time.
+Matching topics are resolved in a background task, because a cluster may have many topics. The result is a record for
+each regular expression. All regular expressions of a group are resolved together: when a member adds a new one, when
+topics are created, and periodically.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Resolved: TypeAlias = Mapping[str, ConsumerGroupRegularExpressionValue]
 
 
 class RegexChange(Enum):
-    """What happened to the regular expression of a member."""
+    """The change of a member's regular expression."""
 
     NONE = "none"
     UPDATED = "updated"
@@ -60,7 +60,7 @@ class TopicsVersion:
 
 
 def track_topics_image(op: OperationContext, change: TopicChange) -> None:
-    """Remember an image, and its version if it has new topics or is the first one."""
+    """Store an image, and its version if it has new topics or is the first image."""
     latest = op.soft.get(TopicsVersion)
     latest.image = change.after
     if change.created or latest.version < 0:
@@ -78,9 +78,10 @@ def check_regex(regex: str) -> None:
 
 @frozen
 class RegexSnapshot:
-    """The regular expressions of a group before a request changes them: what Kafka looks at.
+    """The regular expressions of a group before a request, which Kafka's decisions depend on.
 
-    ``members`` counts the members of each, ``resolved`` has those with known topics, ``last`` is the latest result.
+    ``members`` counts the members of each, ``resolved`` has the regular expressions with resolved topics, and ``last``
+    is the latest result.
     """
 
     members: Mapping[str, int]
@@ -89,7 +90,7 @@ class RegexSnapshot:
 
     @classmethod
     def of(cls, group: ConsumerGroup) -> RegexSnapshot:
-        """Return the view of a group."""
+        """Return the snapshot of a group."""
         if not group.regexes and not group.resolved:
             return _NO_REGEXES
         order = iter_kafka_order(group.resolved)
@@ -107,7 +108,7 @@ def update_regexes(
     old: ConsumerGroupMember,
     new: ConsumerGroupMember,
 ) -> RegexChange:
-    """Follow the change of a member's regular expression, and resolve those of the group if it is time to."""
+    """Update a member's regular expression, and resolve the group's regular expressions if they are due."""
     previous, present = old.metadata.subscribed_topic_regex, new.metadata.subscribed_topic_regex
     change = RegexChange.NONE
     if previous != present:
@@ -161,7 +162,7 @@ def _resolution_order(before: RegexSnapshot, old: str | None, new: str | None) -
 def resolve(image: TopicsImage, regexes: Sequence[str]) -> Resolved:
     """Return the topics of an image that each regular expression matches, without a time.
 
-    A regular expression that is wrong matches nothing.
+    An invalid regular expression matches no topics.
     """
     found = {}
     for regex in regexes:

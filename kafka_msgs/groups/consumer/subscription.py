@@ -1,7 +1,7 @@
-"""What a request changes in the subscription of a consumer group: records of the member, and a new group epoch.
+"""Changes of a member's subscription by a request: records of the member, and a new group epoch.
 
-Kafka decides on the state before the request, because its records take effect at the end. Here each record takes effect
-at once. So ``GroupSnapshot`` keeps what those decisions need.
+Kafka bases its decisions on the state before the request, because its records take effect at the end. Here each record
+takes effect immediately. So ``GroupSnapshot`` stores the state that those decisions need.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class ReplacedMember(NamedTuple):
 
 @frozen(kw_only=True)
 class GroupSnapshot:
-    """A group before a request changes it.
+    """A snapshot of a group before a request changes it.
 
-    ``exists`` is not set for a group that the request makes. ``is_new`` is set if the member is not in the group,
-    ``new_instance`` if it comes with an instance id that the group does not know. ``assignors`` counts
-    the members that ask for each assignor, in the order in which Kafka walks through them. ``preferred`` is the
-    assignor of the group. ``order`` has the members in Kafka's order, if the records of the request change it.
-    ``without_target`` is set if the instance id belongs to a member without a target assignment. ``displaced`` is what
-    a member was in the group before it took over an instance id.
+    ``exists`` is not set for a group that the request creates. ``is_new`` is set if the member is not in the group,
+    ``new_instance`` if it joins with an instance id that is new to the group. ``assignors`` counts the members that
+    request each assignor, in Kafka's iteration order. ``preferred`` is the assignor of the group. ``order`` has the
+    members in Kafka's order, if the records of the request change it. ``without_target`` is set if the instance id
+    belongs to a member without a target assignment. ``displaced`` is the former state of a member that takes over an
+    instance id.
     """
 
     exists: bool
@@ -71,7 +71,7 @@ class GroupSnapshot:
     def from_group(
         cls, op: OperationContext, group: ConsumerGroup, member_id: str, instance_id: str | None
     ) -> GroupSnapshot:
-        """Return the view of a group for a request of a member."""
+        """Return the snapshot of a group for a member's request."""
         replaced = None if instance_id is None else group.static_members.get(instance_id)
         return cls(
             exists=True,
@@ -91,7 +91,7 @@ class GroupSnapshot:
     def of_heartbeat(
         cls, op: OperationContext, entry: GroupLookup, member_id: str, instance_id: str | None, *, joins: bool
     ) -> GroupSnapshot:
-        """Return the view of a group for a heartbeat, which may put a member in the place of another one or itself."""
+        """Return the snapshot of a group for a heartbeat, whose member may replace another member or itself."""
         group, order, displaced = entry.group, entry.order, None
         replaced = group.static_members.get(instance_id) if joins and instance_id is not None else None
         present = group.members.get(member_id)
@@ -105,11 +105,11 @@ class GroupSnapshot:
 
 @frozen
 class SubscriptionChange:
-    """What a request changed.
+    """The changes of a request.
 
-    ``subscription`` is set if the member subscribes to something else now. ``epoch`` is set if that needs a new group
-    epoch: a member that has a new regular expression waits until its topics are known. ``heterogeneous`` and
-    ``assignor`` are for the next target assignment.
+    ``subscription`` is set if the member changes its subscription. ``epoch`` is set if that needs a new group epoch: a
+    member with a new regular expression waits until its topics are resolved. ``heterogeneous`` and ``assignor`` are for
+    the next target assignment.
     """
 
     subscription: bool
@@ -119,10 +119,10 @@ class SubscriptionChange:
 
 
 def preferred_assignor(op: OperationContext, counts: Mapping[str, int], order: Iterable[str]) -> str:
-    """Return the assignor that most members ask for; the first one of the coordinator if no member asks for one.
+    """Return the assignor that most members request, or the coordinator's first assignor if they request none.
 
-    Of assignors that are asked for as often, the first one of the coordinator is taken. The quirk
-    ``consumer_assignors_draw`` takes the first one in ``order``, the order of one of Kafka's tables.
+    If several assignors have the most requests, the first of them in the coordinator's list wins. With the quirk
+    ``consumer_assignors_draw``, the first in ``order`` wins, which is the order of one of Kafka's tables.
     """
     known = op.config.group_consumer_assignors
     names = order if op.quirks.consumer_assignors_draw else known
@@ -130,7 +130,7 @@ def preferred_assignor(op: OperationContext, counts: Mapping[str, int], order: I
 
 
 def live_group(op: OperationContext, group_id: str) -> ConsumerGroup:
-    """Return a group that a record was emitted for, so that it exists."""
+    """Return a group that exists because a record was emitted for it."""
     group = op.state.groups[group_id]
     assert isinstance(group, ConsumerGroup)
     return group
@@ -139,7 +139,7 @@ def live_group(op: OperationContext, group_id: str) -> ConsumerGroup:
 def update_subscription(
     op: OperationContext, group_id: str, view: GroupSnapshot, old: ConsumerGroupMember, new: ConsumerGroupMember
 ) -> SubscriptionChange:
-    """Record what a member reported, and give the group a new epoch if its subscriptions or topics changed."""
+    """Record a member's reported changes, and increase the group epoch if its subscriptions or topics changed."""
     if new.metadata != old.metadata:
         emit_member(op, group_id, new)
     group = live_group(op, group_id)
@@ -168,7 +168,7 @@ def _differs(displaced: ReplacedMember | None, new: ConsumerGroupMember) -> bool
 
 
 def _preferred(op: OperationContext, view: GroupSnapshot, old: ConsumerGroupMember, new: ConsumerGroupMember) -> str:
-    """Return the assignor of the group after the request, by the order of the table in which Kafka counts for this."""
+    """Return the group's assignor after the request. Ties follow the order of the table that Kafka counts with."""
     counts = Counter(view.assignors)
     table = HashTable(java_hash_code, counts, capacity=copied(counts))
     left, wanted = old.metadata.server_assignor, new.metadata.server_assignor

@@ -1,4 +1,4 @@
-"""The target assignment of a consumer group, computed by one of its assignors, and the way of a member to it."""
+"""The target assignment of a consumer group, computed by one of its assignors, and each member's steps to it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TargetAssignment(NamedTuple):
 
 
 def previous_target(group: ConsumerGroup, view: GroupSnapshot, member: ConsumerGroupMember) -> TargetAssignment:
-    """Return the target assignment that a member has now. One with a new instance id has none yet."""
+    """Return the current target assignment of a member. A member with a new instance id has none yet."""
     return TargetAssignment(
         group.assignment_epoch, {} if view.new_instance else group.targets.get(member.member_id, {})
     )
@@ -48,7 +48,7 @@ def update_target(
     change: SubscriptionChange,
     member: ConsumerGroupMember,
 ) -> TargetAssignment:
-    """Compute the target assignment if the group is at a newer epoch, and the last time is long enough ago.
+    """Compute the target assignment if the group epoch is newer, and the minimum interval has passed.
 
     Raises ``GroupError`` if the assignor fails.
     """
@@ -82,7 +82,7 @@ def update_target(
 def _last_target(
     group: ConsumerGroup, view: GroupSnapshot, member: ConsumerGroupMember, member_id: str
 ) -> Target | None:
-    """Return the target of a member before the request. The new record of a replaced member does not count."""
+    """Return the target of a member before the request. A replaced member's new record does not count."""
     if member_id != member.member_id or not view.without_target:
         return group.targets.get(member_id)
     return None if view.displaced is None else view.displaced.target
@@ -107,9 +107,9 @@ def reconcile_member(
     fence: Fence,
     displaced: ReplacedMember | None = None,
 ) -> ConsumerGroupMember:
-    """Let a member take its next step to its target, and record it. Return the member after it.
+    """Move a member one step towards its target, and record the step. Return the updated member.
 
-    What a ``displaced`` member owned is not free in this step.
+    Partitions that a ``displaced`` member owned are not free in this step.
     """
     if not changed and member.is_reconciled_to(goal.epoch):
         return member
@@ -147,7 +147,7 @@ def _assign(name: str, group: ConsumerGroup, spec: GroupSpec) -> Assignment:
 
 
 def _members_in_order(group: ConsumerGroup, view: GroupSnapshot, member: ConsumerGroupMember) -> Sequence[str]:
-    """Return the members in the order in which Kafka's assignment sees them: a new one comes last."""
+    """Return the members in the order of Kafka's assignment: a new member comes last."""
     if view.order is not None:
         present = [each for each in view.order if each in group.members]
         return [*present, member.member_id] if view.is_new else present
@@ -162,7 +162,7 @@ def _members_in_order(group: ConsumerGroup, view: GroupSnapshot, member: Consume
 
 
 class _Subscriptions:
-    """The topics that members subscribe to. Members that subscribe to the same share one value."""
+    """The subscriptions of members. Members that subscribe to the same topics share one value."""
 
     def __init__(self, group: ConsumerGroup, image: TopicsImage) -> None:
         self._group = group

@@ -1,8 +1,8 @@
-"""The effect of the records of committed offsets (Kafka's ``OffsetMetadataManager``).
+"""Appliers for the records of committed offsets (Kafka's ``OffsetMetadataManager``).
 
-An offset outside a transaction counts at once. An offset in a transaction waits for the end of the transaction. After a
-commit it counts, unless a later record replaced it meanwhile. A tombstone deletes the offset, and all offsets that wait
-for the same partition.
+An offset outside a transaction takes effect immediately. An offset in a transaction is pending until the transaction
+ends. After a commit it takes effect, unless a later record has replaced it. A tombstone deletes the offset, and all
+pending offsets of the same partition.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ K = TypeVar("K", bound=str | int)
 V = TypeVar("V")
 
 _EXPECTED_OPEN: Final = 1
-"""The size that Kafka expects of the tables of open transactions."""
+"""The expected size of Kafka's tables of open transactions."""
 
 
 def apply_offset(state: ShardState, changes: Changes, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
-    """Apply the record of a committed offset. It makes an empty classic group if there is no group of that name."""
+    """Apply the record of a committed offset. It creates an empty classic group if no group of that name exists."""
     if value is None:
         _delete(state, changes, key.group, key.topic, key.partition)
         return
@@ -70,7 +70,7 @@ def apply_legacy_offset(
 
 
 def apply_marker(state: ShardState, changes: Changes, producer: int, committed: bool) -> None:
-    """Apply the end of a transaction: its offsets count from now on, or never."""
+    """Apply the end of a transaction: its offsets take effect, or are dropped."""
     pending = state.pending_offsets.get(producer)
     if pending is None:
         return
@@ -95,7 +95,7 @@ def find_offset(
 
 
 def is_open(state: ShardState, group: str, topic: str, partition: int) -> bool:
-    """Tell whether an open transaction has an offset of a partition."""
+    """Return whether an open transaction has an offset of a partition."""
     return find_offset(state.open_transactions, group, topic, partition) is not None
 
 
@@ -105,7 +105,7 @@ def emit_offset_tombstone(op: OperationContext, group: str, topic: str, partitio
 
 
 def delete_all_offsets(op: OperationContext, group: str) -> int:
-    """Emit the tombstones of all offsets of a group, those of open transactions too. Return how many there were."""
+    """Emit the tombstones of all offsets of a group, including open transactions. Return their number."""
     offsets, waiting = op.state.offsets.get(group), op.state.open_transactions.get(group)
     keys = (
         [(topic, each) for topic in iter_kafka_order(offsets) for each in iter_kafka_order(offsets[topic])]
@@ -128,7 +128,7 @@ def delete_all_offsets(op: OperationContext, group: str) -> int:
 def _table(
     changes: Changes, table: TimelineHashMap[str, TimelineHashMap[K, V]], key: str, expected: int = 0
 ) -> TimelineHashMap[K, V]:
-    """The table under a key, new if there is none."""
+    """Return the table of a key, creating it if it is missing."""
     found = table.get(key)
     if found is None:
         found = TimelineHashMap(expected)
@@ -165,7 +165,7 @@ def _remove(
     topic: str,
     partition: int,
 ) -> None:
-    """Remove an entry, and the tables that are empty after that."""
+    """Remove an entry, and tables that become empty."""
     topics = table.get(group)
     partitions = topics.get(topic) if topics is not None else None
     if topics is None or partitions is None:

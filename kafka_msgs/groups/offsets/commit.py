@@ -1,4 +1,4 @@
-"""OffsetCommit and TxnOffsetCommit: members and others store the offsets they have reached."""
+"""OffsetCommit and TxnOffsetCommit: members and other clients store committed offsets."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _EXPIRING_VERSION: Final = 1
 """The version of ``OffsetCommitValue`` that has an expire timestamp."""
 
 _NOT_FOUND_SINCE: Final = 9
-"""OffsetCommit has GROUP_ID_NOT_FOUND since this version, and ILLEGAL_GENERATION before it."""
+"""The first version of OffsetCommit that reports GROUP_ID_NOT_FOUND instead of ILLEGAL_GENERATION."""
 
 _MEMBER_EPOCHS_SINCE: Final = 6
-"""TxnOffsetCommit has the errors of member epochs since this version, and ILLEGAL_GENERATION before it."""
+"""The first version of TxnOffsetCommit that reports member epoch errors instead of ILLEGAL_GENERATION."""
 
 
 class _Partition(Protocol):
-    """What the two requests have for a partition."""
+    """A partition of either request."""
 
     @property
     def partition_index(self) -> int: ...
@@ -57,7 +57,7 @@ class _Partition(Protocol):
 
 
 class _Topic(Protocol[T_co]):
-    """What the two requests have for a topic."""
+    """A topic of either request."""
 
     @property
     def name(self) -> str: ...
@@ -78,7 +78,7 @@ def commit_offsets(op: OperationContext, context: RequestContext, request: Offse
 def commit_transactional_offsets(
     op: OperationContext, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
-    """Store the offsets of a TxnOffsetCommit request. They count when the transaction is committed."""
+    """Store the offsets of a TxnOffsetCommit request. They take effect when the transaction is committed."""
     try:
         errors = _commit_in_transaction(op, context, request)
     except GroupError as error:
@@ -102,10 +102,10 @@ def _check(
     *,
     not_found_since: int,
 ) -> CommitCheck | None:
-    """Check that the request may commit to its group. Return a check of each partition, or None if there is none.
+    """Check that the request may commit to its group. Return a check of each partition, or None.
 
-    A commit from outside a group needs no group: its offsets make it. Any other is refused, with GROUP_ID_NOT_FOUND
-    from the version ``not_found_since`` on.
+    A commit from outside a group needs no group: its offsets create it. Any other commit is refused, with
+    GROUP_ID_NOT_FOUND from the version ``not_found_since`` on.
     """
     group = op.state.groups.get(request.group_id)
     if group is not None:
@@ -177,7 +177,7 @@ def refuse_transactional_commit(
 
 
 def _response(request: OffsetCommitRequest, errors: Iterator[int]) -> OffsetCommitResponse:
-    """The response that repeats the topics and partitions of a request, with an error code for each partition."""
+    """Return the response for the topics and partitions of a request, with an error code for each partition."""
     return OffsetCommitResponse(
         topics=tuple(
             OffsetCommitResponseTopic(

@@ -1,4 +1,4 @@
-"""OffsetDelete: the offsets of topics that a group does not read any more."""
+"""OffsetDelete: delete the offsets of topics that a group no longer reads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def delete_offsets(op: OperationContext, context: RequestContext, request: Offse
 def _delete_topic(
     op: OperationContext, group: Group, topic: OffsetDeleteRequestTopic, keys: list[tuple[str, int]]
 ) -> OffsetDeleteResponseTopic:
-    """Add to ``keys`` the partitions that have an offset. A request may name a partition twice."""
+    """Add the partitions that have an offset to ``keys``. A request may name a partition twice."""
     subscribed = group.subscribes_to(topic.name)
     error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
     state, group_id = op.state, group.group_id

@@ -1,7 +1,7 @@
-"""Offsets that nobody needs any more: those that are too old, and those of deleted topics.
+"""Expiration of offsets that are too old or belong to deleted topics.
 
-Once in a while each shard looks at all its groups. An offset is deleted when its time is over and no member reads its
-topic. A group that lost all its offsets, and has no members, is deleted too.
+Each shard checks all its groups periodically. An offset is deleted when its retention has passed and no member reads
+its topic. A group without offsets and members is also deleted.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _TIMER: Final = "expire-group-metadata"
 
 
 def schedule_expiry(op: OperationContext) -> None:
-    """Start the timer that looks for old offsets."""
+    """Start the timer that checks for expired offsets."""
     interval = op.config.offsets_retention_check_interval_ms
     op.timers.schedule(_TIMER, interval, expire_offsets, retry_backoff_ms=interval)
 
 
 def expire_offsets(op: OperationContext) -> None:
-    """Delete the offsets of all groups that are too old, and the groups that nothing is left of."""
+    """Delete the expired offsets of all groups, and the groups that become empty."""
     op.atomic = False
     for group_id in iter_kafka_order(op.state.groups):
         group = op.state.groups[group_id]
@@ -39,7 +39,7 @@ def expire_offsets(op: OperationContext) -> None:
 
 
 def _expire(op: OperationContext, group_id: str) -> bool:
-    """Delete the offsets of a group that are too old. Return whether nothing is left, of open transactions neither."""
+    """Delete the expired offsets of a group. Return whether no offset remains, including open transactions."""
     offsets = op.state.offsets.get(group_id)
     if offsets is None:
         return group_id not in op.state.open_transactions
@@ -62,7 +62,7 @@ def _expire(op: OperationContext, group_id: str) -> bool:
 
 
 def delete_offsets_of_topics(op: OperationContext, change: TopicChange) -> None:
-    """Delete the offsets of topics that were deleted, those of open transactions too."""
+    """Delete the offsets of deleted topics, including open transactions."""
     op.atomic = False
     state = op.state
     deleted = [change.before.topics[name] for name in change.deleted]

@@ -1,8 +1,8 @@
 """OffsetFetch: the offsets of groups, with the semantics of KIP-88 at each version.
 
-A null list of topics asks for all offsets of the group. Before version 2 a response has no place for an error of the
-group, so each partition carries it. From version 8 a request asks for several groups, and each has its own error.
-``require_stable`` refuses offsets that an open transaction may change, and sees records that are not committed yet.
+A null list of topics requests all offsets of the group. Before version 2 a response has no field for a group error, so
+each partition carries it. From version 8 a request names several groups, each with its own error. ``require_stable``
+refuses offsets that an open transaction may change, and reads uncommitted records.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NO_OFFSET: Final = -1
 
 
 def requested_groups(request: OffsetFetchRequest, version: int) -> Iterator[tuple[str, OffsetFetchRequestGroup]]:
-    """Yield the groups that a request asks for, in the form of the latest versions."""
+    """Yield the groups of a request, in the form of the latest versions."""
     if version >= _MANY_GROUPS_SINCE:
         yield from ((group.group_id, group) for group in request.groups)
         return
@@ -83,7 +83,7 @@ def _fetch(op: OperationContext, asked: OffsetFetchRequestGroup, stable: bool) -
 
 
 def _may_fetch(op: OperationContext, asked: OffsetFetchRequestGroup) -> bool:
-    """Whether the group may have offsets. One that does not exist, or of a kind without offsets, has none."""
+    """Whether the group may have offsets. A group that does not exist, or of a kind without offsets, has none."""
     group = op.state.groups.get(asked.group_id)
     if group is None:
         return False
@@ -121,7 +121,7 @@ def _partition(
 
 
 def _same_topic(offset: OffsetAndPosition, topic: OffsetFetchRequestTopics) -> bool:
-    """Whether an offset is of the topic that is asked for, and not of an earlier topic of that name."""
+    """Whether an offset belongs to the requested topic, and not to an earlier topic of that name."""
     return ZERO_UUID in (offset.value.topic_id, topic.topic_id) or offset.value.topic_id == topic.topic_id
 
 
@@ -132,7 +132,7 @@ def _no_offset(index: int, error: int) -> OffsetFetchResponsePartitions:
 
 
 def refuse_fetch(asked: OffsetFetchRequestGroup, error: GroupError, version: int) -> OffsetFetchResponseGroup:
-    """Return the answer for a group that failed as a whole, as the version has a place for it.
+    """Return the response for a failed group, with the error in the field that the version has for it.
 
     Clients do not expect COORDINATOR_NOT_AVAILABLE here, so it becomes NOT_COORDINATOR.
     """

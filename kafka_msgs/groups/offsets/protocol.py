@@ -1,4 +1,4 @@
-"""What the coordinator knows of committed offsets: the apis, the effect of the records, and the timer."""
+"""The definition of committed offsets for the coordinator: apis, appliers, and the expiration timer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Regular expressions of topics in RE2's syntax, for all groups that subscribe by them.
 
-``parser`` reads an expression into the form of ``nodes``, and ``nfa`` matches names with it.
+``parser`` parses an expression into the tree of ``nodes``, and ``nfa`` matches names with it.
 """
 
 from __future__ import annotations

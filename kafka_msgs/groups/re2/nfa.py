@@ -1,7 +1,7 @@
 """Regular expressions of topics in RE2's syntax, matched in time that is linear in the length of a name.
 
-A regular expression becomes a machine whose states are walked all at once, a character at a time. So no regular
-expression of a client can keep the coordinator busy. The size of the machine is bounded.
+A regular expression becomes a state machine that advances all its states together, one character at a time. So no
+regular expression of a client can block the coordinator. The size of the machine is bounded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _WORD: Final = frozenset("0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 
 
 def compile_regex(regex: str) -> Callable[[str], bool]:
-    """Return a test for whether a regular expression matches a whole name. Raises ``InvalidRegexError``."""
+    """Return a predicate that matches a whole name against a regular expression. Raises ``InvalidRegexError``."""
     return _Machine(parse(regex)).matches
 
 
 class _State(NamedTuple):
-    """A state: it takes a character or sits at a place, or has neither, and leads to other states."""
+    """A state: it consumes a character, asserts a position, or does neither, and leads to other states."""
 
     takes: Callable[[str], bool] | None
     place: str
@@ -45,7 +45,7 @@ class _Machine:
         return len(self._states) - 1
 
     def _build(self, node: Node, then: int) -> int:
-        """Add the states of a part that is followed by the state ``then``; return its first state."""
+        """Add the states of a node followed by the state ``then``; return its first state."""
         if isinstance(node, CharacterMatch):
             return self._add(node.matches, "", [then])
         if isinstance(node, Assertion):
@@ -75,7 +75,7 @@ class _Machine:
         return then
 
     def matches(self, name: str) -> bool:
-        """Tell whether the whole name matches."""
+        """Return whether the whole name matches."""
         present = self._reached([self._start], name, 0)
         for at, char in enumerate(name):
             if not present:
@@ -85,7 +85,7 @@ class _Machine:
         return 0 in present
 
     def _reached(self, first: Iterable[int], name: str, at: int) -> set[int]:
-        """Return the states that can be reached without a character."""
+        """Return the states that are reachable without consuming a character."""
         found: set[int] = set()
         waiting = list(first)
         while waiting:

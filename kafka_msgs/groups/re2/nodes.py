@@ -1,4 +1,4 @@
-"""The tree of a regular expression: what ``re2_syntax`` reads, and what ``re2`` makes a machine of."""
+"""The tree of a regular expression, which ``parser`` builds and ``nfa`` compiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Assertion", "CharacterMatch", "Empty", "Node", "Repeat", "SequenceOr
 
 @frozen
 class Node:
-    """A part of a regular expression. ``weight`` is the greatest product of nested repetition counts in it."""
+    """A node of a regular expression. ``weight`` is the greatest product of nested repetition counts in it."""
 
     weight: int = 1
 
@@ -23,7 +23,7 @@ class Empty(Node):
 
 @frozen
 class Assertion(Node):
-    """Matches no character, at a place: ``begin``, ``end``, ``line begin``, ``line end``, ``word`` or ``no word``."""
+    """Asserts a position: ``begin``, ``end``, ``line begin``, ``line end``, ``word`` or ``no word``."""
 
     place: str = ""
 
@@ -37,7 +37,7 @@ class CharacterMatch(Node):
 
 @frozen
 class SequenceOrChoice(Node):
-    """All ``parts`` one after the other, or one of them if ``either`` is set."""
+    """All ``parts`` in sequence, or one of them if ``either`` is set."""
 
     parts: tuple[Node, ...] = ()
     either: bool = False
@@ -45,7 +45,7 @@ class SequenceOrChoice(Node):
 
 @frozen
 class Repeat(Node):
-    """A part between ``low`` and ``high`` times; without a bound if ``high`` is None."""
+    """A node repeated between ``low`` and ``high`` times; without an upper bound if ``high`` is None."""
 
     part: Node = Empty()
     low: int = 0

@@ -1,8 +1,8 @@
-r"""The syntax of RE2's regular expressions, as RE2/J 1.8 reads it, which Kafka's coordinator uses.
+r"""A parser for RE2's regular expressions, following RE2/J 1.8, which Kafka's coordinator uses.
 
-``parse`` gives a tree. It refuses what RE2 refuses: look-around, back-references, nested repetition. Scripts such as
-``\p{Greek}`` are not known; general categories such as ``\p{Lu}`` are. The work is linear in the text, and the depth
-of groups is bounded.
+``parse`` returns a tree. It refuses what RE2 refuses: look-around, back-references, nested repetition. Scripts such as
+``\p{Greek}`` are not supported; general categories such as ``\p{Lu}`` are. The work is linear in the text, and the
+depth of groups is bounded.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ class _Flags:
 
 @define
 class _Group:
-    """An open group: its alternatives so far, the parts of the present one, and the flags outside."""
+    """An open group: its alternatives so far, the nodes of the current alternative, and the flags outside."""
 
     outside: _Flags
     alternatives: list[Node]
     parts: list[Node]
 
     def close(self) -> Node:
-        """Return the group as one part."""
+        """Return the group as one node."""
         self.alternatives.append(_sequence(self.parts))
         return _parts(self.alternatives, either=True)
 
@@ -101,7 +101,7 @@ def _fail(reason: str) -> NoReturn:
 
 
 class _Parser:
-    """Reads a regular expression from left to right. Open groups are on a stack."""
+    """Parses a regular expression from left to right. Open groups are on a stack."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -151,7 +151,7 @@ class _Parser:
             parts.append(CharacterMatch(matches=lambda each: each != "\n"))
         else:
             if char == "{":
-                # RE2/J takes a repetition after a literal brace for a nested one.
+                # RE2/J treats a repetition after a literal brace as nested.
                 self.repeated_at = self.at
             parts.append(self._one(char))
 
@@ -172,7 +172,7 @@ class _Parser:
         self._repeat(start, least, most)
 
     def _repeat(self, start: int, low: int, high: int | None) -> None:
-        """Repeat the latest part. ``start`` is where the operator begins, ``self.at`` is behind it."""
+        """Repeat the latest node. The operator starts at ``start`` and ends before ``self.at``."""
         if self.text[self.at : self.at + 1] == "?":
             self.at += 1
         if start == self.repeated_at:
@@ -257,7 +257,7 @@ class _Parser:
             parts.append(self._one(self._escaped_char()))
 
     def _class_escape(self) -> Callable[[str], bool]:
-        r"""Read ``\d``, ``\pL`` or the like."""
+        r"""Read ``\d``, ``\pL`` or a similar escape."""
         char = self.text[self.at + 1]
         if char in "pP":
             return self._category()
@@ -367,7 +367,7 @@ class _Parser:
 
 
 def _folded(char: str) -> set[str]:
-    """Return a character with its other cases, as far as each is one character."""
+    """Return a character with its case variants that are single characters."""
     return {each for each in (char, char.lower(), char.upper(), char.upper().lower()) if len(each) == 1}
 
 
@@ -376,7 +376,7 @@ def _opposite(matches: Callable[[str], bool]) -> Callable[[str], bool]:
 
 
 def _ranges(text: str) -> Callable[[str], bool]:
-    """Return the test for characters and ranges such as ``0-9A-Z_``."""
+    """Return a predicate for characters and ranges such as ``0-9A-Z_``."""
     found = re.findall(r"(.)-(.)|(.)", text, re.DOTALL)
     pairs = [(single or low, single or high) for low, high, single in found]
     return lambda char: any(low <= char <= high for low, high in pairs)

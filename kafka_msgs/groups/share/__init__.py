@@ -1,1 +1,1 @@
-"""Share groups (KIP-932): members, target assignments and heartbeats. What is in share partitions is not here."""
+"""Share groups (KIP-932): members, target assignments and heartbeats, without the contents of share partitions."""

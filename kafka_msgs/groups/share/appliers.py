@@ -1,4 +1,4 @@
-"""What the records of a share group change. Appliers are the only code that changes a group."""
+"""Appliers for the records of a share group. Only appliers change a group."""
 
 from __future__ import annotations
 

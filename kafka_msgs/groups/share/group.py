@@ -44,7 +44,7 @@ class ShareMember:
     assigned: Partitions = field(factory=dict)
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Tell whether the member has reached the target of that epoch."""
+        """Return whether the member has reached the target of that epoch."""
         return self.state == _STABLE and self.epoch == epoch
 
 
@@ -53,7 +53,7 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
 
     ``topics`` counts the subscribers of each topic. ``heterogeneous`` is set if members subscribe to different topics,
     as of the latest change of a member. ``partitions`` are the share partitions that have state or get it, and
-    ``written_ms`` says when the group took over that record, in ms.
+    ``written_ms`` is the time when that record was applied, in ms.
     """
 
     __slots__ = ("heterogeneous", "partitions", "topics", "written_ms")
@@ -77,17 +77,17 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         return topic in self.topics
 
     def is_heterogeneous(self) -> bool:
-        """Tell whether members subscribe to different topics."""
+        """Return whether members subscribe to different topics."""
         return any(count != len(self.members) for count in self.topics.values())
 
     def put_member(self, state: ShardState, changes: Changes, member: ShareMember) -> None:
-        """Add or replace a member, and what follows from it. For appliers."""
+        """Add or replace a member, and update the derived state. For appliers."""
         old = self.members.get(member.member_id)
         changes.set(self.members, member.member_id, member)
         self._recount(state, changes, old, member)
 
     def remove_member(self, state: ShardState, changes: Changes, member: ShareMember) -> None:
-        """Remove a member, and what follows from it. For appliers."""
+        """Remove a member, and update the derived state. For appliers."""
         changes.delete(self.members, member.member_id)
         self._recount(state, changes, member, None)
 
@@ -103,7 +103,7 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         subscribe(state, changes, self.group_id, before, self.topics)
         changes.assign(self, "heterogeneous", self.is_heterogeneous())
 
-    # What the coordinator asks of each group
+    # The interface of each group to the coordinator
 
     def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
         """Refuse: a share group has no committed offsets."""
@@ -131,12 +131,12 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         emit_tombstones(op, self.group_id, iter_kafka_order(self.members))
 
     def cancel_timers(self, op: OperationContext) -> None:
-        """Nothing to cancel: an empty group has no timers."""
+        """Do nothing: an empty group has no timers."""
 
     def offset_expiration(self) -> ExpiryCondition | None:
-        """A share group has no committed offsets that could expire."""
+        """Return None: a share group has no committed offsets that could expire."""
         return None
 
     def expires(self, op: OperationContext) -> bool:
-        """An empty share group stays until it is deleted."""
+        """Return False: an empty share group stays until it is deleted."""
         return False

@@ -52,7 +52,7 @@ __all__ = ["check_heartbeat", "fence_member", "find_group", "heartbeat"]
 def check_heartbeat(
     validation: RequestValidation, context: RequestContext, request: ShareGroupHeartbeatRequest
 ) -> None:
-    """Raise ``GroupError`` for a request that is wrong by itself."""
+    """Raise ``GroupError`` for an invalid request, whatever the state of the group."""
     for value, name in ((request.member_id, "MemberId"), (request.group_id, "GroupId"), (request.rack_id, "RackId")):
         if value is not None and not value.strip():
             _refuse(f"{name} can't be empty.")
@@ -78,7 +78,7 @@ def find_group(op: OperationContext, group_id: str, name: str = "Group") -> Shar
 def heartbeat(
     op: OperationContext, context: RequestContext, request: ShareGroupHeartbeatRequest
 ) -> ShareGroupHeartbeatResponse:
-    """Answer a heartbeat. Raises ``GroupError``."""
+    """Respond to a heartbeat. Raises ``GroupError``."""
     if request.member_epoch == LEAVE_EPOCH:
         group = find_group(op, request.group_id)
         fence_member(op, group, group.member(request.member_id))
@@ -112,7 +112,7 @@ def heartbeat(
 
 
 def _member(op: OperationContext, group: ShareGroup, request: ShareGroupHeartbeatRequest) -> ShareMember:
-    """Return the member that a heartbeat comes from; a new one if it joins."""
+    """Return the member that sent a heartbeat, or a new member if it joins."""
     member_id, epoch = request.member_id, request.member_epoch
     size = op.config.group_share_max_size
     if len(group.members) >= size and member_id not in group.members:
@@ -163,7 +163,7 @@ def _update_epoch(op: OperationContext, group: ShareGroup, bump: bool, exists: b
 def _update_target(
     op: OperationContext, group: ShareGroup, member: ShareMember, heterogeneous: bool
 ) -> tuple[int, Partitions]:
-    """Compute the target assignment if it is time to; return its epoch, and what the member gets."""
+    """Compute the target assignment if it is due; return its epoch, and the member's partitions."""
     interval = op.group_config(group.group_id).share_assignment_interval_ms
     if group.assignment_epoch >= group.epoch or not can_compute_assignment(group, interval, op.now):
         return group.assignment_epoch, group.targets.get(member.member_id, {})
@@ -203,7 +203,7 @@ def _subscription(member: ShareMember, image: TopicsImage) -> TopicSubscription:
 def _approach(
     op: OperationContext, group: ShareGroup, member: ShareMember, epoch: int, target: Partitions, changed: bool
 ) -> ShareMember:
-    """Give a member what is in its target at once: share partitions have no single owner."""
+    """Assign the target of a member immediately: share partitions have no single owner."""
     if not changed and member.is_reconciled_to(epoch):
         return member
     topics, names = op.image.by_id, member.metadata.subscribed_topic_names
@@ -219,7 +219,7 @@ def _approach(
 
 
 def fence_member(op: OperationContext, group: ShareGroup, member: ShareMember) -> None:
-    """Remove a member: it left, or nothing was heard of it."""
+    """Remove a member that left or missed its session timeout."""
     epoch, is_last = group.epoch + 1, len(group.members) == 1
     emit_removal(op, group.group_id, member.member_id)
     emit_epoch(op, group.group_id, epoch, group_hash(op.image, group.topics))

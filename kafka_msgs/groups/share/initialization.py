@@ -1,6 +1,7 @@
-"""Which share partitions of a share group have state: new ones are initialized first, and assigned after that.
+"""Initialization of the state of share partitions: a new partition is initialized before it is assigned.
 
-The state itself belongs to the share coordinator, which is asked when the step that wants the state is committed.
+The share coordinator stores the state itself. Requests to it are sent when the record of the initialization is
+committed.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def initialized_partitions(group: ShareGroup) -> Mapping[UUID, frozenset[int]]:
 
 
 def has_unassigned(group: ShareGroup) -> bool:
-    """Tell whether partitions that members subscribe to have state, and are in no target assignment."""
+    """Return whether an initialized partition of a subscribed topic is missing from all target assignments."""
     known = group.partitions or _NONE
     assigned: dict[UUID, set[int]] = {}
     for target in group.targets.values():
@@ -75,7 +76,7 @@ def has_unassigned(group: ShareGroup) -> bool:
 
 
 def initialize(op: OperationContext, group: ShareGroup, names: Iterable[str]) -> None:
-    """Record that the partitions of subscribed topics get state, as far as they have none."""
+    """Record the initialization of subscribed topics' partitions that have no state yet."""
     known = group.partitions or _NONE
     retry_ms = max(op.config.group_share_initialize_retry_interval_ms, op.config.offsets_commit_timeout_ms)
     fresh = op.now - group.written_ms < retry_ms
@@ -102,7 +103,7 @@ def initialize(op: OperationContext, group: ShareGroup, names: Iterable[str]) ->
 
 
 def begin_initialization(op: OperationContext, group: ShareGroup, topics: Topics) -> None:
-    """Record that partitions get state. Those whose state is being deleted get a new one."""
+    """Record the initialization of partitions. Partitions whose state is being deleted get a new state."""
     known = group.partitions or _NONE
     starting = topics if group.partitions is None else _combined(_by_id(known.initializing_topics), topics)
     deleting = [each.topic_id for each in known.deleting_topics if each.topic_id not in starting]
@@ -110,7 +111,7 @@ def begin_initialization(op: OperationContext, group: ShareGroup, topics: Topics
 
 
 def _ask(op: OperationContext, group_id: str, epoch: int, topics: Topics) -> None:
-    """Let the share coordinator begin to keep the state, and record what came of it."""
+    """Initialize the state in the share coordinator, and record the result."""
     try:
         for topic in topics.values():
             for partition in topic.partitions:
@@ -124,7 +125,7 @@ def _ask(op: OperationContext, group_id: str, epoch: int, topics: Topics) -> Non
 
 
 def finish_initialization(op: OperationContext, group_id: str, topics: Topics) -> None:
-    """Record that partitions have state. If that fails, record that they do not get it any more."""
+    """Record that partitions are initialized. If that fails, record that their initialization ended."""
 
     def settled(promise: Future[None]) -> None:
         if promise.error is not None:
@@ -145,7 +146,7 @@ def _initialized(op: OperationContext, group_id: str, topics: Topics) -> None:
 
 
 def _uninitialized(op: OperationContext, group_id: str, topics: Topics) -> None:
-    """Record that partitions do not get state any more."""
+    """Record that the initialization of partitions ended."""
     group = op.state.groups.get(group_id)
     known = group.partitions if isinstance(group, ShareGroup) else None
     if known is not None and known.initializing_topics:
@@ -154,7 +155,7 @@ def _uninitialized(op: OperationContext, group_id: str, topics: Topics) -> None:
 
 
 def forget_topics(op: OperationContext, change: TopicChange) -> None:
-    """Record that the partitions of deleted topics have no state any more."""
+    """Record that the partitions of deleted topics no longer have state."""
     gone = {change.before.topics[name].id for name in change.deleted if name in change.before.topics}
     for group_id in iter_kafka_order(op.state.groups):
         group = op.state.groups[group_id]
@@ -171,7 +172,7 @@ def forget_topics(op: OperationContext, change: TopicChange) -> None:
 def begin_deletion(op: OperationContext, groups: Iterable[ShareGroup]) -> dict[str, Partitions]:
     """Record that all state of groups is being deleted, and return the partitions that have it, by group.
 
-    That comes before the groups themselves are deleted. A group that is named twice has the same record twice.
+    The groups themselves are deleted later. A group that is named twice gets the same record twice.
     """
     begun = [(group.group_id, *_deletion(op, group.partitions)) for group in groups if group.partitions is not None]
     for group_id, value, _ in begun:
@@ -196,7 +197,7 @@ def _deletion(
 def begin_deletion_of_topics(op: OperationContext, group: ShareGroup, names: Iterable[str]) -> dict[str, Partitions]:
     """Record that the state of topics is being deleted, and return the partitions that have it, by topic name.
 
-    A topic that is missing in the result has no state.
+    Topics without state are missing in the result.
     """
     known = group.partitions
     if known is None:
@@ -225,7 +226,7 @@ def end_deletion_of_topics(op: OperationContext, group_id: str, topic_ids: Colle
 
 
 def delete_share_state(op: OperationContext, group_id: str, partitions: Partitions) -> None:
-    """Let the share coordinator forget the state of partitions. Raises ``GroupError``."""
+    """Delete the state of partitions in the share coordinator. Raises ``GroupError``."""
     for topic_id, numbers in partitions.items():
         for partition in numbers:
             op.share_persister.delete(group_id, topic_id, partition)
@@ -237,7 +238,7 @@ def _without(topics: Topics, gone: Collection[UUID]) -> Topics:
 
 
 def _apart(topics: Iterable[TopicPartitionsInfo], others: Topics) -> Topics:
-    """Return topics without the partitions of others."""
+    """Return ``topics`` without the partitions of ``others``."""
     left: dict[UUID, TopicPartitionsInfo] = {}
     for topic_id, topic in _by_id(topics).items():
         done = others[topic_id].partitions if topic_id in others else ()

@@ -1,6 +1,6 @@
-"""AlterShareGroupOffsets and DeleteShareGroupOffsets: where an empty share group goes on (KIP-932).
+"""AlterShareGroupOffsets and DeleteShareGroupOffsets: the start offsets of an empty share group (KIP-932).
 
-The offsets are in the state of share partitions, which the share coordinator keeps. The source is Kafka's
+The offsets are in the state of share partitions, which the share coordinator stores. The source is Kafka's
 ``GroupMetadataManager``.
 """
 
@@ -48,7 +48,7 @@ _Failures: TypeAlias = Mapping[tuple[UUID, int], GroupError]
 def alter_offsets(
     op: OperationContext, context: RequestContext, request: AlterShareGroupOffsetsRequest
 ) -> Future[altered.AlterShareGroupOffsetsResponse]:
-    """Let a group without members go on at other offsets. Raises ``GroupError``."""
+    """Set the start offsets of a group without members. Raises ``GroupError``."""
     group_id = request.group_id
     group = ShareGroup(group_id) if group_id not in op.state.groups else find_group(op, group_id)
     group.validate_delete(op)
@@ -71,7 +71,7 @@ def alter_offsets(
 
 
 def _offsets(op: OperationContext, request: AlterShareGroupOffsetsRequest) -> Iterator[tuple[UUID, dict[int, int]]]:
-    """Yield the new start offsets by partition, for each topic that there is."""
+    """Yield the new start offsets by partition, for each existing topic."""
     for asked in request.topics:
         topic = op.image.topics.get(asked.topic_name)
         if topic is not None:
@@ -87,7 +87,7 @@ def _info(op: OperationContext, topic_id: UUID, offsets: Mapping[int, int]) -> T
 def _initialize(
     op: OperationContext, group_id: str, epoch: int, offsets: Mapping[UUID, Mapping[int, int]]
 ) -> dict[tuple[UUID, int], GroupError]:
-    """Let the share coordinator begin again. Return the errors."""
+    """Initialize partitions in the share coordinator again. Return the errors."""
     failures: dict[tuple[UUID, int], GroupError] = {}
     for topic_id, starts in offsets.items():
         for partition, start in starts.items():
@@ -136,7 +136,7 @@ def _altered_partition(
 def delete_offsets(
     op: OperationContext, context: RequestContext, request: DeleteShareGroupOffsetsRequest
 ) -> Future[deleted.DeleteShareGroupOffsetsResponse]:
-    """Let a group without members forget where it was in some topics. Raises ``GroupError``."""
+    """Delete the offsets of a group without members for some topics. Raises ``GroupError``."""
     group_id = request.group_id
     if group_id not in op.state.groups:
         raise group_not_found(group_id)
@@ -213,4 +213,4 @@ OFFSET_APIS: Final[tuple[Api, ...]] = (
         ),
     ),
 )
-"""The apis for the offsets of a share group that its coordinator answers."""
+"""The apis of the group coordinator for the offsets of a share group."""

@@ -32,13 +32,13 @@ _MESSAGES: Final[Mapping[int, str]] = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
 }
-"""The texts that descriptions have beside errors of the whole partition."""
+"""The messages of descriptions for errors of the whole partition."""
 
 
 def describe(
     op: OperationContext, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[response.DescribedGroup]:
-    """Describe groups. A group that is not a share group has an error in its place."""
+    """Describe groups. A group that is not a share group has an error in its entry."""
     return each_group(group_ids, lambda group_id: _group(op, find_group(op, group_id)), _refuse, context.version)
 
 
@@ -78,7 +78,7 @@ def _member(op: OperationContext, member: ShareMember) -> response.Member:
 
 
 def _loaded(op: OperationContext, group: ShareGroup) -> None:
-    """Give each member its session again."""
+    """Restart each member's session timer."""
     timeout = op.group_config(group.group_id).share_session_timeout_ms
     for member_id in iter_kafka_order(group.members):
         schedule_session(op, group, member_id, timeout, fence_member)

@@ -1,4 +1,4 @@
-"""The records of a share group, as they are written."""
+"""The records of a share group, and functions that emit them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ emit_removal = _RECORDS.emit_removal
 
 
 def emit_current_assignment(op: OperationContext, group_id: str, member: ShareMember) -> None:
-    """Record what a member reads."""
+    """Record the current assignment of a member."""
     value = ShareGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,

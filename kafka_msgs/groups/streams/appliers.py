@@ -1,4 +1,4 @@
-"""What the records of a streams group do to the state: ``GroupMetadataManager.replay`` of the seven kinds."""
+"""Appliers for the records of a streams group: ``GroupMetadataManager.replay`` of the seven kinds."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _current(
 
 
 def _member_or_new(group: StreamsGroup, member_id: str) -> StreamsGroupMember:
-    """Return the member, or one whose other record is still to come."""
+    """Return the member, or a new one if its metadata record has not been applied yet."""
     member = group.members.get(member_id)
     return StreamsGroupMember(member_id=member_id, epoch=LEAVE_EPOCH) if member is None else member
 
@@ -171,7 +171,7 @@ def with_current(member: StreamsGroupMember, value: StreamsGroupCurrentMemberAss
 
 
 def _with_epochs(groups: Iterable[current.TaskIds], member_epoch: int) -> dict[TaskId, int]:
-    """Return active tasks with the epochs of their assignment. Where a record lacks them, it is the member's epoch."""
+    """Return active tasks with the epochs of their assignment. If a record lacks them, the member epoch is used."""
     tasks: dict[TaskId, int] = {}
     for group in groups:
         epochs = group.assignment_epochs
@@ -224,7 +224,7 @@ def _remove(changes: Changes, group: StreamsGroup, member_id: str) -> None:
 
 
 def _forget_shutdown(group: StreamsGroup) -> None:
-    """A request to shut down ends with the last member. Kafka looks at this with each record of the group."""
+    """End a request to shut down with the last member. Kafka checks this with each record of the group."""
     if not group.members:
         group.soft.shutdown_member = None
 

@@ -1,7 +1,7 @@
-"""What must be enabled for the streams protocol, and what a user must be allowed to do (KIP-1071, "Required ACL").
+"""Requirements of the streams protocol: its features, and the permissions of a user (KIP-1071, "Required ACL").
 
-In Kafka the broker looks at this before it asks the coordinator (``KafkaApis``). A caller that does so itself leaves
-the default of ``RequestContext.allows``, which allows everything.
+In Kafka the broker checks these before it calls the coordinator (``KafkaApis``). A caller that performs these checks
+itself keeps the default of ``RequestContext.allows``, which allows everything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def check_enabled(config: CoordinatorConfig, profile: Profile, image: TopicsImag
 def check_heartbeat(
     validation: RequestValidation, context: RequestContext, request: StreamsGroupHeartbeatRequest
 ) -> None:
-    """Refuse a heartbeat of a user who may not read the group, or may not look at a topic of the topology.
+    """Refuse a heartbeat of a user who may not read the group, or may not see a topic of the topology.
 
     Raises ``GroupError`` with ``GROUP_AUTHORIZATION_FAILED`` or ``TOPIC_AUTHORIZATION_FAILED``.
     """
@@ -68,7 +68,7 @@ def check_described(rules: StreamsRules, context: RequestContext, group_id: str)
 
 
 def may_create(context: RequestContext, names: Iterable[str]) -> bool:
-    """Tell whether a user may create topics: all topics of the cluster, or each of these."""
+    """Return whether a user may create topics: all topics of the cluster, or each of these."""
     everywhere = Permission(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
     return context.allows(everywhere) or all(
         context.allows(Permission(AclOperation.CREATE, ResourceType.TOPIC, name)) for name in names

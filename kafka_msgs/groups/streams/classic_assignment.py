@@ -1,8 +1,8 @@
-"""The assignment of a member of the classic protocol in a streams group, as the bytes that SyncGroup answers.
+"""The assignment of a classic protocol member in a streams group, encoded for SyncGroup responses.
 
-The classic protocol has no warm-up tasks: they are standby tasks there. Its clients report how far they are only when
-they join. So one of those with warm-up tasks is asked to join again after a while, a probing rebalance, and its join
-makes the others do so, too (``StreamsSoftState.probed``).
+The classic protocol has no warm-up tasks: they are standby tasks there. Its clients report their progress only when
+they join. So the coordinator periodically makes one member with warm-up tasks rejoin, in a probing rebalance, and its
+join makes the other such members rejoin (``StreamsSoftState.probed``).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["probing_members", "written_assignment"]
 
 
 def probing_members(group: StreamsGroup) -> list[str]:
-    """Return the members of the classic protocol that have warm-up tasks, in rising order. The first one probes."""
+    """Return the classic protocol members with warm-up tasks, in ascending order. The first one probes."""
     return sorted(each for each in group.classic_members if group.members[each].assigned.warmup)
 
 
 def written_assignment(
     op: OperationContext, group: StreamsGroup, member: StreamsGroupMember, tasks: TasksTupleWithEpochs
 ) -> bytes:
-    """Return the assignment of a member of the classic protocol that has ``tasks``.
+    """Encode the assignment of a classic protocol member that has ``tasks``.
 
     Raises ``DecodeError`` if its subscription has no version.
     """

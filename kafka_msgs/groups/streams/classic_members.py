@@ -1,7 +1,7 @@
 """Members of the classic protocol in a streams group (``page`` profile): JoinGroup as a heartbeat of the group.
 
-The user data of a member has the heartbeat that it would send in the streams protocol. It is handled as one, so that
-such a member follows the same rules. Its standby tasks may be warm-up tasks of the group.
+A member's user data contains the heartbeat that it would send in the streams protocol. The coordinator handles it as a
+heartbeat, so that the member follows the same rules. Its standby tasks may be warm-up tasks of the group.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ _UNFIT: Final = frozenset(
         ErrorCode.UNRELEASED_INSTANCE_ID,
     }
 )
-"""Errors of a heartbeat that clients of the classic protocol do not know."""
+"""Errors of a heartbeat that clients of the classic protocol do not support."""
 
 
 def _join(
     op: OperationContext, context: RequestContext, group: StreamsGroup, request: JoinGroupRequest
 ) -> JoinGroupResponse | Future[JoinGroupResponse]:
-    """Let a member of the classic protocol join a streams group, or join it again."""
+    """Handle a classic protocol member that joins or rejoins a streams group."""
     member_id = request.member_id or f"{context.client_id}-{op.new_id()}"
     _require_protocol(group, member_id, request)
     if requires_known_member_id(context, request):
@@ -90,7 +90,7 @@ def _unfit(reason: str) -> GroupError:
 
 
 def _require_protocol(group: StreamsGroup, member_id: str, request: JoinGroupRequest) -> None:
-    """Refuse a member that does not offer a protocol that all members of the classic protocol have."""
+    """Refuse a member without a protocol that all classic protocol members support."""
     offered = {each.name for each in request.protocols}
     for each in group.classic_members:
         classic = group.members[each].classic
@@ -101,7 +101,7 @@ def _require_protocol(group: StreamsGroup, member_id: str, request: JoinGroupReq
 
 
 def _known_member(group: StreamsGroup, request: JoinGroupRequest) -> StreamsGroupMember | None:
-    """Return the member that joins again; None for one that is new, or that takes the place of a static member."""
+    """Return the member that rejoins; None for a new member or one that replaces a static member."""
     if request.group_instance_id is not None and request.member_id:
         return static_member_of_request(group, request.member_id, request.group_instance_id)
     return group.members.get(request.member_id)
@@ -114,7 +114,7 @@ def _translated(
     member_id: str,
     member: StreamsGroupMember | None,
 ) -> StreamsGroupHeartbeatRequest:
-    """Return the heartbeat that the JoinGroup request of a member stands for. Raises ``GroupError``."""
+    """Return the heartbeat that a member's JoinGroup request represents. Raises ``GroupError``."""
     try:
         sent = read_heartbeat(bytes(request.protocols[0].metadata))
     except DecodeError as error:
@@ -145,7 +145,7 @@ def _ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
 
 
 def _probe(group: StreamsGroup, before: StreamsGroupMember | None, member_id: str) -> None:
-    """If a member joins again that need not, let the others with warm-up tasks do the same, to report how far they are.
+    """Make the other members with warm-up tasks rejoin and report their progress, after a member rejoins voluntarily.
 
     This is the probing rebalance of the classic protocol.
     """
@@ -163,7 +163,7 @@ def _assignment(
 
 
 def _may_advance(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> bool:
-    """Tell whether a task is free that a member waits for, or whether it is asked to report how far it is."""
+    """Return whether a task that a member waits for is free, or the member must rejoin to report its progress."""
     if member.member_id in group.soft.probed:
         return True
     if member.state is not MemberState.UNRELEASED_TASKS:
@@ -177,4 +177,4 @@ def _may_advance(op: OperationContext, group: StreamsGroup, member: StreamsGroup
 CLASSIC_SUPPORT: Final = ClassicMemberSupport(
     join=_join, assignment=_assignment, may_advance=_may_advance, fence=fence_member, remove=remove_members
 )
-"""How streams groups serve members of the classic protocol."""
+"""The support of streams groups for members of the classic protocol."""

@@ -1,11 +1,11 @@
-"""How many partitions the internal topics of a topology need, and which of them are missing.
+"""The partition counts of a topology's internal topics, and the topics that are missing.
 
 This is Kafka's ``InternalTopicManager`` with ``RepartitionTopics``, ``CopartitionedTopicsEnforcer`` and
-``ChangelogTopics``. All of it is a function of the topology and of the topics of the cluster. The texts are those that
-clients see as the details of a status.
+``ChangelogTopics``. All of it is a function of the topology and of the topics of the cluster. The messages are the
+status details that clients see.
 
-The order is the document's (KIP-1071, "Handling topic topology mismatches"): source topics first, then partition counts
-of repartition topics, copartition groups, changelog topics, and last what is missing.
+The order follows the document (KIP-1071, "Handling topic topology mismatches"): source topics first, then partition
+counts of repartition topics, copartition groups, changelog topics, and finally missing topics.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 _SHOWN_TOPICS: Final = 3
-"""How many missing topics a detail names."""
+"""The number of missing topics that a detail names."""
 
 
 class StatusCode(IntEnum):
-    """The codes of the status list of a StreamsGroupHeartbeat answer."""
+    """The codes of the status list of a StreamsGroupHeartbeat response."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -52,7 +52,7 @@ class StatusCode(IntEnum):
 
 @frozen
 class TopologyProblem:
-    """Why a topology cannot run on the topics of the cluster: the status and its detail."""
+    """The reason why a topology cannot run on the topics of the cluster: the status and its detail."""
 
     status: StatusCode
     detail: str
@@ -68,9 +68,7 @@ class _MismatchError(Exception):
 
 @frozen
 class ConfiguredTopic:
-    """An internal topic with the number of partitions that it must have. A ``replication_factor`` of 0 is the
-    broker's default.
-    """
+    """An internal topic with its required partition count. A ``replication_factor`` of 0 is the broker's default."""
 
     name: str
     partitions: int
@@ -85,7 +83,7 @@ class ConfiguredSubtopology:
     tasks: int
     subtopology: Subtopology
     source_topics: tuple[str, ...]
-    """The source topics of the user: those that are named, and those that a pattern found."""
+    """The source topics of the user: named topics, and topics that match a pattern."""
     repartition_source_topics: Mapping[str, ConfiguredTopic]
     state_changelog_topics: Mapping[str, ConfiguredTopic]
 
@@ -97,7 +95,7 @@ class ConfiguredSubtopology:
 
 @frozen
 class ConfiguredTopology:
-    """The result: what runs, what must be created, and the problem if there is one.
+    """The result: the subtopologies, the topics to create, and the problem, if any.
 
     ``subtopologies`` is None if the problem hides them. They are sorted by id.
     """
@@ -123,10 +121,10 @@ def configure(
     metadata_hash: int,
     missing: Iterable[str] = (),
 ) -> ConfiguredTopology:
-    """Configure a topology for the topics of the cluster. ``missing`` are patterns of sources that match no topic.
+    """Configure a topology for the topics of the cluster. ``missing`` are source patterns that match no topic.
 
     Raises ``GroupError``: ``STREAMS_INVALID_TOPOLOGY`` if no number of partitions follows from the topology, and
-    ``UNKNOWN_SERVER_ERROR`` where Kafka meets a topology that it did not check.
+    ``UNKNOWN_SERVER_ERROR`` for a topology that Kafka does not check and cannot handle.
     """
     groups = {key: _copartition_groups(each) for key, each in topology.subtopologies.items()}
     decided: dict[str, int] = {}
@@ -166,9 +164,9 @@ def _require_source_topics(
 
 
 def _repartition_counts(subtopologies: Iterable[Subtopology], count: PartitionCount) -> dict[str, int]:
-    """Give each repartition topic its number: as the client set it, or the highest number of a subtopology's sources.
+    """Set each repartition topic's partition count: the client's number, or the maximum of its subtopology's sources.
 
-    Each round decides at least one topic, so there are at most as many rounds as repartition topics.
+    Each round decides at least one topic, so the number of rounds is at most the number of repartition topics.
     """
     counts = {
         topic.name: topic.partitions
@@ -253,7 +251,7 @@ def _enforce_copartitioning(
 
 
 def _common_count(counts: Iterable[int], shown: Mapping[str, int]) -> int:
-    """Return the number that all counts have. If they differ, the detail shows the topics of ``shown``."""
+    """Return the number that all counts share. If they differ, the detail lists the topics of ``shown``."""
     different = set(counts)
     if len(different) > 1:
         pairs = ", ".join(f"{name}={shown[name]}" for name in sorted(shown))
@@ -263,7 +261,7 @@ def _common_count(counts: Iterable[int], shown: Mapping[str, int]) -> int:
 
 
 def _changelog_counts(subtopologies: Iterable[Subtopology], count: PartitionCount) -> dict[str, int]:
-    """Give each changelog topic the highest number of partitions of the sources of its subtopology."""
+    """Set each changelog topic's partition count to the maximum of its subtopology's sources."""
     counts: dict[str, int] = {}
     for subtopology in subtopologies:
         sources = [_known(name, count) for name in source_topic_names(subtopology)]
@@ -358,5 +356,5 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _crash() -> NoReturn:
-    """Answer as Kafka does where an exception ends the heartbeat."""
+    """Raise the error with which Kafka responds if an exception ends the heartbeat."""
     raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)

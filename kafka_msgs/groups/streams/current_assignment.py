@@ -1,13 +1,12 @@
 """The next step of a member towards its target: Kafka's ``CurrentAssignmentBuilder``.
 
-A member gives up what it must, role by role, and gets what is free. These are the rules (KIP-1071, "Rebalance
-Process", and Kafka 4.4.0):
+A member revokes tasks, role by role, and gets free tasks. The rules (KIP-1071, "Rebalance Process", and Kafka 4.4.0):
 
 * An active task is free if no member has it, and no other member of the same process has it as standby or warm-up.
 * A standby task is free if no other member of the same process has it, in any role. A warm-up task likewise.
-* A task that changes its role on the same member is not given up in between. To become active, it stays in its old
+* A task that changes its role on the same member is not revoked. To become active, it stays in its old
   role until the active task is free.
-* A member goes to the epoch of the target when it has nothing to give up, even if it waits for tasks.
+* A member moves to the epoch of the target when it has no tasks to revoke, even if it waits for tasks.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ __all__ = ["TaskOwners", "reconcile"]
 
 
 class TaskOwners(Protocol):
-    """Which processes run a task, in which role."""
+    """The processes that run a task, by role."""
 
     def active_process(self, task: TaskId) -> str | None:
         """Return the process that runs the active task."""
 
     def has_standby(self, task: TaskId, process_id: str) -> bool:
-        """Tell whether a member of the process runs the standby task."""
+        """Return whether a member of the process runs the standby task."""
 
     def has_warmup(self, task: TaskId, process_id: str) -> bool:
-        """Tell whether a member of the process runs the warm-up task."""
+        """Return whether a member of the process runs the warm-up task."""
 
 
 def reconcile(
@@ -43,7 +42,7 @@ def reconcile(
 ) -> StreamsGroupMember:
     """Return the member after the next step towards the target assignment of ``epoch``.
 
-    ``owned`` is what the member says it runs, or None if it does not say. Raises ``GroupError`` with
+    ``owned`` are the tasks that the member reports, or None if the request omits them. Raises ``GroupError`` with
     ``FENCED_MEMBER_EPOCH`` for a member in an unknown state that has tasks.
     """
     match member.state:
@@ -65,7 +64,7 @@ def reconcile(
 
 
 class _Role:
-    """The tasks of one role in a step: kept, given up, and handed out. ``waits`` tells whether some are not free."""
+    """The tasks of one role in a step: kept, revoked, and granted. ``waits`` is set if some tasks are not free."""
 
     __slots__ = ("granted", "kept", "revoked", "waits")
 
@@ -77,7 +76,7 @@ class _Role:
         self.waits = len(self.granted) < len(wanted)
 
     def grant_now(self, tasks: Iterable[TaskId]) -> frozenset[TaskId]:
-        """Hand out those of ``tasks`` that are free at once. Return them."""
+        """Grant those ``tasks`` that are free immediately. Return the granted tasks."""
         found = self.granted.intersection(tasks)
         self.granted -= found
         self.kept |= found
@@ -118,7 +117,7 @@ class _Roles:
         self._change_roles()
 
     def _change_roles(self) -> None:
-        """Let tasks that change their role on the member do so without being given up."""
+        """Change the roles of tasks that stay on the member, without revoking them."""
         standby, warmup = self.standby, self.warmup
         standby.grant_now(self.current.active)
         standby.revoked -= warmup.grant_now(self.current.standby) | self.target.active
@@ -126,7 +125,7 @@ class _Roles:
 
     @property
     def revoking(self) -> TasksTupleWithEpochs:
-        """What the member must give up."""
+        """The tasks that the member must revoke."""
         active = {task: self.current.active[task] for task in self.active.revoked}
         return TasksTupleWithEpochs(active, self.standby.revoked, self.warmup.revoked)
 
@@ -136,11 +135,11 @@ class _Roles:
         return self.active.waits or self.standby.waits or self.warmup.waits
 
     def while_revoking(self) -> TasksTupleWithEpochs:
-        """Return what the member has while it gives up tasks: nothing new."""
+        """Return the member's tasks while it revokes tasks, without new ones."""
         return self._assigned({}, frozenset(), frozenset(), promoted=frozenset())
 
     def granting(self, epoch: int) -> TasksTupleWithEpochs:
-        """Return what the member has with all that is free, which it gets at ``epoch``."""
+        """Return the member's tasks with all free tasks added, assigned at ``epoch``."""
         new = self.active.granted
         return self._assigned(dict.fromkeys(new, epoch), self.standby.granted, self.warmup.granted, promoted=new)
 
@@ -152,7 +151,7 @@ class _Roles:
         *,
         promoted: frozenset[TaskId],
     ) -> TasksTupleWithEpochs:
-        """Return what is kept and what is new. What waits to become active stays in its old role."""
+        """Return kept and new tasks. Tasks that wait to become active keep their old role."""
         waiting = self.target.active - promoted
         return TasksTupleWithEpochs(
             {task: self.current.active[task] for task in self.active.kept} | active,

@@ -1,4 +1,4 @@
-"""StreamsGroupDescribe: what the records say about groups, as of the last committed one."""
+"""StreamsGroupDescribe: the recorded state of groups, as of the last committed record."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _OF_ONE_GROUP: Final = (
     ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ErrorCode.UNSUPPORTED_VERSION,
 )
-"""Errors of one group of a request; others are those of all its groups."""
+"""Errors of one group of a request. Any other error applies to all groups of the request."""
 
 
 def describe(
@@ -107,7 +107,7 @@ def _topology(op: OperationContext, group: StreamsGroup) -> Topology:
 
 
 def _configured_topology(op: OperationContext, group: StreamsGroup) -> ConfiguredTopology | None:
-    """Return the topology with numbers of partitions. After a load no heartbeat has found them yet."""
+    """Return the topology with partition counts. After a load, no heartbeat has computed them yet."""
     sent = group.topology
     if group.configured is not None or sent is None or group.validated_epoch != sent.epoch:
         return group.configured

@@ -1,7 +1,7 @@
-"""When topology descriptions are deleted (KIP-1331): before their group, before a classic group, and in time.
+"""Deletion of topology descriptions (KIP-1331): before their group is deleted or replaced, and periodically.
 
-The plugin forgets all descriptions of a group. Before it is called, the group records that its stored epoch is
-uncertain, as before a description is stored. Afterwards it records that nothing is stored. Only groups without members
+The plugin deletes all descriptions of a group. Before the call, the group records that its stored epoch is uncertain,
+as before a description is stored. After the call it records that no description is stored. Only groups without members
 lose their descriptions.
 """
 
@@ -27,7 +27,7 @@ __all__ = ["clean_up", "delete_description_then", "delete_descriptions", "has_de
 
 
 class _Deleted(NamedTuple):
-    """The groups whose descriptions the plugin deleted, and those where it failed."""
+    """The groups whose descriptions the plugin deleted, and the groups for which it failed."""
 
     done: Sequence[str]
     failed: Sequence[str]
@@ -39,7 +39,7 @@ _FAILURE: Final = GroupError(
 
 
 def has_description(op: OperationContext, group: Group | None) -> bool:
-    """Tell whether a description must be deleted before a streams group goes."""
+    """Return whether a description must be deleted before a streams group is deleted."""
     return op.topology_plugin is not None and isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH
 
 
@@ -47,7 +47,7 @@ def has_description(op: OperationContext, group: Group | None) -> bool:
 
 
 def delete_descriptions(op: OperationContext, group_ids: Sequence[str]) -> Future[Mapping[str, GroupError]]:
-    """Delete the descriptions of groups that are to be deleted. The promise has the errors of groups that must stay."""
+    """Delete the descriptions of groups before their deletion. The future has the errors of groups that must stay."""
     errors: Future[Mapping[str, GroupError]] = Future()
 
     def deleted(promise: Future[_Deleted]) -> None:
@@ -76,16 +76,16 @@ def _described(op: OperationContext, group_ids: Iterable[str]) -> list[str]:
     return hash_map_order(group_id for group_id in group_ids if has_description(op, op.state.groups.get(group_id)))
 
 
-# Before a classic group takes the place of an empty streams group.
+# Before a classic group replaces an empty streams group.
 
 
 def delete_description_then(
     op: OperationContext, group_id: str, operation: Callable[[OperationContext], None]
 ) -> Future[bool]:
-    """Delete the descriptions of a group, and run the step that takes its place.
+    """Delete the descriptions of a group, and run the operation that replaces it.
 
-    The promise tells whether the step ran; if not, a member may try again later. After a failure the plugin is left
-    alone for a while.
+    The future's value is whether the operation ran; if not, a member may retry later. After a failure the plugin is not
+    called for a while.
     """
     plugin: DescriptionRequests = op.topology_plugin
     ran: Future[bool] = Future()
@@ -113,11 +113,11 @@ def delete_description_then(
     return ran
 
 
-# In time.
+# Periodically.
 
 
 def clean_up(op: OperationContext) -> None:
-    """Delete the descriptions of groups that have neither members nor offsets. Such groups expire afterwards."""
+    """Delete the descriptions of groups that have neither members nor offsets. Such groups then expire."""
 
     def deleted(promise: Future[_Deleted]) -> None:
         if promise.value is not None:
@@ -136,7 +136,7 @@ def _needing_cleanup(op: OperationContext) -> list[str]:
     return [each for each in _described(op, unused) if state.groups[each].is_empty]
 
 
-# The steps.
+# The operations.
 
 
 def _delete(op: OperationContext, group_ids: Sequence[str]) -> Future[_Deleted]:
@@ -157,7 +157,7 @@ def _delete(op: OperationContext, group_ids: Sequence[str]) -> Future[_Deleted]:
 
 
 def _mark(op: OperationContext, group_ids: Iterable[str]) -> Sequence[str]:
-    """Return the groups of which the plugin may be asked to forget, after a record that says so."""
+    """Record the uncertain epochs of groups, and return the groups whose descriptions the plugin may delete."""
     found = []
     for group_id in group_ids:
         group = op.state.groups.get(group_id)
@@ -184,7 +184,7 @@ def _call_plugin(op: OperationContext, group_ids: Iterable[str]) -> _Deleted:
 
 
 def _finish(op: OperationContext, group_ids: Sequence[str]) -> Future[None]:
-    """Record that nothing is stored. A failure has no effect: the next cleanup tries again."""
+    """Record that no description is stored. A failure has no effect: the next cleanup tries again."""
     if group_ids:
         return op.submit(partial(_note_deleted, group_ids=group_ids))
     nothing: Future[None] = Future()
@@ -193,7 +193,7 @@ def _finish(op: OperationContext, group_ids: Sequence[str]) -> Future[None]:
 
 
 def _note_deleted(op: OperationContext, group_ids: Iterable[str]) -> None:
-    """A description that was stored meanwhile makes the stored epoch uncertain again."""
+    """Record that no description is stored, or an uncertain epoch if one was stored in the meantime."""
     for group_id in group_ids:
         group = op.state.groups.get(group_id)
         if isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH:

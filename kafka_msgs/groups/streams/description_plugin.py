@@ -1,8 +1,8 @@
-"""The plugin that keeps topology descriptions (KIP-1331), and when it is used.
+"""The plugin that stores topology descriptions (KIP-1331), and its back-off.
 
-A description tells what a topology does, node by node, for people. The coordinator does not read it: members send it
-when they are asked to, a plugin keeps it, and StreamsGroupDescribe shows it. ``DescriptionRequests`` is the plugin
-with its back-off: Kafka's ``StreamsGroupTopologyDescriptionManager``. A coordinator gets it as ``description_plugin``.
+A description explains a topology to people, node by node. The coordinator does not read it: members send it on request,
+a plugin stores it, and StreamsGroupDescribe returns it. ``DescriptionRequests`` combines the plugin with its back-off:
+Kafka's ``StreamsGroupTopologyDescriptionManager``. A coordinator takes it as ``plugin``.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _JITTER: Final = 0.2
 
 
 class DescriptionFailure(Enum):
-    """Whether it makes sense to send the same description again."""
+    """Whether the same description may be sent again."""
 
     PERMANENT = "permanent"
     TRANSIENT = "transient"
 
 
 class PluginError(Exception):
-    """What a plugin raises. The message is answered to the member."""
+    """An error of a plugin. The response to the member contains the message."""
 
     def __init__(self, message: str, failure: DescriptionFailure = DescriptionFailure.TRANSIENT) -> None:
         super().__init__(message)
@@ -46,41 +46,41 @@ class PluginError(Exception):
 
 
 class TopologyDescriptionPlugin(Protocol):
-    """Keeps descriptions by group and topology epoch. Each method may raise ``PluginError``."""
+    """Stores descriptions by group and topology epoch. Each method may raise ``PluginError``."""
 
     def set_topology(self, group_id: str, epoch: int, description: TopologyDescription) -> None:
-        """Keep a description."""
+        """Store a description."""
 
     def get_topology(self, group_id: str, epoch: int) -> TopologyDescription | None:
-        """Return a description, or None if there is none."""
+        """Return a description, or None if it does not exist."""
 
     def delete_topology(self, group_id: str) -> None:
-        """Forget all descriptions of a group."""
+        """Delete all descriptions of a group."""
 
 
 class InMemoryDescriptions:
-    """A plugin that keeps descriptions in memory."""
+    """A plugin that stores descriptions in memory."""
 
     def __init__(self) -> None:
         self.stored: dict[tuple[str, int], TopologyDescription] = {}
 
     def set_topology(self, group_id: str, epoch: int, description: TopologyDescription) -> None:
-        """Keep a description."""
+        """Store a description."""
         self.stored[group_id, epoch] = description
 
     def get_topology(self, group_id: str, epoch: int) -> TopologyDescription | None:
-        """Return a description, or None if there is none."""
+        """Return a description, or None if it does not exist."""
         return self.stored.get((group_id, epoch))
 
     def delete_topology(self, group_id: str) -> None:
-        """Forget all descriptions of a group."""
+        """Delete all descriptions of a group."""
         for key in [key for key in self.stored if key[0] == group_id]:
             del self.stored[key]
 
 
 @frozen
 class _Wait:
-    """How long a group is not asked again for the description of a topology epoch."""
+    """The time during which a group is not asked for the description of a topology epoch again."""
 
     epoch: int
     attempts: int
@@ -89,9 +89,10 @@ class _Wait:
 
 @define(eq=False)
 class DescriptionRequests:
-    """A plugin with its back-off: 30 s, doubled up to an hour, each time more or less by up to a fifth.
+    """A plugin with its back-off: 30 s, doubled up to an hour, with a jitter of up to 20 % in either direction.
 
-    ``random`` gives numbers from 0 to 1. The waits are kept while the coordinator lives, for all its partitions.
+    ``random`` returns numbers from 0 to 1. The back-off lasts for the coordinator's lifetime, across all its
+    partitions.
     """
 
     plugin: TopologyDescriptionPlugin
@@ -99,25 +100,25 @@ class DescriptionRequests:
     _waits: dict[str, _Wait] = field(factory=dict, init=False)
 
     def may_ask(self, group_id: str, epoch: int, now: int) -> bool:
-        """Tell whether the description may be asked for now. If so, it is not asked for again for a while."""
+        """Return whether a description may be requested now. If so, the next request must wait for the back-off."""
         if self.is_waiting(group_id, epoch, now):
             return False
         self._extend(group_id, epoch, now)
         return True
 
     def is_waiting(self, group_id: str, epoch: int, now: int) -> bool:
-        """Tell whether the plugin is not to be used now for a topology epoch of a group."""
+        """Return whether the plugin must not be called now for a topology epoch of a group."""
         wait = self._waits.get(group_id)
         return wait is not None and wait.epoch == epoch and now < wait.until
 
     def wait_longer(self, group_id: str, epoch: int, now: int) -> None:
-        """Wait longer after a failure, unless a later epoch waits."""
+        """Increase the back-off after a failure, unless a later epoch has one."""
         wait = self._waits.get(group_id)
         if wait is None or wait.epoch <= epoch:
             self._extend(group_id, epoch, now)
 
     def clear(self, group_id: str, epoch: int | None = None) -> None:
-        """Wait no longer: for that epoch, or for any."""
+        """Clear the back-off of that epoch, or of any epoch."""
         wait = self._waits.get(group_id)
         if wait is not None and epoch in (None, wait.epoch):
             del self._waits[group_id]

@@ -1,7 +1,7 @@
-"""Where the state of an application can be asked for: the partitions of each member with an endpoint.
+"""Endpoints for interactive queries: the partitions of each member with an endpoint.
 
 Kafka's ``EndpointToPartitionsManager``, and the cache of ``StreamsGroup``. The list of a member is computed once and
-kept until its tasks, its endpoint or the topics change.
+cached until its tasks, its endpoint or the topics change.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["all_endpoints", "task_partitions"]
 def all_endpoints(
     op: OperationContext, group: StreamsGroup, member: StreamsGroupMember, replaced: str | None
 ) -> tuple[EndpointToPartitions, ...]:
-    """Return the partitions of each member with an endpoint; ``member`` is the one that the heartbeat is from, last.
+    """Return the partitions of each member with an endpoint. ``member``, which sent the heartbeat, comes last.
 
-    ``replaced`` is the id of the static member that it takes the place of.
+    ``replaced`` is the id of the static member that it replaces.
     """
     others: list[StreamsGroupMember] = []
     if group.endpoint_members:
@@ -51,9 +51,9 @@ def _endpoint(op: OperationContext, group: StreamsGroup, member: StreamsGroupMem
 
 
 def task_partitions(op: OperationContext, group: StreamsGroup, tasks: Iterable[TaskId]) -> Iterator[TopicPartition]:
-    """Give the partitions that tasks read, by topic.
+    """Return the partitions that tasks read, by topic.
 
-    A task of an older topology, and a topic that is missing, have none.
+    Tasks of an older topology, and missing topics, have no partitions.
     """
     configured = None if group.configured is None else group.configured.subtopologies
     if configured is None:
@@ -77,6 +77,6 @@ def task_partitions(op: OperationContext, group: StreamsGroup, tasks: Iterable[T
 
 
 def _note_missing(op: OperationContext) -> None:
-    """Fail as Kafka does where the topology and the topics do not fit the tasks."""
+    """Fail as Kafka does if the topology and the topics do not match the tasks."""
     if op.quirks.streams_endpoint_needs_topology:
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -1,4 +1,4 @@
-"""Members that end: by leaving, by being silent, and by not giving up their tasks in time."""
+"""Removal of members that leave, miss their session timeout, or do not revoke their tasks in time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def leave(op: OperationContext, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
-    """Remove a member that leaves. A static member that leaves for a while keeps its tasks."""
+    """Remove a member that leaves. A static member that leaves temporarily keeps its tasks."""
     group = live_group(op, request.group_id)
     if request.shutdown_application:
         request_shutdown(group, request.member_id)
@@ -51,18 +51,18 @@ def leave(op: OperationContext, request: StreamsGroupHeartbeatRequest) -> Stream
 
 
 def request_shutdown(group: StreamsGroup, member_id: str) -> None:
-    """Note that a member wants the application to stop. The first one counts."""
+    """Record a member's request to shut down the application. The first request counts."""
     if group.soft.shutdown_member is None:
         group.soft.shutdown_member = member_id
 
 
 def fence_member(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
-    """Remove a member, and increase the group epoch so that its tasks go to others."""
+    """Remove a member, and increase the group epoch so that its tasks go to other members."""
     remove_members(op, group, (member,))
 
 
 def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[StreamsGroupMember]) -> None:
-    """Remove members. The group becomes a classic one if only members of the classic protocol are left."""
+    """Remove members. The group is downgraded if only members of the classic protocol remain."""
     if not members:
         return
     if may_downgrade(op, group, members):
@@ -82,7 +82,7 @@ def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[
 
 
 def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
-    """End the member if it is silent for the session timeout: that of its group, or its own in the classic protocol."""
+    """Remove the member if it sends no request within the session timeout (its own in the classic protocol)."""
     timeout = op.group_config(group.group_id).streams_session_timeout_ms
     if member.classic is not None:
         timeout = member.classic.session_timeout_ms
@@ -90,7 +90,7 @@ def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: 
 
 
 def schedule_rebalance_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
-    """End the member if it has not given up its tasks within its rebalance timeout."""
+    """Remove the member if it does not revoke its tasks within its rebalance timeout."""
     timeout = member.metadata.rebalance_timeout_ms
     schedule_rebalance(op, group, member.member_id, member.epoch, timeout, fence_member)
 

@@ -1,4 +1,4 @@
-"""A streams group: what its records say, and what follows from them. Kafka's ``StreamsGroup``."""
+"""A streams group: its recorded state and the state derived from it. Kafka's ``StreamsGroup``."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ __all__ = [
 ]
 
 NO_EPOCH: Final = -1
-"""The epoch of a topology, or of its description, that does not exist."""
+"""The epoch of a missing topology or description."""
 
 UNCERTAIN: Final = -2
-"""The stored epoch while a call of the plugin may or may not have had its effect."""
+"""The stored epoch while the effect of a plugin call is unknown."""
 
 
 class StreamsGroupState(StrEnum):
@@ -59,9 +59,7 @@ class StreamsGroupState(StrEnum):
 
 @frozen
 class RefinedAssignment:
-    """The assignment that members reconcile to, for an assignment epoch. It is kept, so that it does not change
-    while the epoch stays.
-    """
+    """The assignment that members reconcile to, for an assignment epoch. It does not change while the epoch stays."""
 
     epoch: int
     tasks: Mapping[str, TasksTuple]
@@ -73,7 +71,7 @@ _NOT_REFINED: Final = RefinedAssignment(-1, {})
 
 @frozen
 class TaskOffsets:
-    """The offsets of state that a member reported, and the end offsets that it knows, by task."""
+    """The offsets of state that a member reported, and the end offsets that it reported, by task."""
 
     offsets: Mapping[TaskId, int] = {}
     end_offsets: Mapping[TaskId, int] = {}
@@ -81,7 +79,7 @@ class TaskOffsets:
 
 @frozen
 class TopicCreation:
-    """How often internal topics were asked for, when it may be done again, and why it failed."""
+    """The creation of internal topics: the number of attempts, the time of the next one, and the last error."""
 
     attempts: int = 0
     next_attempt: int = 0
@@ -90,12 +88,12 @@ class TopicCreation:
 
 @define
 class StreamsSoftState(DeadlineAndEpoch):
-    """What is lost when the coordinator moves.
+    """The state that is lost when the coordinator moves.
 
-    ``shutdown_member`` asked for the end of the application. ``endpoint_epoch`` grows when the tasks of a member with
-    an endpoint change, and ``endpoints`` keeps what is answered for each member. ``task_offsets`` has what members
-    reported, the latest report last, and ``statuses`` what they got in their last answers. ``topic_creation`` is about
-    missing internal topics. ``probed`` are the members of the classic protocol that are to join again to report their
+    ``shutdown_member`` requested the shutdown of the application. ``endpoint_epoch`` increases when the tasks of a
+    member with an endpoint change, and ``endpoints`` caches the response for each member. ``offsets`` has the reports
+    of members, the latest report last, and ``statuses`` the status lists of their last responses. ``creation`` is the
+    creation of missing internal topics. ``probed`` are the classic protocol members that must rejoin to report their
     offsets.
     """
 
@@ -109,14 +107,14 @@ class StreamsSoftState(DeadlineAndEpoch):
 
 
 class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
-    """A group of the streams protocol. Appliers fill it; the other methods read it.
+    """A group of the streams protocol. Appliers set its state; the other methods read it.
 
-    ``validated_epoch`` is the epoch of the topology that was found to fit the topics. ``configs`` are the settings of
-    the last assignment. ``stored_description`` and ``failed_description`` are epochs of topology descriptions
+    ``validated_epoch`` is the epoch of the topology that was validated against the topics. ``configs`` are the configs
+    of the last assignment. ``stored_description`` and ``failed_description`` are epochs of topology descriptions
     (KIP-1331). ``configured`` is the topology with partition counts, or None before the first heartbeat after a load.
-    ``endpoint_members`` are the members with an endpoint, ``classic_members`` those that speak the classic protocol.
-    ``settled`` counts members in state ``STABLE`` by their epoch, so that the state of the group is known without a
-    walk over its members. ``targets_version`` is another object after each change of ``targets``.
+    ``endpoint_members`` are the members with an endpoint, ``classic_members`` the members of the classic protocol.
+    ``settled`` counts members in state ``STABLE`` by their epoch, so that the state of the group needs no iteration
+    over its members. ``targets_version`` is replaced by a new object after each change of ``targets``.
     """
 
     __slots__ = (
@@ -161,12 +159,12 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
 
     @property
     def topology_epoch(self) -> int:
-        """The epoch of the topology, -1 if there is none."""
+        """The epoch of the topology, or -1 without a topology."""
         return NO_EPOCH if self.topology is None else self.topology.epoch
 
     @property
     def state(self) -> StreamsGroupState:
-        """The state of the group, which follows from its records."""
+        """The state of the group, derived from its records."""
         if not self.members:
             return StreamsGroupState.EMPTY
         if self.topology is None or self.topology.epoch != self.validated_epoch:
@@ -187,29 +185,29 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         return "not_ready" if is_apart else super().state_filter(op)
 
     def target_of(self, member_id: str) -> TasksTuple:
-        """Return what a member reconciles to at the present assignment epoch."""
+        """Return the tasks that a member reconciles to at the current assignment epoch."""
         refined = self.refined
         tasks = refined.tasks if refined.epoch == self.assignment_epoch else self.targets
         return tasks.get(member_id, NO_TARGET)
 
-    # What the rules of reconciliation ask.
+    # For reconciliation.
 
     def active_process(self, task: TaskId) -> str | None:
         """Return the process that runs the active task."""
         return self.active_processes.get(task)
 
     def has_standby(self, task: TaskId, process_id: str) -> bool:
-        """Tell whether a member of the process runs the standby task."""
+        """Return whether a member of the process runs the standby task."""
         return process_id in self.standby_processes.get(task, ())
 
     def has_warmup(self, task: TaskId, process_id: str) -> bool:
-        """Tell whether a member of the process runs the warm-up task."""
+        """Return whether a member of the process runs the warm-up task."""
         return process_id in self.warmup_processes.get(task, ())
 
-    # What offsets ask.
+    # For offsets.
 
     def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
-        """Check that a member may commit. An older epoch may commit the active tasks that it had already."""
+        """Check that a member may commit. At an older epoch it may commit the active tasks that it already had then."""
         member = committing_member(self, committer)
         if member is None:
             return None
@@ -218,7 +216,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         return partial(_check_commit, self.topology, member, committer.epoch)
 
     def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
-        """Check that a member may fetch offsets: it must name its own epoch. Without a member all is open."""
+        """Check that a member sends its own epoch to fetch offsets. A request without a member may fetch all."""
         check_fetch(op, self, member_id, epoch)
 
     def validate_offset_delete(self, op: OperationContext) -> None:
@@ -239,7 +237,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         op.stop_timer(initial_rebalance_key(self.group_id))
 
     def subscribes_to(self, topic: str) -> bool:
-        """Tell whether a group with members reads the topic."""
+        """Return whether a group with members reads the topic."""
         return bool(self.members) and self.topology is not None and topic in self.topology.subtopology_of_source
 
     def offset_expiration(self) -> ExpiryCondition:
@@ -247,14 +245,14 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         return is_expired
 
     def expires(self, op: OperationContext) -> bool:
-        """A group with a stored description stays until the plugin has deleted it."""
+        """Return whether the group may expire: with a stored description it stays until the plugin has deleted it."""
         return op.topology_plugin is None or self.stored_description == NO_EPOCH
 
 
 def _check_commit(
     topology: StreamsTopology, member: StreamsGroupMember, epoch: int, topic: str, topic_id: UUID, partition: int
 ) -> None:
-    """Check that a member had the task of a partition already at an older epoch."""
+    """Check that a member already had the task of a partition at an older epoch."""
     subtopology = topology.subtopology_of_source.get(topic)
     if subtopology is None:
         raise stale(member, f"Topic {topic} is not in the topology.")

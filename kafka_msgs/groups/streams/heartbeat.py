@@ -1,13 +1,13 @@
-"""StreamsGroupHeartbeat: joining a streams group, staying in it, and what each heartbeat brings forward.
+"""StreamsGroupHeartbeat: a member joins a streams group, stays in it, and moves towards its target.
 
-A heartbeat decides everything against the state before it, collects its records, and emits them at the end. The order
-of the steps is that of Kafka's ``GroupMetadataManager.streamsGroupHeartbeat``:
+A heartbeat bases all decisions on the state before it, collects its records, and emits them at the end. The steps have
+the order of Kafka's ``GroupMetadataManager.streamsGroupHeartbeat``:
 
-1. find or make the group and the member, and update what is known of the member;
+1. find or create the group and the member, and update the member's metadata;
 2. compare the topology, configure it for the topics of the cluster, and check the tasks that the member has;
-3. increase the group epoch if something changed, and compute the target assignment if it is time;
-4. bring the member one step closer to its target;
-5. answer, with the status of the group.
+3. increase the group epoch after a relevant change, and compute the target assignment if it is due;
+4. move the member one step closer to its target;
+5. respond, with the status of the group.
 """
 
 from __future__ import annotations
@@ -56,12 +56,14 @@ from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHea
 __all__ = ["HeartbeatHandler", "heartbeat"]
 
 _REFRESH_MS: Final = 2**31 - 1
-"""How long the topics are not looked at again, in milliseconds. A change of the topics ends it before."""
+"""How long the metadata hash is valid, in milliseconds. A change of the topics ends it earlier."""
 
 
 class EpochBump(Enum):
-    """Why the group epoch increases: not at all, only because members get other tasks of the same target, or because
-    the target must be computed again.
+    """The reason why the group epoch increases.
+
+    It may stay, increase only because members get other tasks of the same target, or increase because the target must
+    be computed again.
     """
 
     NONE = auto()
@@ -93,18 +95,18 @@ def heartbeat(
 def _fence(
     op: OperationContext, request: StreamsGroupHeartbeatRequest, error: GroupError
 ) -> StreamsGroupHeartbeatResponse:
-    """Remove a member that is at a wrong epoch, and refuse its heartbeat."""
+    """Remove a member at a wrong epoch, and refuse its heartbeat."""
     group = membership.existing_group(op, request.group_id)
     fencing.fence_member(op, group, group.member(request.member_id))
     return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
 
 class HeartbeatHandler:
-    """One heartbeat on its way through the steps.
+    """The processing of one heartbeat.
 
     ``member`` is the member before the heartbeat, ``updated`` after it. ``replaced`` is the id of the static member
-    whose place it takes. ``classic`` is what a member of the classic protocol reported beside the heartbeat that its
-    JoinGroup request stands for. ``problems`` become the status list of the answer.
+    that it replaces. ``classic`` is the additional metadata of a classic protocol member, whose JoinGroup request
+    represents the heartbeat. ``problems`` become the status list of the response.
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class HeartbeatHandler:
         self.update = EpochBump.NONE
 
     def run(self) -> StreamsGroupHeartbeatResponse:
-        """Go through the steps. Raises ``GroupError``."""
+        """Run all steps. Raises ``GroupError``."""
         op, group, request = self.op, self.group, self.request
         self._update_metadata()
         topology = self._topology()
@@ -169,7 +171,7 @@ class HeartbeatHandler:
         return answer(self, configured, configs)
 
     def _next_epoch(self, validated: int, metadata_hash: int, configs: Mapping[str, str]) -> int:
-        """Return the group epoch: a new one, with its record, if something calls for a new assignment."""
+        """Return the group epoch: a new one, with its record, if a change requires a new assignment."""
         if self.update is EpochBump.NONE:
             return self.group.epoch
         epoch = self.group.epoch + 1
@@ -261,7 +263,7 @@ class HeartbeatHandler:
             )
 
     def _configured(self, topology: StreamsTopology) -> tuple[ConfiguredTopology, int]:
-        """Return the topology with partition counts, and the hash of the topics that it was configured for."""
+        """Return the topology with partition counts, and the hash of the topics for which it was configured."""
         op, group = self.op, self.group
         known, metadata_hash = group.configured, group.metadata_hash
         rules = op.profile.streams
@@ -291,7 +293,7 @@ class HeartbeatHandler:
     # The assignment
 
     def _note_offsets(self) -> None:
-        """Take over reported offsets, as the latest ones. A warm-up task that has caught up gets another role."""
+        """Store the reported offsets as the latest ones. A warm-up task that has caught up changes its role."""
         op, group, request = self.op, self.group, self.request
         if request.task_offsets is None and request.task_end_offsets is None:
             return
@@ -304,9 +306,9 @@ class HeartbeatHandler:
             self.update = EpochBump.RECOMPUTE
 
     def _refined_if_stable(self) -> Mapping[str, TasksTuple] | None:
-        """Return what members reconcile to, if the group is settled and nothing else changes.
+        """Return the assignment that members reconcile to, if the group is stable and unchanged otherwise.
 
-        Then it may be another part of the same target than before.
+        It may then be a different part of the same target.
         """
         if self.update is not EpochBump.NONE or self.group.state is not StreamsGroupState.STABLE:
             return None
@@ -316,7 +318,7 @@ class HeartbeatHandler:
         return refined
 
     def _refined(self, target: TargetAssignment, refined: Mapping[str, TasksTuple] | None) -> Mapping[str, TasksTuple]:
-        """Return what members reconcile to. It stays the same while the assignment epoch stays."""
+        """Return the assignment that members reconcile to. It stays the same while the assignment epoch stays."""
         group = self.group
         known = group.refined
         if refined is None:

@@ -1,4 +1,4 @@
-"""The answer to a heartbeat, and its status list."""
+"""The response to a heartbeat, and its status list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMMA: Final = re.compile(r"\s*,\s*")
 def answer(
     beat: HeartbeatHandler, configured: ConfiguredTopology, configs: Mapping[str, str]
 ) -> StreamsGroupHeartbeatResponse:
-    """Emit the records of a heartbeat, and return its answer."""
+    """Emit the records of a heartbeat, and return its response."""
     op, group, member, updated = beat.op, beat.group, beat.member, beat.updated
     changed = member.assigned != updated.assigned
     endpoint_changed = member.metadata.user_endpoint != updated.metadata.user_endpoint
@@ -88,7 +88,7 @@ def _add_problems(beat: HeartbeatHandler, configured: ConfiguredTopology, config
 
 
 def _status(beat: HeartbeatHandler) -> tuple[Status, ...] | None:
-    """Return the status list, or None if the member knows it and the profile reports changes only."""
+    """Return the status list, or None if it is unchanged and the profile reports changes only."""
     status = tuple(Status(status_code=each.status, status_detail=each.detail) for each in beat.problems)
     if not beat.op.profile.streams.reports_status_changes_only:
         return status
@@ -98,7 +98,7 @@ def _status(beat: HeartbeatHandler) -> tuple[Status, ...] | None:
 
 
 def _adopt(op: OperationContext, made: StreamsGroup) -> None:
-    """Give what is not recorded of a new group to the group that its records made."""
+    """Copy the unrecorded state of a new group to the group that its records created."""
     group = op.state.groups[made.group_id]
     group.soft = made.soft
     op.set_derived(group, "configured", made.configured)
@@ -106,6 +106,6 @@ def _adopt(op: OperationContext, made: StreamsGroup) -> None:
 
 
 def task_ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
-    """Return tasks in the form of an answer, in the order of Kafka."""
+    """Return tasks in the form of a response, in Kafka's order."""
     by_subtopology = dict(grouped(tasks))
     return tuple(TaskIds(subtopology_id=key, partitions=by_subtopology[key]) for key in hash_map_order(by_subtopology))

@@ -17,7 +17,7 @@ __all__ = ["NEW_METADATA", "MemberState", "StreamsGroupMember"]
 
 
 class MemberState(IntEnum):
-    """How far a member is on the way to its target, as its record has it."""
+    """The progress of a member towards its target, as in its record."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
@@ -26,19 +26,19 @@ class MemberState(IntEnum):
 
     @classmethod
     def of(cls, value: int) -> MemberState:
-        """Return the state of a record. A number that this release does not know is ``UNKNOWN``."""
+        """Return the state of a record. A number that this release does not define is ``UNKNOWN``."""
         return cls(value) if value in _STATES else cls.UNKNOWN
 
 
 _STATES: Final = frozenset(MemberState)
 
 NEW_METADATA: Final = StreamsGroupMemberMetadataValue(instance_id=None, rack_id=None, topology_epoch=-1)
-"""What is known of a member before its first heartbeat is read."""
+"""The metadata of a member before its first heartbeat."""
 
 
 @frozen(kw_only=True)
 class StreamsGroupMember:
-    """What the records say about a member: what it reported about itself, and its current assignment."""
+    """The recorded state of a member: its reported metadata, and its current assignment."""
 
     member_id: str
     metadata: StreamsGroupMemberMetadataValue = NEW_METADATA
@@ -47,41 +47,43 @@ class StreamsGroupMember:
     state: MemberState = MemberState.STABLE
     assigned: TasksTupleWithEpochs = NO_TASKS
     revoking: TasksTupleWithEpochs = NO_TASKS
-    """The tasks that the member must give up, and has not yet."""
+    """The tasks that the member must still revoke."""
     classic: StreamsGroupClassicMember | None = None
-    """What a member of the classic protocol reported; None for a member of the streams protocol. It is in ``metadata``,
-    and kept here in a form that is quick to read."""
+    """The metadata of a classic protocol member; None for a member of the streams protocol.
+
+    It is a decoded copy of a field of ``metadata``, for fast access.
+    """
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long the member may take to give up tasks, in milliseconds."""
+        """How long the member may take to revoke tasks, in milliseconds."""
         return self.metadata.rebalance_timeout_ms
 
     @property
     def is_revoking(self) -> bool:
-        """Whether the member has tasks to give up first."""
+        """Whether the member has tasks to revoke first."""
         return self.state is MemberState.UNREVOKED_TASKS
 
     @property
     def holding(self) -> TasksTupleWithEpochs:
-        """All that the member may still run: what it is assigned, and what it must give up."""
+        """All tasks that the member may still run: its assignment, and the tasks that it must revoke."""
         mine, leaving = self.assigned, self.revoking
         return TasksTupleWithEpochs(
             {**leaving.active, **mine.active}, mine.standby | leaving.standby, mine.warmup | leaving.warmup
         )
 
     def with_metadata(self, metadata: StreamsGroupMemberMetadataValue) -> StreamsGroupMember:
-        """Return the member with what it reported about itself."""
+        """Return the member with its reported metadata."""
         return evolve(self, metadata=metadata, classic=classic_member(metadata))
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Tell whether the member has reached the target assignment of an epoch."""
+        """Return whether the member has reached the target assignment of an epoch."""
         return self.epoch == epoch and self.state == MemberState.STABLE
 
     def as_temporarily_left(self) -> StreamsGroupMember:
-        """Return the static member after it left for a while."""
+        """Return the static member after it left temporarily."""
         return evolve(self, epoch=STATIC_LEAVE_EPOCH, revoking=NO_TASKS, assigned=self.assigned.with_epoch(0))
 
     def as_new_member(self, member_id: str) -> StreamsGroupMember:
-        """Return the member that takes the place of this static member."""
+        """Return the member that replaces this static member."""
         return evolve(self, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)

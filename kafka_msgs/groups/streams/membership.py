@@ -1,4 +1,4 @@
-"""Who a heartbeat is from: finding or making the group and the member, and what the heartbeat changes about it."""
+"""The sender of a heartbeat: finding or creating its group and member, and updating the member."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def existing_group(op: OperationContext, group_id: str) -> StreamsGroup:
-    """Return the streams group that a member is already in. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
+    """Return the streams group of an existing member. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
     group = op.state.groups.get(group_id)
     if group is None:
         raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Streams group {group_id} not found.")
@@ -53,7 +53,7 @@ def require_streams(group: Group) -> StreamsGroup:
 
 
 def check_capacity(op: OperationContext, group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
-    """Refuse a new member of a full group. A member that takes the place of a static one is not new."""
+    """Refuse a new member of a full group. A member that replaces a static member is not new."""
     size = op.config.group_streams_max_size
     if request.instance_id is not None and request.instance_id in group.static_members:
         return
@@ -76,9 +76,10 @@ def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -
 def static_member(
     group: StreamsGroup, request: StreamsGroupHeartbeatRequest, written: list[records.Record], *, is_classic: bool
 ) -> StreamsGroupMember:
-    """Return the static member of a heartbeat. One that joins takes the place of the member that left for a while.
+    """Return the static member of a heartbeat. A joining member replaces the member that left temporarily.
 
-    In the classic protocol a static member does not leave: there, and from there, a new one takes over at once.
+    Static members of the classic protocol do not leave. So if the old or the new member uses that protocol, the new one
+    takes over immediately.
     """
     if request.member_epoch != JOIN_EPOCH:
         member = static_member_of_request(group, request.member_id, request.instance_id)
@@ -101,7 +102,7 @@ def static_member(
 def replace_member(
     group: StreamsGroup, old: StreamsGroupMember, new: StreamsGroupMember, written: list[records.Record]
 ) -> None:
-    """Write the records by which a member takes the place, the target and the tasks of a static member."""
+    """Write the records by which a member takes over the membership, target and tasks of a static member."""
     written += records.member_tombstones(group.group_id, old.member_id)
     written.append(records.member_record(group.group_id, new))
     target = group.targets.get(old.member_id, NO_TARGET)
@@ -112,8 +113,8 @@ def replace_member(
 def check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse a heartbeat at a wrong epoch with ``FENCED_MEMBER_EPOCH``.
 
-    The previous epoch is right as well if the member has no task that it should not have: then only the answer with
-    the new epoch was lost.
+    The previous epoch is also valid if all reported tasks are assigned to the member: then only the response with the
+    new epoch was lost.
     """
     epoch = request.member_epoch
     if epoch == member.epoch or epoch == JOIN_EPOCH:
@@ -138,7 +139,7 @@ def _owns_only_assigned(member: StreamsGroupMember, request: StreamsGroupHeartbe
 
 
 def _within(owned: Iterable[TaskIds] | None, assigned: Iterable[TaskId]) -> bool:
-    """Tell whether a heartbeat says what a member owns in a role, and all of it is assigned to the member."""
+    """Return whether a heartbeat lists a member's tasks in a role, and all of them are assigned to the member."""
     if owned is None:
         return False
     known = set(assigned)
@@ -153,7 +154,7 @@ def _within(owned: Iterable[TaskIds] | None, assigned: Iterable[TaskId]) -> bool
 def reported(
     known: StreamsGroupMemberMetadataValue, context: RequestContext, request: StreamsGroupHeartbeatRequest
 ) -> StreamsGroupMemberMetadataValue:
-    """Return what is known of a member after a heartbeat. What the heartbeat leaves out stays as it was."""
+    """Return the metadata of a member after a heartbeat. Fields that the heartbeat omits do not change."""
     endpoint = request.user_endpoint
     joins = request.member_epoch == JOIN_EPOCH
     if not joins and _says_nothing_new(known, context, request):
@@ -209,7 +210,7 @@ def live_group(op: OperationContext, group_id: str) -> StreamsGroup:
 
 
 def needs_rebalance(old: StreamsGroupMemberMetadataValue, new: StreamsGroupMemberMetadataValue) -> bool:
-    """Tell whether a change of what is known of a static member calls for a new assignment."""
+    """Return whether a change of a static member's metadata requires a new assignment."""
     return (old.topology_epoch, old.rack_id, old.client_tags, old.process_id) != (
         new.topology_epoch,
         new.rack_id,

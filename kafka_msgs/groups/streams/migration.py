@@ -1,8 +1,8 @@
-"""Groups that change between the classic and the streams protocol while they live (KIP-1071, ``page`` profile).
+"""Migration of live groups between the classic and the streams protocol (KIP-1071, ``page`` profile).
 
-A member of the streams protocol turns a classic group of Streams applications into a streams group: the upgrade. The
-members of the classic protocol stay, and speak it to the streams group. When only such members are left, the group
-becomes a classic one again: the downgrade. ``StreamsRules.online_migration`` allows both.
+Upgrade: a member of the streams protocol turns a classic group of Streams applications into a streams group. The
+members of the classic protocol stay, and the streams group serves their protocol. Downgrade: when only such members
+remain, the group becomes a classic group again. ``StreamsRules.online_migration`` allows both.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["classic_metadata", "downgrade", "may_downgrade", "upgrade"]
 
 
 def classic_metadata(request: JoinGroupRequest | ClassicGroupMember) -> StreamsGroupClassicMember:
-    """Return what the record of a member keeps of its JoinGroup request."""
+    """Return the part of a member's JoinGroup request that its record preserves."""
     return StreamsGroupClassicMember(
         session_timeout_ms=request.session_timeout_ms,
         supported_protocols=tuple(
@@ -58,10 +58,10 @@ def classic_metadata(request: JoinGroupRequest | ClassicGroupMember) -> StreamsG
 
 
 def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> StreamsGroup:
-    """Make a streams group of a classic group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that cannot be.
+    """Convert a classic group into a streams group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND if that fails.
 
-    The generation becomes the group epoch. The newest topology of the members becomes that of the group. There may be
-    no members: a group whose first members are still about to join is not empty for Kafka.
+    The generation becomes the group epoch. The latest topology of the members becomes the group's topology. The group
+    may have no members: while its first members are about to join, Kafka does not consider it empty.
     """
     group_id, epoch = group.group_id, group.live.generation
     classic = list(group.live.members)
@@ -127,10 +127,10 @@ def _cannot_upgrade(group_id: str, reason: str) -> GroupError:
 def _with_tasks(
     epoch: int, classic: Sequence[ClassicGroupMember], heartbeats: Sequence[StreamsGroupHeartbeatRequest]
 ) -> Sequence[StreamsGroupMember]:
-    """Return the members with what they have: their assignment, and what they had when they joined.
+    """Return the members with their tasks: their assignment, and the tasks that they had when they joined.
 
-    The latter may be more, because a member gives tasks up when it learns of its assignment. A task that several
-    claim belongs to the one that it is assigned to.
+    The latter may be more, because a member revokes tasks when it receives its assignment. A task that several members
+    claim belongs to the member that it is assigned to.
     """
     assigned = [_assigned(member) for member in classic]
     taken = {task for tasks in assigned for task in tasks.active}
@@ -145,7 +145,7 @@ def _with_tasks(
 
 
 def _assigned(member: ClassicGroupMember) -> TasksTuple:
-    """Return the tasks that the leader gave to a member. An assignment that cannot be read has none."""
+    """Return the tasks that the leader assigned to a member, or no tasks if the assignment cannot be decoded."""
     try:
         answer, _ = read_answer(member.assignment)
     except DecodeError:
@@ -176,14 +176,14 @@ def _present(assigned: TasksTupleWithEpochs) -> TasksTuple:
 
 
 def may_downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[StreamsGroupMember] = ()) -> bool:
-    """Tell whether a group becomes a classic one when members leave: members of the classic protocol are left."""
+    """Return whether a group is downgraded when members leave, because only classic protocol members remain."""
     left = len(group.members) - len(leaving)
     classic = len(group.classic_members) - sum(member.classic is not None for member in leaving)
     return op.profile.streams.online_migration and 0 < left == classic and left <= op.config.group_max_size
 
 
 def downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[StreamsGroupMember] = ()) -> None:
-    """Make a classic group of a streams group without the members that leave. Its members must join again."""
+    """Convert a streams group into a classic group of the remaining members, which must rejoin."""
     group_id, epoch = group.group_id, group.epoch
     members = iter_kafka_order(group.members)
     gone = {member.member_id for member in leaving}

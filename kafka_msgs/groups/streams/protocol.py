@@ -39,7 +39,7 @@ def _refresh(op: OperationContext, group: StreamsGroup) -> None:
 
 
 def _refresh_patterns(op: OperationContext, change: TopicChange) -> None:
-    """Look at the topics again for all groups that find topics by patterns."""
+    """Resolve the topics again for all groups whose topologies have patterns."""
     if op.profile.streams.source_patterns:
         for group in op.state.groups.values():
             if isinstance(group, StreamsGroup) and group.topology is not None and has_patterns(group.topology):

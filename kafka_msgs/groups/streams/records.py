@@ -64,7 +64,7 @@ def topology_record(group_id: str, value: StreamsGroupTopologyValue) -> Record:
 
 
 def member_record(group_id: str, member: StreamsGroupMember) -> Record:
-    """Return the record of what a member reported about itself."""
+    """Return the record of a member's reported metadata."""
     return StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), member.metadata
 
 
@@ -130,7 +130,7 @@ def member_tombstones(group_id: str, member_id: str) -> tuple[Record, ...]:
 
 
 def group_tombstones(group_id: str, member_ids: Iterable[str]) -> Iterator[Record]:
-    """Give the tombstones of a group, in an order in which each can be applied."""
+    """Return the tombstones of a group, in an order in which each can be applied."""
     members = list(member_ids)
     for member_id in members:
         yield StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None

@@ -1,7 +1,7 @@
 """Patterns of source topics (KIP-1071): a topology with a pattern is resolved to one with names.
 
-The document wants RE2's syntax. The coordinator of the release refuses patterns, so only its regular expressions of
-consumer groups say how it would match: a pattern matches a whole name.
+The document requires RE2's syntax. The coordinator of the release refuses patterns, so the matching follows its regular
+expressions of consumer groups: a pattern matches a whole name.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from kafka_msgs.messages.streams_group_topology_value import CopartitionGroup, S
 __all__ = ["ResolvedTopology", "has_patterns", "resolve"]
 
 _Matches = Mapping[str, Sequence[str]]
-"""The topics that each pattern matches, in rising order."""
+"""The topics that each pattern matches, in ascending order."""
 
 
 class ResolvedTopology(NamedTuple):
-    """A topology whose source topics all have names, and the patterns that match no topic, in rising order."""
+    """A topology with named source topics only, and the patterns that match no topic, in ascending order."""
 
     topology: StreamsTopology
     unmatched: Sequence[str]
 
 
 def has_patterns(topology: StreamsTopology) -> bool:
-    """Tell whether a subtopology has a pattern."""
+    """Return whether a subtopology has a pattern."""
     return any(subtopology.source_topic_regex for subtopology in topology.subtopologies.values())
 
 
 def resolve(topology: StreamsTopology, topics: Iterable[str]) -> ResolvedTopology:
-    """Return the topology in which the topics that its patterns match are source topics by name.
+    """Return the topology with the topics that its patterns match as source topics by name.
 
     A copartition group with a pattern has all topics that the pattern matches. Raises ``GroupError`` with
     ``STREAMS_INVALID_TOPOLOGY`` for a pattern that RE2 does not accept.

@@ -1,4 +1,4 @@
-"""The target assignment of a streams group: when it is computed, from what, and its records.
+"""The target assignment of a streams group: when it is computed, its inputs, and its records.
 
 Kafka's ``maybeUpdateStreamsTargetAssignment`` and ``TargetAssignmentBuilder``.
 """
@@ -54,7 +54,7 @@ _INTERVAL: Final = TopologyProblem(
 
 @frozen
 class TargetAssignment:
-    """The target assignment of an epoch, by member. ``delay`` tells why it is not the one of the group epoch."""
+    """The target assignment of an epoch, by member. ``delay`` is the reason why the group epoch has no target yet."""
 
     epoch: int
     tasks: Mapping[str, TasksTuple]
@@ -63,7 +63,7 @@ class TargetAssignment:
 
 
 def assignment_configs(op: OperationContext, group: StreamsGroup) -> Mapping[str, str]:
-    """Return the settings of a group that an assignment depends on, in the form of its record."""
+    """Return the configs of a group that affect an assignment, in the form of its record."""
     config = op.group_config(group.group_id)
     configs = {STANDBY_REPLICAS: str(config.streams_num_standby_replicas)}
     if config.streams_rack_aware_assignment_tags:
@@ -72,9 +72,9 @@ def assignment_configs(op: OperationContext, group: StreamsGroup) -> Mapping[str
 
 
 def assignor_name(op: OperationContext, group_id: str, *, stateful: bool) -> str:
-    """Return the name of the assignor of a group, whose topology is ``stateful`` or not.
+    """Return the assignor name of a group, whose topology is ``stateful`` or not.
 
-    A name that the coordinator does not have counts as none.
+    A name that the coordinator does not support counts as none.
     """
     names = op.config.group_streams_assignors
     name = op.group_config(group_id).streams_assignor_name
@@ -85,7 +85,7 @@ def assignor_name(op: OperationContext, group_id: str, *, stateful: bool) -> str
 
 
 def current_target(group: StreamsGroup, member: StreamsGroupMember, replaced: str | None) -> Mapping[str, TasksTuple]:
-    """Return the targets by member, where ``member`` has taken the place of the member with the id ``replaced``."""
+    """Return the targets by member, after ``member`` has replaced the member with the id ``replaced``."""
     if replaced is None:
         return group.targets
     targets = dict(group.targets)
@@ -106,10 +106,10 @@ def next_target(
     replaced: str | None = None,
     refine_only: bool = False,
 ) -> TargetAssignment:
-    """Return the target assignment of the group epoch, or the present one if it must stay for a while.
+    """Return the target assignment of the group epoch, or the current one while it must stay.
 
-    ``member`` is the member that the heartbeat is from, as it will be, and ``replaced`` the id of the static member
-    that it takes the place of. With ``refine_only`` the target stays and gets the new epoch.
+    ``member`` is the updated member that sent the heartbeat, and ``replaced`` the id of the static member that it
+    replaces. With ``refine_only`` the target stays and gets the new epoch.
     """
     if op.timers.is_scheduled(initial_rebalance_key(group.group_id)):
         return TargetAssignment(group.assignment_epoch, {}, delay=_INITIAL_DELAY)
@@ -140,7 +140,7 @@ def next_target(
 def _members(
     group: StreamsGroup, member: StreamsGroupMember | None, replaced: str | None
 ) -> Mapping[str, StreamsGroupMember]:
-    """Return the members as they will be, in the order of the ``HashMap`` that Kafka puts them into."""
+    """Return the updated members, in the order of Kafka's ``HashMap`` of them."""
     members = {each: group.members[each] for each in iter_kafka_order(group.members) if each != replaced}
     if member is not None:
         members[member.member_id] = member
@@ -177,7 +177,7 @@ def _computed(
 def _specified_members(
     op: OperationContext, group: StreamsGroup, members: Mapping[str, StreamsGroupMember]
 ) -> Mapping[str, spec.AssignmentMemberSpec]:
-    """Return the members as assignors see them. Those of one process have the same offsets if the profile says so."""
+    """Return the members as the input of an assignor. Members of a process share offsets if the profile requires it."""
     reports = group.soft.offsets
     ends = {each: _offsets(reports[each].end_offsets) for each in members if each in reports}
     if op.profile.streams.shares_offsets:

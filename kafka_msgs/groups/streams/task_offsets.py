@@ -1,4 +1,4 @@
-"""The offsets of state that members report, and what follows from them. Nothing of this is recorded."""
+"""The offsets of state that members report, and conclusions from them. All of this is unrecorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["by_process", "has_caught_up", "updated_offsets"]
 
 
 def updated_offsets(known: TaskOffsets, request: StreamsGroupHeartbeatRequest) -> TaskOffsets:
-    """Return what a member reported, after a heartbeat. A list that the heartbeat leaves out stays as it was.
+    """Return the offsets of a member after a heartbeat. Lists that the heartbeat omits do not change.
 
     Raises ``GroupError`` with ``INVALID_REQUEST`` if a task is listed twice.
     """
@@ -25,10 +25,10 @@ def updated_offsets(known: TaskOffsets, request: StreamsGroupHeartbeatRequest) -
 
 
 def has_caught_up(group: StreamsGroup, member: StreamsGroupMember, acceptable: int) -> bool:
-    """Tell whether a warm-up task of a member lags by at most ``acceptable`` records, by what members reported.
+    """Return whether a warm-up task of a member lags by at most ``acceptable`` records, according to the reports.
 
-    An end offset that one member knows serves for all. While none is known, the task is not caught up. A task that has
-    another role in the target already does not count.
+    An end offset reported by one member applies to all. Without any end offset, the task is not caught up. A task that
+    already has another role in the target does not count.
     """
     reports = group.soft.offsets
     offsets = reports[member.member_id].offsets

@@ -1,7 +1,7 @@
-"""Tasks of a member, by role: what the assignor wants it to run, and what it runs.
+"""The tasks of a member, by role: its target from the assignor, and its current tasks.
 
-A task is a subtopology id and a partition. Records and requests group tasks by subtopology; here they are flat sets,
-so that the rules of reconciliation are operations on sets.
+A task is a subtopology id and a partition. Records and requests group tasks by subtopology; here they are flat sets, so
+that the rules of reconciliation are set operations.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TaskId: TypeAlias = tuple[str, int]
 
 
 class TaskIds(Protocol):
-    """The form that tasks have in messages and records."""
+    """The form of tasks in messages and records."""
 
     @property
     def subtopology_id(self) -> str: ...
@@ -51,7 +51,7 @@ class TasksTuple:
     warmup: frozenset[TaskId] = frozenset()
 
     def same_as(self, assigned: TasksTupleWithEpochs) -> bool:
-        """Tell whether a member runs exactly these tasks."""
+        """Return whether a member runs exactly these tasks."""
         return (
             self.active == assigned.active.keys()
             and self.standby == assigned.standby
@@ -59,7 +59,7 @@ class TasksTuple:
         )
 
     def overlaps(self, assigned: TasksTupleWithEpochs) -> bool:
-        """Tell whether a task is in both, in the same role."""
+        """Return whether a task is in both, in the same role."""
         return not (
             self.active.isdisjoint(assigned.active)
             and self.standby.isdisjoint(assigned.standby)
@@ -69,7 +69,7 @@ class TasksTuple:
 
 @frozen
 class TasksTupleWithEpochs:
-    """The tasks that a member runs, or must give up. Each active task has the member epoch at which it was assigned."""
+    """The tasks that a member runs, or must revoke. Each active task has the member epoch of its assignment."""
 
     active: Mapping[TaskId, int] = {}
     standby: frozenset[TaskId] = frozenset()
@@ -95,7 +95,7 @@ def task_set(groups: Iterable[TaskIds]) -> frozenset[TaskId]:
 def owned_tasks(
     active: Collection[TaskIds] | None, standby: Collection[TaskIds] | None, warmup: Collection[TaskIds] | None
 ) -> TasksTuple | None:
-    """Return the tasks that a heartbeat says the member has, or None if it does not say.
+    """Return the tasks that a heartbeat reports, or None if it omits them.
 
     Raises ``GroupError`` if a role names a subtopology twice, as Kafka does.
     """
@@ -111,6 +111,6 @@ _FIRST: Final[Any] = itemgetter(0)
 
 
 def grouped(tasks: Iterable[TaskId]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Group tasks by subtopology: ids and partitions in rising order."""
+    """Group tasks by subtopology: ids and partitions in ascending order."""
     for subtopology, group in groupby(sorted(tasks), _FIRST):
         yield subtopology, tuple(partition for _, partition in group)

@@ -1,7 +1,7 @@
-"""When the coordinator asks for missing internal topics, and what the status says about it (KIP-1071).
+"""Requests for missing internal topics, and their status details (KIP-1071).
 
-The release asks at each heartbeat, and its broker limits the attempts. The document wants one attempt at a time with a
-back-off, and a detail that tells about it: ``StreamsRules.limits_topic_creation``.
+The release sends a request at each heartbeat, and its broker limits the attempts. The document requires one attempt at
+a time with a back-off, and a detail that reports it: ``StreamsRules.limits_topic_creation``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LAST_WAIT_MS: Final = 60_000
 def request_internal_topics(
     op: OperationContext, context: RequestContext, group: StreamsGroup, configured: ConfiguredTopology
 ) -> TopologyProblem | None:
-    """Ask for the missing topics, if it is time. Return the problem of the topology for the status list."""
+    """Request the missing topics, if an attempt is due. Return the problem of the topology for the status list."""
     problem = configured.problem
     if problem is None or not configured.to_create:
         group.soft.creation = None
@@ -49,7 +49,7 @@ def request_internal_topics(
 
 
 def creation_failed(op: OperationContext, group_id: str, reason: str) -> None:
-    """Note why the topics of a group could not be created. The next status tells it."""
+    """Record why the topics of a group could not be created. The next status reports it."""
     group = live_group(op, group_id)
     known = group.soft.creation or TopicCreation()
     group.soft.creation = evolve(known, failure=reason)

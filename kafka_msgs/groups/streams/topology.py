@@ -1,7 +1,7 @@
 """The topology of a streams group, as the first member sent it: Kafka's ``StreamsTopology``.
 
-A topology is kept in the form of its record, ``StreamsGroupTopologyValue``. How many partitions its internal topics
-need is not part of it: that follows from the topics of the cluster, see ``configured_topology``.
+A topology has the form of its record, ``StreamsGroupTopologyValue``. It does not include the partition counts of its
+internal topics, which ``configured_topology`` derives from the topics of the cluster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["StreamsTopology", "canonical", "source_topic_names", "topology_value
 
 
 def source_topic_names(subtopology: Subtopology) -> Iterator[str]:
-    """Give the names of the topics that a subtopology reads: those of the user, then the repartition topics."""
+    """Return the names of a subtopology's source topics: the user's topics, then the repartition topics."""
     yield from subtopology.source_topics
     for topic in subtopology.repartition_source_topics:
         yield topic.name
@@ -30,10 +30,10 @@ def source_topic_names(subtopology: Subtopology) -> Iterator[str]:
 
 @frozen(slots=False)
 class StreamsTopology:
-    """The topology of a group, with what is derived from it.
+    """The topology of a group, with derived properties.
 
-    Raises ``GroupError`` with ``UNKNOWN_SERVER_ERROR``, as Kafka answers, for a negative epoch and for two
-    subtopologies of the same id. ``validation`` refuses both before, unless the quirk of the release is on.
+    Raises ``GroupError`` with ``UNKNOWN_SERVER_ERROR``, as Kafka responds, for a negative epoch and for two
+    subtopologies with the same id. ``validation`` refuses both earlier, unless the quirk of the release is on.
     """
 
     value: StreamsGroupTopologyValue
@@ -44,12 +44,12 @@ class StreamsTopology:
 
     @property
     def epoch(self) -> int:
-        """The epoch that the client gave to the topology."""
+        """The epoch that the client set for the topology."""
         return self.value.epoch
 
     @cached_property
     def subtopologies(self) -> Mapping[str, Subtopology]:
-        """The subtopologies by id, in the order of a Java ``HashMap``: the order in which Kafka goes through them."""
+        """The subtopologies by id, in the order of a Java ``HashMap``, in which Kafka iterates over them."""
         by_id = {subtopology.subtopology_id: subtopology for subtopology in self.value.subtopologies}
         return {key: by_id[key] for key in hash_map_order(by_id)}
 
@@ -69,7 +69,7 @@ class StreamsTopology:
 
     @cached_property
     def subtopology_of_source(self) -> Mapping[str, Subtopology]:
-        """For each topic that is read, the subtopology that reads it: the last one, if there are several."""
+        """For each topic that is read, the subtopology that reads it, or the last one if several read it."""
         return {
             name: subtopology for subtopology in self.subtopologies.values() for name in source_topic_names(subtopology)
         }
@@ -80,12 +80,12 @@ class StreamsTopology:
         return any(subtopology.state_changelog_topics for subtopology in self.subtopologies.values())
 
     def same_as(self, other: StreamsTopology) -> bool:
-        """Tell whether the other topology has the same epoch and subtopologies. The order of subtopologies is free."""
+        """Return whether the other topology has the same epoch, and the same subtopologies in any order."""
         return self.epoch == other.epoch and self.subtopologies == other.subtopologies
 
 
 def topology_value(topology: request.Topology) -> StreamsGroupTopologyValue:
-    """Return the record value of a topology that a heartbeat brought."""
+    """Return the record value of a heartbeat's topology."""
     return StreamsGroupTopologyValue(
         epoch=topology.epoch, subtopologies=tuple(_subtopology(each) for each in topology.subtopologies)
     )
@@ -125,7 +125,7 @@ def _topic_infos(topics: Iterable[request.TopicInfo]) -> tuple[record.TopicInfo,
 
 
 def canonical(topology: StreamsTopology) -> object:
-    """Return what two topologies have in common that differ only in the order of what has no order.
+    """Return a canonical form, equal for topologies that differ only in the order of unordered items.
 
     Subtopologies, topics and topic configurations are sorted, and the positions in copartition groups become names.
     """

@@ -1,7 +1,7 @@
-"""StreamsGroupTopologyDescriptionUpdate, and where else topology descriptions show (KIP-1331).
+"""StreamsGroupTopologyDescriptionUpdate, and other uses of topology descriptions (KIP-1331).
 
-Before the plugin is called, the group records that its stored epoch is uncertain. So a coordinator that fails in
-between does not believe in a description that may not be there.
+Before the plugin is called, the group records that its stored epoch is uncertain. So a coordinator that fails in the
+meantime does not assume that the description is stored.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def ask_for_description(
     topology_epoch: int,
     response: StreamsGroupHeartbeatResponse,
 ) -> StreamsGroupHeartbeatResponse | Future[StreamsGroupHeartbeatResponse]:
-    """Return the answer to a heartbeat, which asks the member for a description if the plugin needs one.
+    """Return the response to a heartbeat, which requests a description from the member if the plugin needs one.
 
-    Whether it does is decided when the records of the heartbeat are committed.
+    This is decided when the records of the heartbeat are committed.
     """
     plugin: DescriptionRequests | None = op.topology_plugin
     is_stale = any(status.status_code == StatusCode.STALE_TOPOLOGY for status in response.status or ())
@@ -86,7 +86,7 @@ def _check(
 def update(
     op: OperationContext, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
 ) -> Future[StreamsGroupTopologyDescriptionUpdateResponse]:
-    """Give a description to the plugin, and record that it has it, or that it refuses it for good."""
+    """Pass a description to the plugin, and record that it is stored, or permanently refused."""
     op.at_last_commit(lambda committed: _check_update(committed, request))
     group = op.state.groups.get(request.group_id)
     is_there = isinstance(group, StreamsGroup)
@@ -128,7 +128,7 @@ def _check_description(description: TopologyDescription) -> None:
 def _store(
     op: OperationContext, request: StreamsGroupTopologyDescriptionUpdateRequest, promise: Future[object]
 ) -> None:
-    """Call the plugin, and record the result in a step of its own."""
+    """Call the plugin, and record the result in a separate operation."""
     plugin: DescriptionRequests = op.topology_plugin
     group_id, epoch = request.group_id, request.topology_epoch
     response = StreamsGroupTopologyDescriptionUpdateResponse()
@@ -178,7 +178,7 @@ def _note_result(op: OperationContext, group_id: str, epoch: int, is_refused: bo
 def with_description(
     op: OperationContext, group: StreamsGroup, described: shown.DescribedGroup
 ) -> shown.DescribedGroup:
-    """Return the description of a group with that of its topology, and with the status that tells why it is missing."""
+    """Return the description of a group with its topology description, and the reason if it is missing."""
     plugin: DescriptionRequests | None = op.topology_plugin
     topology = described.topology
     if plugin is None or topology is None or group.stored_description != topology.epoch:
@@ -209,7 +209,7 @@ def _shown(description: TopologyDescription) -> shown.TopologyDescription:
 
 
 def _shown_node(node: TopologyDescriptionNode) -> shown.TopologyDescriptionNode:
-    """Return a node with what its type has: topics of a source, stores of a processor, the topic of a sink."""
+    """Return a node with the fields of its type: topics of a source, stores of a processor, the topic of a sink."""
     return shown.TopologyDescriptionNode(
         name=node.name,
         node_type=node.node_type,

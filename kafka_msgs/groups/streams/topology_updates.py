@@ -1,4 +1,4 @@
-"""Topologies that change: whether a member may bring another one, and what members with an older one may keep."""
+"""Topology updates: whether a member may send another topology, and which tasks members with an older one may keep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["accepted_topology", "keep_tasks_of_old_topology"]
 
 
 def accepted_topology(known: StreamsTopology, sent: StreamsTopology, *, updates: bool) -> StreamsTopology:
-    """Return the topology that a group has after a member joins: the one it has, or the one that was sent.
+    """Return the topology of a group after a member joins: the existing one, or the one that the member sent.
 
     ``updates`` is ``StreamsRules.topology_updates``. Raises ``GroupError``.
     """
@@ -38,10 +38,10 @@ def accepted_topology(known: StreamsTopology, sent: StreamsTopology, *, updates:
 def keep_tasks_of_old_topology(
     computed: Mapping[str, TasksTuple], before: Mapping[str, TasksTuple], old: Collection[str]
 ) -> Mapping[str, TasksTuple]:
-    """Return an assignment in which members with an older topology get no new task.
+    """Return an assignment in which members with an older topology get no new tasks.
 
-    Tasks that they would get go to the other members, to the one with the fewest active tasks first. If there is no
-    other member, they are not assigned.
+    Their new tasks go to the other members instead, first to the member with the fewest active tasks. Without other
+    members, the tasks are not assigned.
     """
     kept = {each: _common(computed[each], before.get(each, NO_TARGET)) for each in computed if each in old}
     result = {**computed, **kept}

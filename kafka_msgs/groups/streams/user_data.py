@@ -1,11 +1,11 @@
-"""What members of the classic protocol tell a streams group, and what they get from it, as bytes.
+"""User data of classic protocol members in a streams group: subscriptions and assignments as bytes.
 
-KIP-1071 wants the user data of Streams applications to have what the coordinator needs, and leaves its layout open.
-This is ours (``kafka_msgs.drafts.kip_1071_migration``): version 12 of the user data of a subscription has the heartbeat
-that the client would send, and that of an assignment has the answer to it. Versions of the release, up to 11, lack the
-topology; a member that sends one cannot be in a streams group.
+KIP-1071 requires that the user data of Streams applications contains the coordinator's inputs, and does not specify its
+layout. kafka-msgs defines this layout (``kafka_msgs.drafts.kip_1071_migration``): version 12 of a subscription's user
+data has the heartbeat that the client would send, and the user data of an assignment has the response to it. Versions
+of the release, up to 11, lack the topology; a member that sends one cannot be in a streams group.
 
-A tagged field of the member's record keeps what a classic group needs of it.
+A tagged field of the member's record preserves the fields that a classic group needs.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ __all__ = [
 ]
 
 USER_DATA_VERSION: Final = 12
-"""The first version of the user data that a streams group can read."""
+"""The first version of the user data that a streams group supports."""
 
 CLASSIC_TAG: Final = 1071
-"""The tag of the field in ``StreamsGroupMemberMetadataValue``. Kafka gives small numbers to its own."""
+"""The tag of the field in ``StreamsGroupMemberMetadataValue``. Kafka uses small numbers for its own fields."""
 
 NEVER: Final = 2**63 - 1
-"""The time of the next rebalance of a member that need not join again by itself."""
+"""The time of the next rebalance of a member that does not have to rejoin."""
 
 M = TypeVar("M", bound=Message)
 
@@ -55,9 +55,9 @@ _VERSION_SIZE: Final = 4
 
 
 def read_heartbeat(subscription: bytes) -> StreamsGroupHeartbeatRequest:
-    """Return the heartbeat in the subscription of a member. Its rack id is that of the subscription.
+    """Return the heartbeat in a member's subscription, with the rack id of the subscription.
 
-    Raises ``DecodeError``, also for user data of an old version.
+    Raises ``DecodeError``, including for user data of an old version.
     """
     read = decode_subscription(subscription)
     info = _read(SubscriptionInfoData, bytes(read.user_data or b""))
@@ -66,12 +66,12 @@ def read_heartbeat(subscription: bytes) -> StreamsGroupHeartbeatRequest:
 
 
 def write_heartbeat(request: StreamsGroupHeartbeatRequest) -> bytes:
-    """Return the user data of a subscription with a heartbeat: what a client of the classic protocol sends."""
+    """Return the user data of a subscription with a heartbeat, as a client of the classic protocol sends it."""
     return SubscriptionInfoData(heartbeat=encode_versioned(request, _HEARTBEAT_VERSION)).encode(USER_DATA_VERSION)
 
 
 def read_answer(assignment: bytes) -> tuple[StreamsGroupHeartbeatResponse, int]:
-    """Return the answer in an assignment, and the time of the next rebalance in ms. Raises ``DecodeError``."""
+    """Return the response in an assignment, and the time of the next rebalance in ms. Raises ``DecodeError``."""
     info = _read(AssignmentInfoData, bytes(read_assignment(assignment).user_data or b""))
     return _unwrapped(StreamsGroupHeartbeatResponse, info.heartbeat), info.next_rebalance_ms
 
@@ -83,10 +83,10 @@ def write_answer(
     subscription: bytes,
     next_rebalance_ms: int = NEVER,
 ) -> bytes:
-    """Return an assignment with an answer, at the version of a member's ``subscription``.
+    """Return an assignment with a response, at the version of a member's ``subscription``.
 
-    ``partitions`` are those that the member reads, by topic id. Raises ``DecodeError`` if the subscription has no
-    version.
+    ``partitions`` are the partitions that the member reads, by topic id. Raises ``DecodeError`` if the subscription has
+    no version.
     """
     info = AssignmentInfoData(
         next_rebalance_ms=next_rebalance_ms, heartbeat=encode_versioned(answer, _HEARTBEAT_VERSION)
@@ -95,9 +95,9 @@ def write_answer(
 
 
 def classic_member(metadata: StreamsGroupMemberMetadataValue) -> StreamsGroupClassicMember | None:
-    """Return what the record of a member says about the classic protocol; None if the member does not speak it.
+    """Return the classic protocol metadata in a member's record; None for a member of the streams protocol.
 
-    A field of the tag that has something else counts as none.
+    A field with the tag but different content counts as none.
     """
     for tag, data in metadata.unknown_tagged_fields:
         if tag == CLASSIC_TAG:
@@ -111,14 +111,14 @@ def classic_member(metadata: StreamsGroupMemberMetadataValue) -> StreamsGroupCla
 def with_classic_member(
     metadata: StreamsGroupMemberMetadataValue, classic: StreamsGroupClassicMember | None
 ) -> StreamsGroupMemberMetadataValue:
-    """Return the metadata of a member that speaks the classic protocol, or that does not."""
+    """Return the member metadata with the classic protocol metadata added, or removed if it is None."""
     others = tuple(each for each in metadata.unknown_tagged_fields if each[0] != CLASSIC_TAG)
     own = () if classic is None else ((CLASSIC_TAG, classic.encode(0)),)
     return evolve(metadata, unknown_tagged_fields=tuple(sorted((*others, *own))))
 
 
 def _read(cls: type[M], data: bytes) -> M:
-    """Read user data of version 12 or above. What a later version has more is ignored."""
+    """Decode user data of version 12 or above. Additional fields of later versions are ignored."""
     version = int.from_bytes(data[:_VERSION_SIZE], "big", signed=True)
     if len(data) < _VERSION_SIZE or version < USER_DATA_VERSION:
         reason = f"user data of version {USER_DATA_VERSION} or above is needed"

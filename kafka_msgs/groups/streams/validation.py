@@ -1,6 +1,6 @@
-"""Checks of a StreamsGroupHeartbeat request by itself, in the order in which Kafka makes them.
+"""Checks of a StreamsGroupHeartbeat request that need no group state, in Kafka's order.
 
-``check`` runs before the request goes to its partition. The texts are those that clients see.
+``check`` runs before the request goes to its partition. The messages are visible to clients.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BLANKS: Final = "".join(map(chr, range(33)))
 
 
 def check(validation: RequestValidation, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
-    """Refuse a request that is wrong by itself, with ``INVALID_REQUEST`` or ``STREAMS_INVALID_TOPOLOGY``."""
+    """Refuse an invalid request with ``INVALID_REQUEST`` or ``STREAMS_INVALID_TOPOLOGY``."""
     rules = validation.profile.streams
     if not rules.source_patterns:
         _check_no_patterns(request.topology)
@@ -40,9 +40,9 @@ def check(validation: RequestValidation, context: RequestContext, request: Strea
 
 
 def check_translated(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
-    """Refuse the heartbeat in the user data of a member of the classic protocol, if its content is wrong.
+    """Refuse the heartbeat in a classic protocol member's user data if its content is invalid.
 
-    Names and epochs do not count. Raises ``GroupError`` like ``check`` and ``check_unchecked_by_kafka``.
+    Names and epochs are not checked. Raises ``GroupError`` like ``check`` and ``check_unchecked_by_kafka``.
     """
     check_names(("ProcessId", request.process_id or ""))
     if request.topology is None or not request.topology.subtopologies:
@@ -80,7 +80,7 @@ def _check_names(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> 
 
 
 def check_names(*names: tuple[str, str | None]) -> None:
-    """Refuse a name that is given and blank. Each name comes with its label."""
+    """Refuse a name that is set but blank. Each name comes with its label."""
     for label, name in names:
         if name is not None and not name.strip(_BLANKS):
             _refuse(f"{label} can't be empty.")
@@ -148,9 +148,9 @@ def _check_topics(subtopologies: Sequence[Subtopology]) -> None:
 
 
 def check_unchecked_by_kafka(request: StreamsGroupHeartbeatRequest) -> None:
-    """Refuse what Kafka 4.4.0 does not check, and then answers with ``UNKNOWN_SERVER_ERROR``.
+    """Refuse requests that Kafka 4.4.0 does not check, and then fails with ``UNKNOWN_SERVER_ERROR``.
 
-    The quirk ``streams_unchecked_input`` leaves it out.
+    The quirk ``streams_unchecked_input`` disables this check.
     """
     for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
         if tasks and _has_twice(each.subtopology_id for each in tasks):
@@ -184,7 +184,7 @@ def _check_subtopology(subtopology: Subtopology) -> None:
 
 
 def _copartition_indices(subtopology: Subtopology) -> Iterator[tuple[int, int]]:
-    """Give each index of a copartition group, with the length of the list that it points into."""
+    """Yield each index of a copartition group, with the length of the list that it refers to."""
     for group in subtopology.copartition_groups:
         for indices, topics in (
             (group.source_topics, subtopology.source_topics),
