@@ -108,17 +108,17 @@ class AsyncAdmin(AsyncFacade):
     ) -> PartialList[GroupListing]:
         """Return the groups of all coordinators: of these types and states, or all (KIP-518, KIP-848).
 
-        A filter that a broker does not know is an error of that broker.
+        A broker that does not support a filter fails with an error.
         """
         return await self._run(_groups.list_groups(self.client.core, types=types, states=states, timeout=timeout))
 
     async def describe_groups(
         self, group_ids: Collection[str], *, include_authorized_operations: bool = False, timeout: float | None = None
     ) -> Results[str, AnyGroupDescription]:
-        """Describe groups of any type. It lists the groups first, because each type has its own question.
+        """Describe groups of any type. It lists the groups first, because each type has a separate request.
 
-        A group that is not listed is asked for as a classic group: the broker says what is wrong with it. If a broker
-        could not list its groups, its error is that of the groups which the others do not have.
+        A group that is not listed is described as a classic group, so that the broker returns its error. If a broker
+        could not list its groups, its error is the outcome of each group that no other broker listed.
         """
         return await self._run(
             _groups.describe_groups(
@@ -132,7 +132,7 @@ class AsyncAdmin(AsyncFacade):
     async def describe_consumer_groups(
         self, group_ids: Collection[str], *, include_authorized_operations: bool = False, timeout: float | None = None
     ) -> Results[str, GroupDescription]:
-        """Describe groups of consumers of both protocols: the new one (KIP-848), and the classic one."""
+        """Describe consumer groups of both protocols: the consumer protocol (KIP-848), and the classic protocol."""
         return await self._run(
             _groups.describe_consumer_groups(
                 self.client.core,
@@ -145,9 +145,9 @@ class AsyncAdmin(AsyncFacade):
     async def describe_classic_groups(
         self, group_ids: Collection[str], *, include_authorized_operations: bool = False, timeout: float | None = None
     ) -> Results[str, GroupDescription]:
-        """Describe classic groups of any protocol type; only members of consumer groups are opened.
+        """Describe classic groups of any protocol type; only members of consumer groups are decoded.
 
-        A group that does not exist is in the state ``DEAD`` if the broker is older than Kafka 4.0, an error if not.
+        A missing group is in the state ``DEAD`` if the broker is older than Kafka 4.0, otherwise an error.
         """
         return await self._run(
             _groups.describe_classic_groups(
@@ -172,7 +172,7 @@ class AsyncAdmin(AsyncFacade):
         )
 
     async def delete_groups(self, group_ids: Collection[str], *, timeout: float | None = None) -> Results[str, None]:
-        """Delete groups of any type, with their offsets. A group that has members fails with ``NON_EMPTY_GROUP``."""
+        """Delete groups of any type, with their offsets. A group with members fails with ``NON_EMPTY_GROUP``."""
         return await self._run(_groups.delete_groups(self.client.core, group_ids, timeout=timeout))
 
     async def remove_group_members(
@@ -185,7 +185,7 @@ class AsyncAdmin(AsyncFacade):
     ) -> Results[MemberToRemove, None]:
         """Remove members from a classic group, or all of them (KIP-345). ``reason`` is for the broker's log (KIP-800).
 
-        Members of other groups leave by their heartbeat only: the broker refuses to remove them.
+        Members of other groups leave only through their heartbeats: the broker refuses to remove them.
         """
         return await self._run(
             _groups.remove_group_members(self.client.core, group_id, members, reason=reason, timeout=timeout)
@@ -194,12 +194,12 @@ class AsyncAdmin(AsyncFacade):
     async def list_group_offsets(
         self, group_id: str, partitions: Wanted = None, *, require_stable: bool = False, timeout: float | None = None
     ) -> Results[TopicPartition, OffsetAndMetadata]:
-        """Return the offsets that a group has committed (KIP-88).
+        """Return the committed offsets of a group (KIP-88).
 
-        Without ``partitions`` it is every partition that the group has an offset for, also of topics that no member reads,
-        and also if the group has no members. ``require_stable`` waits until open transactions have decided about offsets
-        (KIP-447). Raises ``BrokerError`` if the group as a whole failed, and ``UnsupportedVersionError`` if the broker
-        cannot list all partitions.
+        Without ``partitions`` the result has every partition for which the group has an offset, including topics that
+        no member reads, even if the group has no members. ``require_stable`` waits until open transactions that affect
+        the offsets have ended (KIP-447). Raises ``BrokerError`` if the request for the group failed, and
+        ``UnsupportedVersionError`` if the broker cannot list all partitions.
         """
         return await self._run(
             _group_offsets.list_group_offsets(
@@ -210,10 +210,10 @@ class AsyncAdmin(AsyncFacade):
     async def list_offsets_of_groups(
         self, groups: Mapping[str, Wanted], *, require_stable: bool = False, timeout: float | None = None
     ) -> Results[str, Results[TopicPartition, OffsetAndMetadata]]:
-        """Return the offsets that many groups have committed: one request per coordinator (KIP-709).
+        """Return the committed offsets of many groups: one request per coordinator (KIP-709).
 
-        ``groups`` gives the partitions to ask for, or None for all, as in ``list_group_offsets``. A broker that cannot
-        answer for many groups at once gets one request per group.
+        ``groups`` has the requested partitions of each group, or None for all, as in ``list_group_offsets``. Brokers
+        without support for several groups get one request per group.
         """
         return await self._run(
             _group_offsets.list_offsets_of_groups(
@@ -224,10 +224,10 @@ class AsyncAdmin(AsyncFacade):
     async def alter_group_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
-        """Set the offsets of a group; partitions that are not mentioned keep theirs.
+        """Set the offsets of a group; other partitions keep their offsets.
 
-        The group must have no members. If it has, each partition fails with ``UNKNOWN_MEMBER_ID``. This is not a
-        transaction: some partitions may succeed while others fail.
+        The group must have no members. Otherwise each partition fails with ``UNKNOWN_MEMBER_ID``. The operation is not
+        atomic: some partitions may succeed while others fail.
         """
         return await self._run(_group_offsets.alter_group_offsets(self.client.core, group_id, offsets, timeout=timeout))
 
@@ -236,8 +236,8 @@ class AsyncAdmin(AsyncFacade):
     ) -> Results[TopicPartition, None]:
         """Delete the offsets of a group for some partitions (KIP-496).
 
-        A partition whose topic the group is subscribed to fails with ``GROUP_SUBSCRIBED_TO_TOPIC``. Raises ``BrokerError``
-        if the group as a whole failed.
+        A partition whose topic the group subscribes to fails with ``GROUP_SUBSCRIBED_TO_TOPIC``. Raises ``BrokerError``
+        if the request for the group failed.
         """
         return await self._run(
             _group_offsets.delete_group_offsets(self.client.core, group_id, partitions, timeout=timeout)
@@ -251,10 +251,10 @@ class AsyncAdmin(AsyncFacade):
         *,
         timeout: float | None = None,
     ) -> Results[TopicPartition, OffsetChange]:
-        """Return where the offsets of a group would go; nothing is changed.
+        """Return the planned offsets of a group, without changing them.
 
-        ``target`` is for all ``partitions``; None is for those that the group has an offset for. Or it gives an offset for
-        each partition. Raises ``BrokerError`` if the group as a whole failed.
+        ``target`` applies to all ``partitions``; None means all partitions for which the group has an offset.
+        Alternatively it has an offset for each partition. Raises ``BrokerError`` if the request for the group failed.
         """
         return await self._run(
             _offset_resets.plan_offset_reset(self.client.core, group_id, target, partitions, timeout=timeout)
@@ -268,7 +268,7 @@ class AsyncAdmin(AsyncFacade):
         *,
         timeout: float | None = None,
     ) -> Results[TopicPartition, OffsetChange]:
-        """Move the offsets of a group, as ``plan_offset_reset`` says. The group must have no members."""
+        """Move the offsets of a group, as planned by ``plan_offset_reset``. The group must have no members."""
         return await self._run(
             _offset_resets.reset_group_offsets(self.client.core, group_id, target, partitions, timeout=timeout)
         )
@@ -319,10 +319,10 @@ class AsyncAdmin(AsyncFacade):
     async def list_streams_group_offsets(
         self, groups: Mapping[str, Wanted], *, require_stable: bool = False, timeout: float | None = None
     ) -> Results[str, Results[TopicPartition, OffsetAndMetadata]]:
-        """Return the offsets that many groups have committed: one request per coordinator (KIP-709).
+        """Return the committed offsets of many groups: one request per coordinator (KIP-709).
 
-        ``groups`` gives the partitions to ask for, or None for all, as in ``list_group_offsets``. A broker that cannot
-        answer for many groups at once gets one request per group.
+        ``groups`` has the requested partitions of each group, or None for all, as in ``list_group_offsets``. Brokers
+        without support for several groups get one request per group.
         """
         return await self._run(
             _group_offsets.list_offsets_of_groups(
@@ -333,10 +333,10 @@ class AsyncAdmin(AsyncFacade):
     async def alter_streams_group_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
-        """Set the offsets of a group; partitions that are not mentioned keep theirs.
+        """Set the offsets of a group; other partitions keep their offsets.
 
-        The group must have no members. If it has, each partition fails with ``UNKNOWN_MEMBER_ID``. This is not a
-        transaction: some partitions may succeed while others fail.
+        The group must have no members. Otherwise each partition fails with ``UNKNOWN_MEMBER_ID``. The operation is not
+        atomic: some partitions may succeed while others fail.
         """
         return await self._run(_group_offsets.alter_group_offsets(self.client.core, group_id, offsets, timeout=timeout))
 
@@ -345,14 +345,14 @@ class AsyncAdmin(AsyncFacade):
     ) -> Results[str, None]:
         """Delete the offsets of a group for all partitions of some topics. A topic fails with its first partition.
 
-        The partitions are those that the topics have, and those that the group has an offset for.
+        The partitions are all partitions of the topics, and all partitions for which the group has an offset.
         """
         return await self._run(_group_offsets.delete_topic_offsets(self.client.core, group_id, topics, timeout=timeout))
 
     async def delete_streams_groups(
         self, group_ids: Collection[str], *, timeout: float | None = None
     ) -> Results[str, None]:
-        """Delete groups of any type, with their offsets. A group that has members fails with ``NON_EMPTY_GROUP``."""
+        """Delete groups of any type, with their offsets. A group with members fails with ``NON_EMPTY_GROUP``."""
         return await self._run(_groups.delete_groups(self.client.core, group_ids, timeout=timeout))
 
     # Topics and partitions
@@ -372,7 +372,7 @@ class AsyncAdmin(AsyncFacade):
         include_authorized_operations: bool = False,
         timeout: float | None = None,
     ) -> Results[str | UUID, MetadataResponseTopic]:
-        """Return topics by name or by topic id, with their partitions, leaders and replicas. Nothing is created."""
+        """Return topics by name or by topic id, with their partitions, leaders and replicas. It creates no topics."""
         return await self._run(
             _topics.describe_topics(
                 self.client.core, topics, include_authorized_operations=include_authorized_operations, timeout=timeout
@@ -384,7 +384,7 @@ class AsyncAdmin(AsyncFacade):
     ) -> Results[str, DescribeTopicPartitionsResponseTopic]:
         """Return topics with the eligible leader replicas of their partitions (KIP-966).
 
-        It asks for at most ``partitions_per_request`` partitions at once, and goes on until it has all.
+        It requests at most ``partitions_per_request`` partitions at once, until it has all partitions.
         """
         return await self._run(
             _topics.describe_topic_partitions(
@@ -395,9 +395,9 @@ class AsyncAdmin(AsyncFacade):
     async def create_topics(
         self, topics: Collection[NewTopic], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, CreatableTopicResult]:
-        """Create topics. The value of each is what was created: topic id, partitions, replication factor, configurations.
+        """Create topics. The value of each is the created topic: id, partitions, replication factor, configurations.
 
-        ``validate_only`` checks everything and creates nothing.
+        ``validate_only`` validates the request without creating topics.
         """
         return await self._run(
             _topics.create_topics(self.client.core, topics, validate_only=validate_only, timeout=timeout)
@@ -412,7 +412,7 @@ class AsyncAdmin(AsyncFacade):
     async def create_partitions(
         self, topics: Mapping[str, int | NewPartitions], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, None]:
-        """Give topics more partitions. The number is that of all partitions afterwards."""
+        """Increase the number of partitions of topics. The number is the new total."""
         return await self._run(
             _topics.create_partitions(self.client.core, topics, validate_only=validate_only, timeout=timeout)
         )
@@ -426,8 +426,8 @@ class AsyncAdmin(AsyncFacade):
     ) -> Results[TopicPartition, ListOffsetsPartitionResponse]:
         """Return an offset of each partition: an ``OffsetSpec``, or the first at or after a timestamp in ms.
 
-        The offset is -1 if the partition has no such record. Each leader is asked once. If a leader is too old for an
-        ``OffsetSpec``, the outcome is an ``UnsupportedVersionError``.
+        The offset is -1 if the partition has no such record. Each leader gets one request. If a leader is too old for
+        an ``OffsetSpec``, the outcome is an ``UnsupportedVersionError``.
         """
         return await self._run(
             _partitions.list_offsets(self.client.core, partitions, isolation_level=isolation_level, timeout=timeout)
@@ -436,16 +436,17 @@ class AsyncAdmin(AsyncFacade):
     async def list_end_offsets_of_epochs(
         self, leader_epochs: Mapping[TopicPartition, int], *, timeout: float | None = None
     ) -> Results[TopicPartition, EpochEndOffset]:
-        """Return for each partition where the records of a leader epoch end (KIP-320).
+        """Return the end offset of a leader epoch for each partition (KIP-320).
 
-        The answer has the largest epoch that the leader knows and that is not above the one asked for, and its end offset.
+        The result has the largest epoch that the leader has and that does not exceed the requested epoch, with its end
+        offset.
         """
         return await self._run(_partitions.list_end_offsets_of_epochs(self.client.core, leader_epochs, timeout=timeout))
 
     async def delete_records(
         self, before: Mapping[TopicPartition, int], *, timeout: float | None = None
     ) -> Results[TopicPartition, int]:
-        """Delete the records before an offset of each partition; -1 is the high watermark: all. Return the low watermarks.
+        """Delete all records before an offset of each partition; -1 is the high watermark. Return the low watermarks.
 
         The low watermark is the first offset that every replica still has.
         """
@@ -460,8 +461,8 @@ class AsyncAdmin(AsyncFacade):
     ) -> Results[TopicPartition, None]:
         """Elect leaders: of the given partitions, or of all (KIP-183, KIP-460).
 
-        A partition that needs no election fails with ``ELECTION_NOT_NEEDED``. Without ``partitions``, only those are in
-        the results that had an election.
+        A partition that needs no election fails with ``ELECTION_NOT_NEEDED``. Without ``partitions``, the results have
+        only partitions with an election.
         """
         return await self._run(
             _partitions.elect_leaders(self.client.core, partitions, election=election, timeout=timeout)
@@ -474,7 +475,7 @@ class AsyncAdmin(AsyncFacade):
         allow_replication_factor_change: bool = True,
         timeout: float | None = None,
     ) -> Results[TopicPartition, None]:
-        """Move partitions to other brokers, or cancel a move with None (KIP-455). It begins the move, and does not wait."""
+        """Start moves of partitions to other brokers, or cancel a move with None (KIP-455)."""
         return await self._run(
             _partitions.alter_partition_reassignments(
                 self.client.core,
@@ -487,7 +488,7 @@ class AsyncAdmin(AsyncFacade):
     async def list_partition_reassignments(
         self, partitions: Collection[TopicPartition] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, OngoingPartitionReassignment]:
-        """Return the moves that are under way: of the given partitions, or all (KIP-455)."""
+        """Return the moves in progress: of the given partitions, or all (KIP-455)."""
         return await self._run(_partitions.list_partition_reassignments(self.client.core, partitions, timeout=timeout))
 
     # Configurations and log directories
@@ -495,9 +496,9 @@ class AsyncAdmin(AsyncFacade):
     async def list_config_resources(
         self, types: Collection[ConfigResourceType] = (), *, timeout: float | None = None
     ) -> tuple[ConfigResource, ...]:
-        """Return what has configurations: of these types, or of all types (KIP-1142).
+        """Return the resources with configurations: of these types, or of all types (KIP-1142).
 
-        A broker before Kafka 4.1 can list client metrics subscriptions only.
+        Brokers before Kafka 4.1 list only client metrics subscriptions.
         """
         return await self._run(_configs.list_config_resources(self.client.core, types, timeout=timeout))
 
@@ -513,9 +514,9 @@ class AsyncAdmin(AsyncFacade):
         include_documentation: bool = False,
         timeout: float | None = None,
     ) -> Results[ConfigResource, dict[str, DescribeConfigsResourceResult]]:
-        """Return the configurations of each resource by name: all, or with a mapping the named ones.
+        """Return the configurations of each resource by name: all, or with a mapping only the named ones.
 
-        The value of a secret is None. A broker's own configurations are asked of that broker.
+        The value of a secret is None. The request for a broker's own configurations goes to that broker.
         """
         return await self._run(
             _configs.describe_configs(
@@ -534,7 +535,10 @@ class AsyncAdmin(AsyncFacade):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> Results[ConfigResource, None]:
-        """Change configurations one by one (KIP-339); what is not mentioned stays. A broker's own go to that broker."""
+        """Change configurations one by one (KIP-339); all other configurations keep their values.
+
+        The request for a broker's own configurations goes to that broker.
+        """
         return await self._run(
             _configs.alter_configs(self.client.core, changes, validate_only=validate_only, timeout=timeout)
         )
@@ -546,16 +550,16 @@ class AsyncAdmin(AsyncFacade):
         *,
         timeout: float | None = None,
     ) -> Results[int, Results[str, DescribeLogDirsResult]]:
-        """Return the log directories of brokers, or of all brokers: by broker id and path, with the size of each partition.
+        """Return the log directories of brokers, or of all brokers, by broker id and path, with partition sizes.
 
-        ``partitions`` leaves out all others. Sizes are in bytes.
+        ``partitions`` restricts the result to these partitions. Sizes are in bytes.
         """
         return await self._run(_log_dirs.describe_log_dirs(self.client.core, brokers, partitions, timeout=timeout))
 
     async def alter_replica_log_dirs(
         self, moves: Mapping[TopicPartitionReplica, str], *, timeout: float | None = None
     ) -> Results[TopicPartitionReplica, None]:
-        """Move replicas to other log directories of their brokers, given by path. It begins the move, and does not wait."""
+        """Start moves of replicas to other log directories of their brokers, given by path."""
         return await self._run(_log_dirs.alter_replica_log_dirs(self.client.core, moves, timeout=timeout))
 
     # Transactions and producers
@@ -571,8 +575,8 @@ class AsyncAdmin(AsyncFacade):
     ) -> PartialList[ListedTransaction]:
         """Return the transactions of all coordinators: of these states (such as ``Ongoing``) and producers, or all.
 
-        ``running_longer_than_ms`` (KIP-994) and ``id_pattern`` (a regular expression of RE2, KIP-1152) need brokers that
-        know them.
+        ``running_longer_than_ms`` (KIP-994) and ``id_pattern`` (a regular expression of RE2, KIP-1152) need brokers
+        that support them.
         """
         return await self._run(
             _transactions.list_transactions(
@@ -588,7 +592,7 @@ class AsyncAdmin(AsyncFacade):
     async def describe_transactions(
         self, transactional_ids: Collection[str], *, timeout: float | None = None
     ) -> Results[str, TransactionState]:
-        """Return the state of transactions: their producer, their partitions, and since when they run."""
+        """Return the state of transactions: their producer, their partitions, and their start time."""
         return await self._run(
             _transactions.describe_transactions(self.client.core, transactional_ids, timeout=timeout)
         )
@@ -596,7 +600,7 @@ class AsyncAdmin(AsyncFacade):
     async def describe_producers(
         self, partitions: Collection[TopicPartition], *, broker_id: int | None = None, timeout: float | None = None
     ) -> Results[TopicPartition, tuple[ProducerState, ...]]:
-        """Return the producers that partitions know: of the leaders, or of the replicas on one broker."""
+        """Return the active producers of partitions, from the leaders, or from the replicas on one broker."""
         return await self._run(
             _transactions.describe_producers(self.client.core, partitions, broker_id=broker_id, timeout=timeout)
         )
@@ -610,10 +614,10 @@ class AsyncAdmin(AsyncFacade):
         coordinator_epoch: int = -1,
         timeout: float | None = None,
     ) -> None:
-        """End a transaction that hangs in a partition: write an abort marker at its leader.
+        """Abort a hanging transaction in a partition: write an abort marker at its leader.
 
-        ``describe_producers`` shows such a transaction: ``current_txn_start_offset`` is not -1, and the coordinator does
-        not know it. Raises ``BrokerError``.
+        ``describe_producers`` returns such a transaction: ``current_txn_start_offset`` is not -1, and the coordinator
+        has no such transaction. Raises ``BrokerError``.
         """
         return await self._run(
             _transactions.abort_transaction(
@@ -629,7 +633,7 @@ class AsyncAdmin(AsyncFacade):
     async def fence_producers(
         self, transactional_ids: Collection[str], *, timeout: float | None = None
     ) -> Results[str, ProducerIdAndEpoch]:
-        """Give transactions a new producer epoch: running producers fail, and what they have open is aborted."""
+        """Increase the producer epochs of transactions: running producers fail, and open transactions are aborted."""
         return await self._run(_transactions.fence_producers(self.client.core, transactional_ids, timeout=timeout))
 
     # Security
@@ -637,7 +641,7 @@ class AsyncAdmin(AsyncFacade):
     async def describe_acls(
         self, acl_filter: AclFilter | None = None, *, timeout: float | None = None
     ) -> tuple[AclBinding, ...]:
-        """Return the rules that a filter matches, or all."""
+        """Return the rules that match a filter, or all rules."""
         return await self._run(_acls.describe_acls(self.client.core, acl_filter, timeout=timeout))
 
     async def create_acls(
@@ -649,7 +653,7 @@ class AsyncAdmin(AsyncFacade):
     async def delete_acls(
         self, filters: Sequence[AclFilter], *, timeout: float | None = None
     ) -> Results[AclFilter, Results[AclBinding, None]]:
-        """Delete the rules that filters match. The value of each filter is the outcome of each rule that it matched."""
+        """Delete the rules that match filters. The value of each filter is the outcome of each matching rule."""
         return await self._run(_acls.delete_acls(self.client.core, filters, timeout=timeout))
 
     async def describe_client_quotas(
@@ -659,10 +663,10 @@ class AsyncAdmin(AsyncFacade):
         strict: bool = False,
         timeout: float | None = None,
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Return the quotas of the entities that a filter matches, or all.
+        """Return the quotas of the entities that match a filter, or all quotas.
 
-        The filter gives the name of each type, None for the default of the type, or ``ANY_NAME``. ``strict`` leaves out
-        entities that have other types too.
+        The filter has the name of each type, None for the default of the type, or ``ANY_NAME``. ``strict`` excludes
+        entities with additional types.
         """
         return await self._run(_quotas.describe_client_quotas(self.client.core, entity, strict=strict, timeout=timeout))
 
@@ -681,7 +685,7 @@ class AsyncAdmin(AsyncFacade):
     async def describe_user_scram_credentials(
         self, users: Collection[str] | None = None, *, timeout: float | None = None
     ) -> Results[str, tuple[CredentialInfo, ...]]:
-        """Return which SCRAM credentials users have, or all users: mechanism and iterations, never the password."""
+        """Return the SCRAM credentials of users, or of all users: mechanism and iterations, never the password."""
         return await self._run(_users.describe_user_scram_credentials(self.client.core, users, timeout=timeout))
 
     async def alter_user_scram_credentials(
@@ -698,9 +702,9 @@ class AsyncAdmin(AsyncFacade):
         max_lifetime_ms: int = -1,
         timeout: float | None = None,
     ) -> CreateDelegationTokenResponse:
-        """Create a delegation token (KIP-48) for this user, or for another owner (KIP-373). -1 is the broker's lifetime.
+        """Create a delegation token (KIP-48) for this user, or for another owner (KIP-373).
 
-        The response holds the token's id and its secret, ``hmac``.
+        A ``max_lifetime_ms`` of -1 is the broker's lifetime. The response has the token's id and its secret, ``hmac``.
         """
         return await self._run(
             _users.create_delegation_token(
@@ -711,7 +715,7 @@ class AsyncAdmin(AsyncFacade):
     async def renew_delegation_token(
         self, hmac: bytes, *, renew_period_ms: int = -1, timeout: float | None = None
     ) -> int:
-        """Make a token valid for longer; return when it expires, in ms since 1970. -1 is the broker's period."""
+        """Renew a token; return its new expiry time in ms since 1970. -1 is the broker's period."""
         return await self._run(
             _users.renew_delegation_token(self.client.core, hmac, renew_period_ms=renew_period_ms, timeout=timeout)
         )
@@ -719,7 +723,7 @@ class AsyncAdmin(AsyncFacade):
     async def expire_delegation_token(
         self, hmac: bytes, *, expiry_period_ms: int = -1, timeout: float | None = None
     ) -> int:
-        """Make a token expire after a period in ms; -1 is at once. Return when it expires, in ms since 1970."""
+        """Expire a token after a period in ms, or immediately with -1. Return its expiry time in ms since 1970."""
         return await self._run(
             _users.expire_delegation_token(self.client.core, hmac, expiry_period_ms=expiry_period_ms, timeout=timeout)
         )
@@ -727,7 +731,7 @@ class AsyncAdmin(AsyncFacade):
     async def describe_delegation_tokens(
         self, owners: Collection[Principal] | None = None, *, timeout: float | None = None
     ) -> tuple[DescribedDelegationToken, ...]:
-        """Return the tokens of owners, or all that the client may see. They hold their secrets."""
+        """Return the tokens of owners, or all tokens that the client may see, with their secrets."""
         return await self._run(_users.describe_delegation_tokens(self.client.core, owners, timeout=timeout))
 
     # The cluster
@@ -740,9 +744,9 @@ class AsyncAdmin(AsyncFacade):
         include_authorized_operations: bool = False,
         timeout: float | None = None,
     ) -> ClusterDescription:
-        """Return the nodes of the cluster. ``controllers`` asks for controllers instead of brokers (KIP-919).
+        """Return the nodes of the cluster. ``controllers`` requests controllers instead of brokers (KIP-919).
 
-        Only a controller answers that: the client must be connected to controllers then.
+        Only a controller responds to that: the client must be connected to controllers.
         """
         return await self._run(
             _cluster.describe_cluster(
@@ -761,23 +765,23 @@ class AsyncAdmin(AsyncFacade):
         return await self._run(_cluster.find_coordinators(self.client.core, keys, kind, timeout=timeout))
 
     async def api_versions(self, broker_id: int | None = None, *, timeout: float | None = None) -> ApiVersionsResponse:
-        """Return what a broker says it can do: its versions of every api, and its features."""
+        """Return the capabilities of a broker: its versions of every api, and its features."""
         return await self._run(_cluster.api_versions(self.client.core, broker_id, timeout=timeout))
 
     async def describe_features(self, broker_id: int | None = None, *, timeout: float | None = None) -> Features:
-        """Return the features of the cluster, and what the asked broker supports (KIP-584)."""
+        """Return the features of the cluster, and the levels that the queried broker supports (KIP-584)."""
         return await self._run(_cluster.describe_features(self.client.core, broker_id, timeout=timeout))
 
     async def update_features(
         self, updates: Mapping[str, int | FeatureUpdate], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, None]:
-        """Bring features to other levels. From version 2 of the api it succeeds or fails as a whole, and then raises."""
+        """Change the levels of features. From version 2 of the api on, an update is atomic and raises its error."""
         return await self._run(
             _cluster.update_features(self.client.core, updates, validate_only=validate_only, timeout=timeout)
         )
 
     async def describe_quorum(self, *, timeout: float | None = None) -> Quorum:
-        """Return the state of the quorum of controllers."""
+        """Return the state of the controller quorum."""
         return await self._run(_cluster.describe_quorum(self.client.core, timeout=timeout))
 
     async def add_raft_voter(
@@ -790,7 +794,7 @@ class AsyncAdmin(AsyncFacade):
         wait_until_committed: bool = True,
         timeout: float | None = None,
     ) -> None:
-        """Make a controller a voter of the quorum (KIP-853). ``directory_id`` is that of its metadata directory."""
+        """Add a controller to the quorum as a voter (KIP-853). ``directory_id`` is the id of its metadata directory."""
         return await self._run(
             _cluster.add_raft_voter(
                 self.client.core,
@@ -806,23 +810,23 @@ class AsyncAdmin(AsyncFacade):
     async def remove_raft_voter(
         self, voter_id: int, directory_id: UUID, *, cluster_id: str | None = None, timeout: float | None = None
     ) -> None:
-        """Remove a voter from the quorum of controllers (KIP-853)."""
+        """Remove a voter from the controller quorum (KIP-853)."""
         return await self._run(
             _cluster.remove_raft_voter(self.client.core, voter_id, directory_id, cluster_id=cluster_id, timeout=timeout)
         )
 
     async def unregister_broker(self, broker_id: int, *, timeout: float | None = None) -> None:
-        """Forget a broker that is gone for good."""
+        """Remove the registration of a broker that has permanently left the cluster."""
         return await self._run(_cluster.unregister_broker(self.client.core, broker_id, timeout=timeout))
 
     async def unregister_controller(self, controller_id: int, *, timeout: float | None = None) -> None:
-        """Forget a controller that is gone for good."""
+        """Remove the registration of a controller that has permanently left the cluster."""
         return await self._run(_cluster.unregister_controller(self.client.core, controller_id, timeout=timeout))
 
     async def telemetry_subscriptions(
         self, client_instance_id: UUID | None = None, *, timeout: float | None = None
     ) -> GetTelemetrySubscriptionsResponse:
-        """Return which metrics the broker wants from this client, and the client instance id that it gives (KIP-714)."""
+        """Return the metrics that the broker subscribes to for this client, and the client instance id (KIP-714)."""
         return await self._run(_cluster.telemetry_subscriptions(self.client.core, client_instance_id, timeout=timeout))
 
     # The end

@@ -4,7 +4,7 @@ A coordinator changes its state before the records of the change are in the log.
 undone. So each change goes through an undo log, which stores the inverse of the change. Appliers get the undo log as an
 argument. Changes of loaded records need no undo, so ``WITHOUT_UNDO`` changes the state without an undo log.
 
->>> journal, table = Journal(), {"a": 1}
+>>> journal, table = UndoLog(), {"a": 1}
 >>> journal.set(table, "b", 2)
 >>> journal.delete(table, "a")
 >>> _ = journal.undo(0)

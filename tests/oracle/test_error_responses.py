@@ -54,9 +54,7 @@ def expected(request: Request[Any], version: int, answer: bytes) -> tuple[Respon
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     made = error_response(request, code, version, throttle_time_ms=THROTTLE_MS)
     ours, theirs = cls.decode(made.encode(version), version), cls.decode(answer, version)
-    if (
-        getattr(theirs, "throttle_time_ms", None) == 0
-    ):  # Some of Kafka's classes omit the throttle time passed to them.
+    if getattr(theirs, "throttle_time_ms", None) == 0:  # Some of Kafka's classes omit the throttle time passed to them.
         ours = evolve(ours, throttle_time_ms=0)
     api_key = request.INFO.api_key
     if api_key in WITHOUT_ELEMENTS:

@@ -27,13 +27,13 @@ __all__ = ["consume_command"]
 
 _POLL_SECONDS: Final = 1.0
 _ROOM: Final = 1000
-"""The most records of one poll."""
+"""The maximum number of records per poll."""
 
 _START: Final = re.compile(r"beginning|end|-?\d{1,19}|@\d{1,15}", re.ASCII)
 
 
 def _start(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Read where to begin; a point in time becomes ``@`` and its milliseconds."""
+    """Parse the start position; a point in time becomes ``@`` and its milliseconds."""
     if value is None or _START.fullmatch(value):
         return value
     try:
@@ -125,7 +125,7 @@ def consume_command(
 def _begin(
     client: Client, consumer: Consumer, topics: tuple[str, ...], partitions: tuple[int, ...], start: str | None
 ) -> Mapping[TopicPartition, int]:
-    """Take the partitions, go to where to begin, and return where they end now."""
+    """Assign the partitions, seek to the start position, and return the current end offsets."""
     from kafka_msgs.admin.admin import Admin
     from kafka_msgs.admin.partitions import OffsetSpec
     from kafka_msgs.client import TopicPartition
@@ -163,7 +163,7 @@ def _offset(start: str, first: int, last: int) -> int:
 def _records(
     consumer: Consumer, ends: Mapping[TopicPartition, int] | None, most: int | None, *, commits: bool
 ) -> Iterator[ConsumerRecord]:
-    """Yield records: at most so many, and up to the ends; what was yielded is committed after each poll."""
+    """Yield at most ``most`` records, up to the ends. After each poll, the yielded records are committed."""
     left = most
     while (left is None or left > 0) and not _at(consumer, ends):
         found = consumer.poll(_POLL_SECONDS, max_records=_ROOM if left is None else min(left, _ROOM))

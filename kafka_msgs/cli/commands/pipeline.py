@@ -1,6 +1,7 @@
-"""``kafka-msgs pipeline``: jobs over files, their tables and reports into a directory.
+"""``kafka-msgs pipeline``: jobs over files, which write tables and reports to a directory.
 
-Owns the options of each job, and what of a report is shown. The session that jobs run in is left to ``spark_session``.
+This module defines the options of each job, and the displayed part of its report. ``spark_session`` manages the
+session.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ __all__ = ["pipeline_command", "show_tables"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Frames = Callable[["SparkSession"], "Mapping[str, DataFrame]"]
-"""Makes the inputs of a job in a session. The arguments were checked before it is returned."""
+"""Creates the inputs of a job in a session. The arguments are checked before it is returned."""
 Check = Callable[["FilesystemOptions"], Frames]
-"""Checks the arguments of a job, with the settings of filesystems."""
+"""Checks the arguments of a job, with filesystem options."""
 
 _FEATURE: Final = "kafka-msgs pipeline"
 _ROWS: Final = 20
-"""How many rows of a table are shown; the report has more, and the Parquet tables have all."""
+"""The number of table rows on the screen; the report has more, and the Parquet tables have all rows."""
 
 _OUT: Final = "Where the tables go; empty or new, or with an earlier run that the command goes on from."
 
@@ -57,7 +58,7 @@ def pipeline_command() -> None:
 
 
 def _options(command: F) -> F:
-    """Add the options that all jobs have."""
+    """Add the common options of all jobs."""
     for option in (
         click.option("--conf", metavar="NAME=VALUE", multiple=True, help="A setting of Spark; may be repeated."),
         click.option(
@@ -260,7 +261,7 @@ def _run_over_logs(
     conf: tuple[str, ...],
     **where: Any,
 ) -> None:
-    """Run a job by an engine; print what it found and where that is."""
+    """Run a job with an engine; print its results and their location."""
     _show(*LogJob(kind=kind, inputs=inputs, **where).run_in(engine, master, conf))
 
 
@@ -276,9 +277,9 @@ def _run(
     table_format: str,
     facts: Mapping[str, str] | None = None,
 ) -> JobResult:
-    """Check the arguments, then start Spark and run a job; print what it found and where that is.
+    """Check the arguments, then start Spark and run a job; print its results and their location.
 
-    Inputs on other filesystems are looked at when Spark has started: its configuration has their settings.
+    Inputs on other filesystems are checked after Spark has started, because its configuration has their options.
     """
     conf_of_spark = [setting(each) for each in conf]
     require_spark(_FEATURE)
@@ -310,7 +311,7 @@ def _show(report: Report, files: Iterable[str]) -> None:
 
 
 def show_tables(report: Report, screen: Console) -> None:
-    """Print the tables of a report that have rows, each no further than a screen can show."""
+    """Print the tables of a report that have rows, limited to a screen each."""
     from kafka_msgs.report import Table
     from kafka_msgs.report.cells import cell, kinds_of
 

@@ -1,6 +1,6 @@
 """Runs scripts of commands on Kafka's share partition and this library's, for a range of seeds.
 
-    python -m tests.broker.share.campaign 0 10000
+python -m tests.broker.share.campaign 0 10000
 """
 
 from __future__ import annotations

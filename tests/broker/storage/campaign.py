@@ -1,6 +1,6 @@
 """Runs scripts of commands, each on new logs. As a program, it runs the scripts of a range of seeds.
 
-    python -m tests.broker.storage.campaign 0 1000
+python -m tests.broker.storage.campaign 0 1000
 """
 
 from __future__ import annotations
