@@ -107,7 +107,7 @@ def test_the_examples_of_a_page_run_with_real_brokers(
 @pytest.mark.usefixtures("_empty_directory")
 @pytest.mark.parametrize("name", tuple(_runnable(_BUCKETS)))
 def test_the_examples_of_a_page_run_with_a_bucket(name: str, buckets: S3Server) -> None:
-    """This test's server replaces the address on the pages."""
+    """The server of the test replaces the address on the pages."""
     _run_page(name, _BUCKETS, buckets.endpoint)
     assert buckets.sent
     assert not buckets.refused

@@ -1,5 +1,6 @@
 """Threads that share all objects get the same results as one thread. The normal suite runs a short version with the
-GIL."""
+GIL.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Untrusted jars: bombs, entries with outside paths, damaged archives and classes. Reading a jar never runs its
-code."""
+code.
+"""
 
 from __future__ import annotations
 

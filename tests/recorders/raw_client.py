@@ -51,7 +51,8 @@ class Conversation:
 
     def is_closed(self) -> bool:
         """Return whether the broker closes the connection. Raises ``TimeoutError`` if it neither closes it nor
-        responds."""
+        responds.
+        """
         return not self._stream.read(1)
 
     def _note(self, direction: Direction, data: bytes) -> None:

@@ -87,7 +87,8 @@ class ShopTools:
     @contextmanager
     def _member(self, tool: str, group: str, protocol: str, *, until: int) -> Iterator[None]:
         """Run a consumer that reads all orders and lingers. The block starts when it has sent a request of API
-        ``until``."""
+        ``until``.
+        """
         properties = [f"group.protocol={protocol}", "auto.offset.reset=earliest", f"client.id={group}-console"]
         if protocol == "classic":
             properties.append("heartbeat.interval.ms=500")

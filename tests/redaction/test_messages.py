@@ -109,7 +109,7 @@ def test_recorded_exchanges_of_real_clients_decode_and_keep_their_lengths(name: 
 
 
 def test_equal_names_have_equal_masks_of_the_same_length() -> None:
-    """This holds in requests and in their nested messages; different names have different masks."""
+    """Masks are equal in requests and in their nested messages, and different names have different masks."""
     subscription = encode_versioned(ConsumerProtocolSubscription(topics=("orders", "grüße"), user_data=b"orders"), 1)
     protocol = JoinGroupRequestProtocol(name="range", metadata=subscription)
     join = _hidden(_exchange(JoinGroupRequest(group_id="billing", protocol_type="consumer", protocols=(protocol,)), 5))

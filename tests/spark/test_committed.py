@@ -237,7 +237,8 @@ class _Transactions:
 
     def play(self, script: str) -> None:
         """Run a script. ``a(`` begins a transaction of ``a``, ``a7`` writes 28 records, ``a+`` commits, ``a-``
-        aborts."""
+        aborts.
+        """
         for step in script.split():
             producer, action = self._made[step[0]], step[1]
             if action == "(":

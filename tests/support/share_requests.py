@@ -51,7 +51,8 @@ def share_fetch(
     **fields: Any,
 ) -> ShareFetchRequest:
     """Return a fetch of a topic's partitions. ``said`` are the acknowledgements for each; ``fields`` override
-    fields."""
+    fields.
+    """
     batches = tuple(
         FetchAcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=tuple(types))
         for first, last, types in said

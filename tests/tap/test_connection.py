@@ -145,7 +145,7 @@ def test_unknown_apis_and_damaged_messages_go_on_and_are_seen() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 11, 2**20])
 @pytest.mark.parametrize("stream", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"\xff" * 9])
 def test_what_is_not_kafka_goes_on_unread(stream: bytes, size: int) -> None:
-    """This also holds after frames: all bytes are forwarded, and one fault reports where reading ended."""
+    """After frames, too, all bytes are forwarded, and one fault reports where reading ended."""
     tap = _tap()
     _asked(tap, HEARTBEAT)
     out, items = _answered(tap, BEAT + stream, size)
@@ -191,7 +191,8 @@ def test_a_produce_without_acks_is_an_exchange_at_once() -> None:
 
 def test_a_connection_is_full_while_too_much_waits_for_responses() -> None:
     """The limit is on bytes or requests: reading pauses until responses arrive. Responses without a request do not
-    count."""
+    count.
+    """
     for tap, most in ((_tap(in_flight=2 * len(HEARTBEAT)), 3), (_tap(), 1_000)):
         _answered(tap, 2_000 * join_frames(bytes((0, 0, 1, 1))))
         for number in range(1, most + 1):

@@ -357,7 +357,7 @@ def test_the_end_of_a_broker_comes_after_what_it_sent(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("connected", [True, False])
 def test_a_client_that_is_gone_takes_its_broker_with_it(monkeypatch: pytest.MonkeyPatch, *, connected: bool) -> None:
-    """This also applies while the relay is connecting to the broker, and while both sides are paused."""
+    """The relay may be connecting to the broker, or both sides may be paused."""
 
     async def work() -> None:
         before = asyncio.all_tasks()
