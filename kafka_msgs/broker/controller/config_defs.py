@@ -1,6 +1,6 @@
 """Kafka's config definitions for brokers, topics, groups and client metrics: types, defaults and allowed values.
 
-The table is ``config_defs.tsv``. ``ConfigKey.check`` validates a text like Kafka's ``ConfigDef``. ``BrokerConfigs``
+The table is ``settings.tsv``. ``ConfigKey.check`` validates a text like Kafka's ``ConfigDef``. ``BrokerConfigs``
 provides the configs of an embedded cluster as numbers and flags.
 """
 
