@@ -1,7 +1,7 @@
 """Partition logs of a broker, in memory or in Kafka's own file formats.
 
 Brokers use ``PartitionLog``, which needs no clock, threads or sockets. ``TopicConfig`` contains the topic configs that
-it uses. ``MemoryPartitionStore`` and ``FilePartitionStore`` are its stores.
+it uses. ``memory_store`` and ``file_store`` implement its storage.
 """
 
 from kafka_msgs.broker.storage.log_directory_store import LogDirectoryStore
