@@ -65,9 +65,9 @@ class ForwardResult(NamedTuple):
 class TapConnection:
     """The two directions of one connection between a client and a broker.
 
-    Receive client bytes into ``requests.room()`` and pass their number to ``client_sent``; forward the bytes that it
-    returns. ``responses`` and ``broker_sent`` are the same for broker bytes. ``at`` is the time in microseconds since
-    the epoch.
+    Receive client bytes into ``requests.get_buffer()`` and pass their number to ``client_sent``; forward the bytes that
+    it returns. ``responses`` and ``broker_sent`` are the same for broker bytes. ``at`` is the time in microseconds
+    since the epoch.
     """
 
     def __init__(self, connection: CapturedConnection, rules: TapConfig) -> None:
