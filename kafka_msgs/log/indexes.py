@@ -163,8 +163,9 @@ def _first(layout: Struct, data: Mapped, start: int) -> int:
 
 
 def _used(data: Mapped, layout: Struct) -> range:
-    """Return the start positions of the entries, without the zeros after them. The range is empty if the last is
-    partial.
+    """Return the start positions of the entries, without trailing zeros.
+
+    The range is empty if the last entry is partial.
     """
     if len(data) % layout.size:
         return range(0)

@@ -81,7 +81,7 @@ def count_batches(
 
 
 def _range_of_times(flags: int, base: int, latest: int) -> tuple[int, int]:
-    """Return the lowest and highest timestamp in a header, or the empty range ``_NEVER`` without timestamps."""
+    """Return the lowest and highest timestamp in a header, or ``(_NEVER, -_NEVER)`` without timestamps."""
     found = [latest] if flags & BASE_IS_NO_TIME else [base, latest]
     known = [timestamp for timestamp in found if timestamp != NO_TIMESTAMP]
     return (min(known), max(known)) if known else (_NEVER, -_NEVER)

@@ -25,7 +25,7 @@ _HIGHEST_DELTA: Final = 2**31 - 1
 
 @frozen(kw_only=True)
 class LogWriteOptions:
-    """Sizes for writing records to files.
+    """Options for writing records to files.
 
     ``batch_bytes`` is the maximum size of a batch before compression, unless one record is larger; ``segment_bytes`` is
     the maximum size of a segment, unless one batch is larger. Both are below 2 GiB.
