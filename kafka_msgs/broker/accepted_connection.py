@@ -64,9 +64,7 @@ def java_address(host: str) -> str:
 
 
 class Server(Protocol):
-    """The interface that a connection needs from its server. ``closing`` is True once the server accepts no
-    connections.
-    """
+    """The interface that a connection needs from its server. ``closing`` is True once it refuses new connections."""
 
     cluster: Cluster
     clock: Clock
@@ -144,8 +142,7 @@ class AcceptedConnection(asyncio.Protocol):
         return name is not None
 
     def _close_after_throttle(self, delay: int) -> None:
-        """Stop reading and close the connection after ``delay`` ms: its address creates too many connections (KIP-612).
-        """
+        """Stop reading, and close the connection after ``delay`` ms: its address connects too often (KIP-612)."""
         self._transport.pause_reading()
         timer = self._cluster.call_later(delay, lambda: self.end(reset=False))
         self.session.on_close(timer.cancel)

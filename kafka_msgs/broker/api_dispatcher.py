@@ -49,7 +49,7 @@ class ApiDispatcher:
         """Pass a call to its handler.
 
         A ``RequestRefusedError`` becomes an error response. Any other exception is a bug in the broker: it is added to
-        ``Cluster.errors`` and the client receives UNKNOWN_SERVER_ERROR. A client that has not authenticated yet is
+        ``Cluster.errors`` and the client receives UNKNOWN_SERVER_ERROR. A client that must still authenticate is
         disconnected, as in Kafka.
         """
         handler = self._handlers[call.api_key]

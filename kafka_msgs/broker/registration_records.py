@@ -80,7 +80,9 @@ def controlled_shutdown_record(cluster: Cluster, broker_id: int) -> MetadataReco
 
 
 def shutdown_records(cluster: Cluster) -> list[MetadataRecord]:
-    """Return records that mark all brokers as stopped, so that they can be started when the metadata log is reopened.
+    """Return records that mark all brokers as stopped.
+
+    They can then be started when the metadata log is reopened.
     """
     running = [broker.id for broker in cluster.brokers.values() if broker.running]
     return [_changed(cluster, each, fenced=_FENCE, in_controlled_shutdown=1) for each in running]

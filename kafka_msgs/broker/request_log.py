@@ -141,8 +141,9 @@ class RequestLog:
 
 
 def _values(struct: Struct) -> Iterator[tuple[Any, Any]]:
-    """Yield each field of a struct and of its nested structs, with its value; array elements of simple types one by
-    one.
+    """Yield each field of a struct and of its nested structs, with its value.
+
+    Arrays of simple types yield each element.
     """
     for field in fields(type(struct)):
         value = getattr(struct, field.attribute)

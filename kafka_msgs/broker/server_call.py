@@ -130,7 +130,7 @@ class ClientSession:
         return not self.listener.sasl
 
     def is_authenticated(self, now: int) -> bool:
-        """Return whether the client is authenticated and its session has not expired."""
+        """Return whether the client is authenticated and its session is valid at ``now``."""
         return (
             self.authenticated
             and self.sasl_server is None
@@ -261,11 +261,11 @@ class ServerCall(Generic[R]):
         self.charge(self.meters.request, taken * _PERCENT_OF_A_SECOND)
 
     def charge_mutations(self, partitions: int, *, strict: bool, forwarded: bool = False) -> None:
-        """Charge created or deleted partitions (KIP-599). The response to a ``forwarded`` request contains no throttle
-        time.
+        """Charge created or deleted partitions (KIP-599).
 
-        Raises ``RequestRefusedError`` with THROTTLING_QUOTA_EXCEEDED if the client is still throttled and the API is
-        ``strict``, which means that clients of this version handle the refusal.
+        The response to a ``forwarded`` request contains no throttle time. Raises ``RequestRefusedError`` with
+        THROTTLING_QUOTA_EXCEEDED if the client is still throttled and the API is ``strict``, which means that clients
+        of this version handle the refusal.
         """
         meter = self.cluster.brokers[self.cluster.controller_id].meters.mutation
         if not strict:

@@ -195,7 +195,9 @@ class _KafkaConversation:
         return self._requests.held + self._responses.held + self._exchanges.held
 
     def advance(self) -> Iterator[Item]:
-        """Read the available bytes. Requests come first: their API keys and versions are needed to read the responses.
+        """Read the available bytes.
+
+        Requests come first: their API keys and versions are needed to read the responses.
         """
         yield from self._asked(self._requests.read(self._requests.stream.take()))
         if self._requests.recognised:

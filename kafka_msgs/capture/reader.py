@@ -113,8 +113,7 @@ class Conversations:
         self._left_out: Counter[int] = Counter()
 
     def receive(self, segment: TcpSegment, packet: Packet) -> Iterator[Item]:
-        """Add a segment and its packet; yield the items that it completes, and data dropped because of memory limits.
-        """
+        """Add a segment and its packet; yield the completed items, and data dropped because of memory limits."""
         self._read += _PACKET_HEADER + len(packet.data)
         ends = min(segment.source, segment.target), max(segment.source, segment.target)
         if self._ports is not None and not any(end.port in self._ports for end in ends):

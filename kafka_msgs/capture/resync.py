@@ -23,10 +23,10 @@ _TRIAL: Final = 1000
 
 
 class Frame(NamedTuple):
-    """A frame without its size. ``data`` ends at the first byte that was not captured. ``missing`` counts the missing
-    bytes.
+    """A frame without its size.
 
-    ``at`` (microseconds since the epoch) and ``packet`` (number) belong to the packet that completed it.
+    ``data`` ends at the first byte that was not captured, and ``missing`` counts the missing bytes. ``at``
+    (microseconds since the epoch) and ``packet`` (number) belong to the packet that completed it.
     """
 
     size: int
@@ -61,7 +61,7 @@ class Finder(Protocol):
 
 
 class _IncompleteFrame:
-    """A frame with missing bytes. ``left`` is the number of its bytes that have not arrived."""
+    """A frame with missing bytes. ``left`` counts its bytes that are still to come."""
 
     def __init__(self, size: int, data: bytes) -> None:
         self.size = size

@@ -37,8 +37,7 @@ class TcpSegment(NamedTuple):
 
 
 class _Link(NamedTuple):
-    """A link header: its size, and the position of the payload type. The position is None if the payload is always IP.
-    """
+    """A link header: its size, and the position of the payload type, or None if the payload is always IP."""
 
     size: int
     type_at: int | None

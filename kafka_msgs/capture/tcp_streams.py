@@ -137,8 +137,9 @@ class TcpStream:
         return self._waiting[0].piece.data or b"" if self._waiting else b""
 
     def _position(self, seq: int) -> int:
-        """Return the position for a sequence number, as close to the stream's position as possible. Positions do not
-        wrap.
+        """Return the position for a sequence number, as close to the stream's position as possible.
+
+        Positions do not wrap.
         """
         if not self._anchored:
             self._anchored, self._next = True, _WRAP + seq

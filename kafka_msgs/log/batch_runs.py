@@ -28,8 +28,10 @@ Item: TypeAlias = BatchRun | AnyBatch | LogFileError | RecordError
 _IMPLEMENTATION: Final = backend_module("kafka_msgs.log")
 _OFFSETS: Final = header_struct("base_offset", "last_offset_delta")
 _EACH_RUN: Final = 2**18
-"""The size of a run in bytes, exceeded by at most one batch. It is small enough that bytes are still in the processor's
-cache when their records are read after the checksum comparison.
+"""The size of a run in bytes, exceeded by at most one batch.
+
+It is small enough that bytes are still in the processor's cache when their records are read after the checksum
+comparison.
 """
 
 

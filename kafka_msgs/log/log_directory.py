@@ -45,7 +45,9 @@ _SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})")
 
 @frozen
 class KRaftSnapshot:
-    """A ``.checkpoint`` file: the state of the metadata log before ``end_offset``, written in leader epoch ``epoch``.
+    """A ``.checkpoint`` file: the state of the metadata log before ``end_offset``.
+
+    ``epoch`` is the leader epoch in which it was written.
     """
 
     path: Path
@@ -53,7 +55,9 @@ class KRaftSnapshot:
     epoch: int
 
     def batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch]:
-        """Yield the batches in order, including the header and footer batches. Raises the same errors as ``read_log``.
+        """Yield the batches in order, including the header and footer batches.
+
+        Raises the same errors as ``read_log``.
         """
         return read_log(self.path, options)
 

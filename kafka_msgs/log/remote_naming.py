@@ -115,8 +115,9 @@ REMOTE_NAMINGS: Final[Mapping[str, RemoteNaming]] = MappingProxyType(
         ),
     }
 )
-"""The predefined naming schemes: Kafka's ``LocalTieredStorage``, and Aiven's plugin, whose key prefix is part of the
-path.
+"""The predefined naming schemes: Kafka's ``LocalTieredStorage``, and Aiven's plugin.
+
+The key prefix of Aiven's plugin is part of the path.
 """
 
 

@@ -140,7 +140,9 @@ class Segment:
         return walk_aborted_transactions(path) if path.exists() else iter(())
 
     def _fits(self, entry: OffsetEntry) -> bool:
-        """Return whether a valid batch starts at the position of an entry, with a last offset of at most the entry's.
+        """Return whether a valid batch starts at the position of an entry.
+
+        Its last offset must not exceed the offset of the entry.
         """
         if not 0 <= entry.position < self.size:
             return False

@@ -262,7 +262,9 @@ def _lines(path: Path) -> list[_Line]:
 
 
 def _checkpoint(path: Path) -> list[_Line]:
-    """Return the entries of a checkpoint. Its first line is the version, 0, and its second line the number of entries.
+    """Return the entries of a checkpoint.
+
+    Its first line is the version, 0, and its second line the number of entries.
     """
     lines = _lines(path)
     if len(lines) < 2:

@@ -137,8 +137,9 @@ class Redactor:
         return self._changes[struct]
 
     def _maker(self, struct: type[Any], field: FieldInfo) -> Callable[[Any, Any], Any] | None:
-        """Return the redacting function for a field, given the struct and the value, or None if the field has no
-        secrets.
+        """Return the redacting function for a field, or None if the field has no secrets.
+
+        The function is called with the struct and the value.
         """
         if field.struct is not None:
             if not self._hides(field.struct):

@@ -1,10 +1,9 @@
-"""Redaction of records: keys, values and headers are replaced by masks of the same lengths, in batches that remain
-valid.
+"""Redaction of records: keys, values and headers are replaced by masks of the same lengths.
 
-All other parts of a batch are unchanged: offsets, timestamps, producers, flags. The checksum is recomputed. An
-uncompressed batch keeps its exact size. A compressed batch gets content that compresses to the same size, by
-randomizing as much of it as necessary. The number of attempts is limited; if none has the exact size, the nearest
-smaller result is used, and the batch is slightly shorter. Invalid batches are replaced by zeros.
+Redacted batches remain valid. All other parts of a batch are unchanged: offsets, timestamps, producers, flags. The
+checksum is recomputed. An uncompressed batch keeps its exact size. A compressed batch gets content that compresses to
+the same size, by randomizing as much of it as necessary. The number of attempts is limited; if none has the exact size,
+the nearest smaller result is used, and the batch is slightly shorter. Invalid batches are replaced by zeros.
 """
 
 from __future__ import annotations

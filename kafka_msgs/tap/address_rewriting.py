@@ -56,7 +56,9 @@ def rewrite_addresses(response: Response, names: tuple[str, ...], translate: Tra
 
 
 def _translated(item: Any, translate: Translate) -> dict[str, Any]:
-    """Return the two fields of a struct. A struct without an address, for example next to an error, has an empty host.
+    """Return the two fields of a struct.
+
+    A struct without an address, for example next to an error, has an empty host.
     """
     if not item.host or item.port < 0:
         return {}

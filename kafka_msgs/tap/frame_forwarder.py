@@ -134,7 +134,9 @@ class FrameForwarder:
         return True
 
     def _begin(self) -> bool:
-        """Read the size and the head of the next frame, and choose its forward mode; return whether that was possible.
+        """Read the size and the head of the next frame, and choose its forward mode.
+
+        Return whether enough bytes were available.
         """
         there = self._end - self._start - SIZE_BYTES
         if there < 0:

@@ -92,7 +92,9 @@ def kafka_cluster(kafka_broker_settings: dict[str, Any]) -> Iterator[EmbeddedBro
 
 @pytest.fixture
 def kafka_new_topic(request: pytest.FixtureRequest) -> Callable[..., str]:
-    """Return a function that creates a topic on the test's broker: ``kafka_new_topic(partitions=3)`` returns its name.
+    """Return a function that creates a topic on the test's broker and returns its name.
+
+    Its arguments are the arguments of ``new_topic`` after the broker: ``kafka_new_topic(partitions=3)``.
     """
     from kafka_msgs.testing.broker_helpers import new_topic
 

@@ -1,5 +1,4 @@
-"""The client side of a connection: it encodes requests to bytes, and turns received bytes into events. No input or
-output.
+"""The client side of a connection, without input or output: requests to bytes, and received bytes to events.
 
 ``receive_data`` buffers received bytes, ``next_event`` returns the next event from them, and ``send`` returns bytes to
 send. Either side may violate the protocol. ``LocalProtocolError`` or ``RemoteProtocolError`` is then raised, and the

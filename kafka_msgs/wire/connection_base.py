@@ -57,7 +57,7 @@ class Connection:
 
     @property
     def max_frame_size(self) -> int:
-        """The maximum frame size in bytes. A new limit applies to frames whose size has not arrived."""
+        """The maximum frame size in bytes. A new limit applies only to frames whose size arrives later."""
         return self._max_frame_size
 
     @max_frame_size.setter

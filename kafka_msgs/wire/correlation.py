@@ -66,8 +66,7 @@ Outcome: TypeAlias = MatchedPair[Q, A] | UnansweredRequest[Q] | OrphanResponse[A
 
 
 class _Waiting(NamedTuple, Generic[T]):
-    """An item that waits for the other direction. Only requests have a ``prefix``; it is None for tokens and answers.
-    """
+    """An item that waits for the other direction. ``prefix`` is None for tokens and answers."""
 
     item: T
     size: int

@@ -92,12 +92,11 @@ def error_response(
     throttle_time_ms: int = 0,
     catalog: MessageCatalog | None = None,
 ) -> R:
-    """Return the response that reports the failure of the whole request with an error code, for example
-    ``ErrorCode.X``.
+    """Return the response that reports the failure of the whole request with an error code.
 
-    ``version`` is the version of the request, and the response must be written at the same version. ``error_message``
-    and ``throttle_time_ms`` (milliseconds) are set if the response has fields for them. The response class belongs to
-    the request class, or comes from ``catalog``.
+    ``error_code`` is, for example, ``ErrorCode.X``. ``version`` is the version of the request, and the response must be
+    written at the same version. ``error_message`` and ``throttle_time_ms`` (milliseconds) are set if the response has
+    fields for them. The response class belongs to the request class, or comes from ``catalog``.
     """
     api_key = request.INFO.api_key
     cls: Any = catalog.message_class(api_key, "response", version) if catalog else request.response_class()

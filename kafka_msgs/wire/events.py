@@ -75,8 +75,9 @@ class ResponseReceived:
         return self._asked.message(self.payload)
 
     def frame(self) -> ResponseFrame:
-        """Return the decoded response with its header, its version, and the trailing bytes. Raises the errors of
-        ``message``.
+        """Return the decoded response with its header, its version, and the trailing bytes.
+
+        Raises the errors of ``message``.
         """
         return self._asked.frame(self.payload)
 
@@ -141,9 +142,7 @@ class NoResponse:
 
 @frozen
 class ConnectionClosed:
-    """The end of the connection: the other side sends no more bytes, or this side has called ``close``. It is the last
-    event.
-    """
+    """The end of the connection: the last event, after the other side's last byte or after ``close``."""
 
 
 ClientEvent: TypeAlias = ResponseReceived | TokenReceived | NoResponse | ConnectionClosed

@@ -30,7 +30,9 @@ _NO_TAGS: Final = 0
 
 @frozen(eq=False)
 class SentRequest:
-    """The API and version of a request, and the decoder of its response. ``catalog`` is None for the release's catalog.
+    """The API and version of a request, and the decoder of its response.
+
+    ``catalog`` is None for the release's catalog.
     """
 
     api_key: int

@@ -1,5 +1,4 @@
-"""The server side of a connection: it turns received bytes into events, and encodes responses to bytes. No input or
-output.
+"""The server side of a connection, without input or output: received bytes to events, and responses to bytes.
 
 ``receive_data`` buffers received bytes, ``next_event`` returns the next event from them, and ``send_response`` returns
 bytes to send. Either side may violate the protocol. ``LocalProtocolError`` or ``RemoteProtocolError`` is then raised,

@@ -115,8 +115,9 @@ def _operated(
 
 
 def _no_list(kind: ConfigResourceType, setting: str, operation: str, *, is_known: bool) -> str:
-    """Return the error message for a config that is not a list: brokers check their own configs, controllers the
-    others.
+    """Return the error message for a config that is not a list.
+
+    Brokers check their own configs, and controllers check all others.
     """
     if kind is not ConfigResourceType.BROKER:
         return f"Can't {operation} to key {setting} because its type is not LIST."

@@ -161,7 +161,9 @@ def _check_throttled(setting: ConfigKey, value: Any) -> None:
 
 @cache
 def config_keys(resource: str) -> Mapping[str, ConfigKey]:
-    """Return the config definitions of a resource type by name: ``TOPIC``, ``BROKER``, ``GROUP`` or ``CLIENT_METRICS``.
+    """Return the config definitions of a resource type by name.
+
+    The types are ``TOPIC``, ``BROKER``, ``GROUP`` and ``CLIENT_METRICS``.
     """
     text = (files("kafka_msgs.broker.controller") / "settings.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines()[1:])

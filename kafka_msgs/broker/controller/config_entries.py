@@ -147,7 +147,9 @@ def resource_overrides(cluster: Cluster, kind: ConfigResourceType, name: str) ->
 
 
 def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> Iterator[ConfigEntry]:
-    """Yield the entries of a resource, without internal configs. A broker's name is its id, or empty for all brokers.
+    """Yield the entries of a resource, without internal configs.
+
+    The name of a broker is its id, or empty for all brokers.
     """
     own = resource_overrides(cluster, kind, name)
     if kind is ConfigResourceType.TOPIC:

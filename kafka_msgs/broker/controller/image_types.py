@@ -92,8 +92,7 @@ class TopicImage:
 
 @frozen
 class LeaderChange:
-    """A leader change of a partition: its registration before and after. None means that the partition does not exist.
-    """
+    """A leader change of a partition: its registration before and after, or None for a nonexistent partition."""
 
     topic: str
     before: PartitionRegistration | None

@@ -104,7 +104,9 @@ class GroupCoordinatorService:
     # Requests
 
     def handle(self, call: ServerCall[Any], request: Request[Any] | None = None, reply: Reply | None = None) -> None:
-        """Pass a call to the coordinator. ``request`` replaces the call's request, and ``reply`` replaces its response.
+        """Pass a call to the coordinator.
+
+        ``request`` replaces the call's request, and ``reply`` receives the response instead of the call.
         """
         send = reply or call.respond
         self.handle_then(call, call.request if request is None else request, lambda answer: send(answer.response))

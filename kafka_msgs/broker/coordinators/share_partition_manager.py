@@ -238,8 +238,9 @@ class SharePartitionManager:
     # Waiting fetches
 
     def watch(self, keys: Iterable[SharePartitionKey], callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` when records of one of the share partitions may be available. Return a function that
-        cancels this.
+        """Call ``callback`` when records of one of the share partitions may be available.
+
+        Return a function that cancels this.
         """
         watched = tuple(keys)
         for key in watched:

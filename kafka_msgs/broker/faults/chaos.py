@@ -52,9 +52,7 @@ class Chaos:
     least_running: int = field(default=1, validator=int_range(0))
 
     def script(self, seed: int) -> tuple[At, ...]:
-        """Return the script for a seed. The same seed always gives the same script, which ends with ``Heal`` at
-        ``duration_ms``.
-        """
+        """Return the script for a seed, always the same one. It ends with ``Heal`` at ``duration_ms``."""
         return tuple(_Writer(self, Random(seed)).lines())
 
 

@@ -43,8 +43,9 @@ class ClusterChange(ABC):
 
     @abstractmethod
     def apply(self, cluster: Cluster) -> None:
-        """Make the change. Raises ``OptionError`` if the broker or the partition does not exist, or if the broker does
-        not run.
+        """Make the change.
+
+        Raises ``OptionError`` if the broker or the partition does not exist, or if the broker does not run.
         """
 
 
@@ -75,9 +76,7 @@ class MoveGroupCoordinator(ClusterChange):
 
 @frozen
 class MoveTransactionCoordinator(ClusterChange):
-    """Make a broker the coordinator of a transactional id, and of all others in the same ``__transaction_state``
-    partition.
-    """
+    """Make a broker the coordinator of a transactional id, and of all others in the same state partition."""
 
     transactional_id: str
     broker: int

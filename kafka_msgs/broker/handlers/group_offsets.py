@@ -46,8 +46,9 @@ __all__ = ["HANDLERS"]
 
 _TOPIC_IDS_SINCE: Final = 10
 _TRANSACTIONAL_TOPIC_IDS_SINCE: Final = 6
-"""The first versions with topic ids instead of names: OffsetCommit and OffsetFetch, then TxnOffsetCommit (KIP-848,
-KIP-1319).
+"""The first versions with topic ids instead of names (KIP-848, KIP-1319).
+
+The first constant is for OffsetCommit and OffsetFetch, the second for TxnOffsetCommit.
 """
 
 _GROUPS_SINCE: Final = 8
@@ -55,9 +56,7 @@ _GROUPS_SINCE: Final = 8
 
 _ADDS_SINCE: Final = 5
 _ABORTABLE_SINCE: Final = 4
-"""The first versions in which TxnOffsetCommit adds its partition to the transaction, and supports
-TRANSACTION_ABORTABLE.
-"""
+"""The first versions in which TxnOffsetCommit adds its partition, and supports TRANSACTION_ABORTABLE."""
 
 _LOADING_SINCE: Final = 2
 """The first version in which TxnOffsetCommit supports COORDINATOR_LOAD_IN_PROGRESS."""

@@ -48,8 +48,9 @@ R = TypeVar("R", bound=Request[Any])
 
 _NAMES_SINCE: Final = 5
 _LONGEST_MEMBER_ID: Final = 36
-"""The first version in which SyncGroup must name the protocol type and the protocol, and the maximum length of the
-member id in a share group.
+"""The first version of SyncGroup that requires the protocol type and name, and the maximum member id length.
+
+The length applies to share groups.
 """
 
 _NO_NAMES_SINCE: Final = 7
@@ -59,8 +60,7 @@ attach = GroupCoordinatorService.attach
 
 
 def require_group(call: ServerCall[Any], group_id: str, operation: AclOperation = AclOperation.READ) -> None:
-    """Raise ``RequestRefusedError`` with GROUP_AUTHORIZATION_FAILED unless the client has this permission on the group.
-    """
+    """Raise ``RequestRefusedError`` with GROUP_AUTHORIZATION_FAILED without this permission on the group."""
     if not call.allows(operation, ResourceType.GROUP, group_id):
         raise RequestRefusedError(error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
@@ -68,9 +68,7 @@ def require_group(call: ServerCall[Any], group_id: str, operation: AclOperation 
 def require_topics(
     call: ServerCall[Any], names: Sequence[str] | None, operation: AclOperation = AclOperation.DESCRIBE
 ) -> None:
-    """Raise ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED unless the client has this permission on all
-    topics.
-    """
+    """Raise ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED without this permission on all topics."""
     if not all(call.allows(operation, ResourceType.TOPIC, name) for name in names or ()):
         raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 

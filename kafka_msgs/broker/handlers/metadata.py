@@ -51,7 +51,9 @@ def _metadata(call: ServerCall[MetadataRequest]) -> None:
 
 
 def _check_names(request: MetadataRequest) -> None:
-    """Raise ``RequestRefusedError`` for a topic without a name, or with an id: versions 10 and 11 cannot look up ids.
+    """Raise ``RequestRefusedError`` for a topic without a name, or with an id in versions 10 and 11.
+
+    These versions cannot look up ids.
     """
     for topic in request.topics or ():
         if topic.name is None or topic.topic_id != ZERO_UUID:

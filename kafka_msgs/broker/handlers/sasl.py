@@ -44,8 +44,9 @@ def _handshake(call: ServerCall[SaslHandshakeRequest]) -> None:
 
 
 def _may_begin(session: ClientSession, now: int) -> bool:
-    """Return whether a client may authenticate now: for the first time, or again if its session has a lifetime
-    (KIP-368).
+    """Return whether a client may authenticate now.
+
+    It may do so for the first time, and again if its session has a lifetime (KIP-368).
     """
     if not session.authenticated or session.sasl_server is not None:
         return session.sasl_server is None

@@ -1,7 +1,7 @@
-"""The inter-broker APIs for share partition state: Initialize-, Read-, Write- and DeleteShareGroupState, and
-ReadShareGroupStateSummary (KIP-932).
+"""The inter-broker APIs for share partition state (KIP-932).
 
-A request may contain several share partitions. Each is handled separately, as in Kafka's ``ShareCoordinatorService``.
+These are Initialize-, Read-, Write- and DeleteShareGroupState, and ReadShareGroupStateSummary. A request may contain
+several share partitions. Each is handled separately, as in Kafka's ``ShareCoordinatorService``.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ __all__ = ["HANDLERS", "attach"]
 attach = ShareCoordinatorService.attach
 
 Ask = Callable[[ShareCoordinator, SharePartitionKey, Any, int], Mapping[str, Any]]
-"""A query to a coordinator about a share partition, with its part of the request and the time in ms. Returns response
-fields.
+"""A query to a coordinator about a share partition, which returns response fields.
+
+The last two arguments are the share partition's part of the request and the time in ms.
 """
 
 

@@ -29,10 +29,10 @@ class _Measured:
 
 
 class QuotaMeter:
-    """The usage of one quota. Entries expire after an hour without use, and the oldest are evicted above 10,000
-    entries.
+    """The usage of one quota.
 
-    ``longest`` is the maximum throttle time in milliseconds.
+    Entries expire after an hour without use, and the oldest are evicted above 10,000 entries. ``longest`` is the
+    maximum throttle time in milliseconds.
     """
 
     def __init__(

@@ -79,8 +79,9 @@ class _Rule:
 
 
 def _group(match: re.Match[str], reference: re.Match[str]) -> str:
-    """Return the group of a reference. Digits beyond the last group are literal text, and so is a reference to no
-    group.
+    """Return the group of a reference.
+
+    Digits beyond the last group are literal text, and so is a reference to no group.
     """
     if reference[1] is not None:
         return reference[1]

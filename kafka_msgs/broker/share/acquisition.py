@@ -1,8 +1,7 @@
-"""Acquisition of records by a member: first records that are available again, then new ones
-(``SharePartition.acquire``).
+"""Acquisition of records by a member: first available in-flight records, then new ones.
 
-A record with many delivery attempts is delivered in a smaller batch, and alone in the last attempt: if it makes
-consumers fail, the records next to it are not affected.
+``SharePartition.acquire`` uses this module. A record with many delivery attempts is delivered in a smaller batch, and
+alone in the last attempt: if it makes consumers fail, the records next to it are not affected.
 """
 
 from __future__ import annotations
@@ -80,7 +79,9 @@ def _archive_missing(share: SharePartition, fetch_offset: int, base: int) -> Non
 
 
 def _begin(share: SharePartition, base: int) -> int:
-    """Return the first offset to acquire: the start of the in-flight batch with the first offset, or the start offset.
+    """Return the first offset to acquire.
+
+    It is the start of the in-flight batch with the first offset, or follows the start offset.
     """
     index = share.floor(base)
     if index < 0:
@@ -226,8 +227,7 @@ class _Acquisition:
         share.gap_filled(self.acquired[-1].last + 1)
 
     def _end_of_batch(self, offset: int) -> int:
-        """Return the last offset of the log batch that contains an offset, or the offset itself without such a batch.
-        """
+        """Return the last offset of the log batch that contains an offset, or the offset itself if no batch does."""
         index = bisect_right(self.log, offset, key=_BASE) - 1
         return offset if index < 0 else max(offset, self.log[index].last_offset)
 

@@ -171,8 +171,9 @@ class ShareCoordinator:
             self._write(shard, key, _snapshot(key, None))
 
     def summary(self, key: SharePartitionKey) -> ShareSnapshotValue | None:
-        """Return the state of a share partition, or None without state. Raises ``RequestRefusedError`` like all
-        requests.
+        """Return the state of a share partition, or None.
+
+        Raises ``RequestRefusedError`` like all requests.
         """
         shard = self._shard(key)
         _check_numbers(("partition id", key.partition))
@@ -189,8 +190,9 @@ class ShareCoordinator:
                 self._write_later(shard, key, _snapshot(key, None))
 
     def snapshot_cold(self, interval_ms: int, *, now: int) -> None:
-        """Write a snapshot of each share partition whose latest is older than ``interval_ms``, so that old records can
-        go.
+        """Write a snapshot of each share partition whose latest is older than ``interval_ms``.
+
+        Older records can then be deleted.
         """
         for shard in self._loaded().values():
             states = shard.states.values()

@@ -21,9 +21,7 @@ __all__ = ["InFlightBatch", "InFlightState"]
 
 @define(eq=False)
 class InFlightState:
-    """Records with the same state. ``member_id`` is empty unless they are acquired; ``lock`` then limits the
-    acquisition.
-    """
+    """Records with the same state. ``member_id`` is empty unless they are acquired, which ``lock`` limits."""
 
     first: int
     last: int

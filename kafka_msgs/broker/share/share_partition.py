@@ -41,8 +41,9 @@ from kafka_msgs.groups.config import GroupConfig
 __all__ = ["Persist", "SharePartition"]
 
 Persist: TypeAlias = Callable[[int, int, list[PersisterStateBatch]], None]
-"""A function that persists the start offset, the number of finished records after it, and record states. Raises
-``RequestRefusedError``.
+"""A function that persists the start offset, the number of finished records after it, and record states.
+
+Raises ``RequestRefusedError``.
 """
 
 _FIRST: Final = attrgetter("first")
@@ -302,8 +303,9 @@ class SharePartition:
         self.complete_write(changes)
 
     def _time_out(self, batch: InFlightBatch, run: InFlightState) -> None:
-        """Handle the expiration of a lock. The records become available again even if the change could not be
-        persisted.
+        """Handle the expiration of a lock.
+
+        The records become available again even if the change could not be persisted.
         """
         if run.first < self.start_offset <= run.last:
             batch.whole = False

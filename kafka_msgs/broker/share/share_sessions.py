@@ -54,7 +54,9 @@ class ShareSession:
     epoch: int = INITIAL_EPOCH + 1
 
     def update_responded(self, place: TopicIdPartition, *, has_records: bool, failed: bool) -> bool:
-        """Return whether a response must include a partition, and remember it. Partitions with records move to the end.
+        """Return whether a response must include a partition, and remember it.
+
+        Partitions with records move to the end.
         """
         if place not in self.partitions:
             return False
@@ -65,8 +67,9 @@ class ShareSession:
         return shown
 
     def advance(self, epoch: int) -> None:
-        """Advance to the next request. Raises ``RequestRefusedError`` with INVALID_SHARE_SESSION_EPOCH for another
-        epoch.
+        """Advance to the next request.
+
+        Raises ``RequestRefusedError`` with INVALID_SHARE_SESSION_EPOCH for another epoch.
         """
         if epoch != self.epoch:
             _refuse(ErrorCode.INVALID_SHARE_SESSION_EPOCH)

@@ -53,7 +53,9 @@ class CleanableRange:
 def find_cleanable(
     segments: LogSegments, config: TopicConfig, clean_offset: int, log_start_offset: int, stable_offset: int, now: int
 ) -> CleanableRange:
-    """Return the cleanable range at ``now``, in milliseconds. Everything below ``clean_offset`` is already compacted.
+    """Return the cleanable range at ``now``, in milliseconds.
+
+    Everything below ``clean_offset`` is already compacted.
     """
     start = clean_offset if log_start_offset <= clean_offset <= segments.end_offset else log_start_offset
     closed = [each for each in segments.from_offset(start) if each is not segments.active]

@@ -140,12 +140,11 @@ class PartitionLog:
         transaction_version: int = 0,
         produce_version: int | None = None,
     ) -> AppendResult:
-        """Append a batch and return its offsets. ``AppendOrigin.REPLAY`` accepts several batches and keeps their
-        offsets.
+        """Append a batch and return its offsets.
 
-        ``guard`` comes from ``verify`` and is required for the first batch of a transaction. ``transaction_version``
-        applies to transaction markers. ``produce_version`` is the version of the Produce request, which limits the
-        accepted batches.
+        ``AppendOrigin.REPLAY`` accepts several batches and keeps their offsets. ``guard`` comes from ``verify`` and is
+        required for the first batch of a transaction. ``transaction_version`` applies to transaction markers.
+        ``produce_version`` is the version of the Produce request, which limits the accepted batches.
 
         Raises ``RequestRefusedError`` with the error code of Kafka: CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP,
         MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT,
@@ -224,7 +223,9 @@ class PartitionLog:
         now: int,
         transaction_version: int = 0,
     ) -> int:
-        """Append the marker that ends a producer's transaction, and return its offset. Raises the errors of ``append``.
+        """Append the marker that ends a producer's transaction, and return its offset.
+
+        Raises the errors of ``append``.
         """
         header = BatchHeader(producer_id=producer_id, producer_epoch=producer_epoch, transactional=True, control=True)
         builder = BatchBuilder(header)
@@ -280,7 +281,9 @@ class PartitionLog:
         return ReadResult(found.segment.store.read(found.start, found.stop), found.size, found.next_offset, aborted)
 
     def readable(self, offset: int, max_bytes: int, *, isolation: IsolationLevel, max_offset: int | None = None) -> int:
-        """Return the number of bytes that ``read`` would return, without reading them. Raises the errors of ``read``.
+        """Return the number of bytes that ``read`` would return, without reading them.
+
+        Raises the errors of ``read``.
         """
         found = self._range(offset, max_bytes, isolation, min_one_batch=True, max_offset=max_offset)
         return 0 if found is None else found.size

@@ -168,8 +168,7 @@ class ProducerStateManager:
         return state is not None and state.first_offset is not None and state.epoch == epoch
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
-        """Raise ``RequestRefusedError`` with INVALID_PRODUCER_EPOCH if the partition has a later epoch of the producer.
-        """
+        """Raise ``RequestRefusedError`` with INVALID_PRODUCER_EPOCH if the partition has a later epoch."""
         state = self.states.get(producer_id)
         if state is not None and epoch < state.epoch:
             reason = (
@@ -298,7 +297,9 @@ class ProducerStateManager:
 
 
 def _check_epoch(state: ProducerStateEntry, epoch: int, origin: AppendOrigin, transaction_version: int) -> None:
-    """Refuse an older epoch. From transaction version 2 on, a marker has the next epoch unless it repeats the last one.
+    """Refuse an older epoch.
+
+    From transaction version 2 on, a marker has the next epoch unless it repeats the last one.
     """
     if origin is AppendOrigin.REPLAY or epoch > state.epoch:
         return

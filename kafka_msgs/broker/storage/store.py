@@ -26,9 +26,7 @@ class SegmentStore(Bytes, Protocol):
 
     @property
     def modified(self) -> int | None:
-        """The last modification time of the segment, in milliseconds since the epoch. None if the store does not track
-        it.
-        """
+        """The last modification time of the segment in milliseconds since the epoch, or None if it is not tracked."""
 
     def append(self, data: Buffer) -> None:
         """Append complete batches. Raises ``OSError``; the segment is then unchanged."""

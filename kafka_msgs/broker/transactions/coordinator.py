@@ -157,8 +157,9 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Return for each partition whether it is in a producer's transaction (KIP-890). Raises
-        ``RequestRefusedError``.
+        """Return for each partition whether it is in a producer's transaction (KIP-890).
+
+        Raises ``RequestRefusedError``.
         """
         _, transaction = self._checked(transactional_id, producer)
         if transaction.status.ending:
@@ -190,8 +191,9 @@ class TransactionCoordinator:
         return transaction
 
     def transactions(self) -> Iterator[TransactionMetadata]:
-        """Yield all transactional ids, for ListTransactions. Raises ``RequestRefusedError`` while a partition is
-        loading.
+        """Yield all transactional ids, for ListTransactions.
+
+        Raises ``RequestRefusedError`` while a partition is loading.
         """
         if any(shard.loading for shard in self._shards.values()):
             refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

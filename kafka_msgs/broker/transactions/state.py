@@ -52,6 +52,7 @@ VALID_PREVIOUS_STATES: Final[Mapping[TransactionState, frozenset[TransactionStat
     _STATUS.COMPLETE_COMMIT: frozenset({_STATUS.PREPARE_COMMIT}),
     _STATUS.COMPLETE_ABORT: frozenset({_STATUS.PREPARE_ABORT}),
 }
-"""The valid previous states of each recorded state. From transaction version 2 on (KIP-890), a producer may abort even
-if no transaction is open.
+"""The valid previous states of each recorded state.
+
+From transaction version 2 on (KIP-890), a producer may abort even if no transaction is open.
 """

@@ -50,10 +50,10 @@ class _Batch:
 
 
 class PartitionWriter:
-    """A writer of a new partition into ``directory``, which it creates. ``next_offset`` is the offset after the last
-    record.
+    """A writer of a new partition into ``directory``, which it creates.
 
-    After an exception, and without ``close``, the directory is incomplete. The methods raise ``OSError``.
+    ``next_offset`` is the offset after the last record. After an exception, and without ``close``, the directory is
+    incomplete. The methods raise ``OSError``.
     """
 
     def __init__(self, directory: Path, layout: LogWriteOptions = DEFAULT_LAYOUT) -> None:

@@ -46,7 +46,9 @@ class _Batch:
 
 @define
 class _Partition:
-    """The recorded data of a partition: its batches by first offset, and its end offsets by position in the recording.
+    """The recorded data of a partition: its batches by first offset, and its end offsets.
+
+    Each end offset has its position in the recording.
     """
 
     batches: dict[int, _Batch] = Factory(dict)

@@ -33,8 +33,9 @@ class RecordedTopics:
             self._by_id |= {topic.topic_id: topic for topic in message.topics if topic.topic_id != ZERO_UUID}
 
     def answer(self, request: MetadataRequest) -> MetadataResponse | None:
-        """Return the response to a request, or None if it contains an unknown topic. A request without topics means all
-        topics.
+        """Return the response to a request, or None if it contains an unknown topic.
+
+        A request without topics means all topics.
         """
         if self._last is None:
             return None
