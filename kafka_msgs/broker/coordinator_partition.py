@@ -1,4 +1,4 @@
-"""The partition of an internal topic that holds the state of a group, a transactional id or a share partition."""
+"""The internal topic partition that holds the state of a group, a transactional id or a share partition."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class KRaftSnapshot:
 
 @frozen
 class Partition:
-    """The directory of a partition, which is named after the topic and the partition's number."""
+    """The directory of a partition, named after its topic and number."""
 
     path: Path
 

@@ -113,7 +113,7 @@ class Segment:
         return entry if entry is not None and self._entry_is_useful(entry) else None
 
     def offset_index(self) -> Iterator[OffsetEntry]:
-        """Yield the entries of the ``.index`` file, none without one; like ``read_offset_index``."""
+        """Yield the entries of the ``.index`` file, or none if it is missing; like ``read_offset_index``."""
         return raise_on_fault(self.walk_offset_index())
 
     def walk_offset_index(self) -> Iterator[OffsetEntry | LogFileError]:
@@ -122,7 +122,7 @@ class Segment:
         return walk_offset_index(path) if path.exists() else iter(())
 
     def time_index(self) -> Iterator[TimeEntry]:
-        """Yield the entries of the ``.timeindex`` file, none without one; like ``read_time_index``."""
+        """Yield the entries of the ``.timeindex`` file, or none if it is missing; like ``read_time_index``."""
         return raise_on_fault(self.walk_time_index())
 
     def walk_time_index(self) -> Iterator[TimeEntry | LogFileError]:
@@ -131,7 +131,7 @@ class Segment:
         return walk_time_index(path) if path.exists() else iter(())
 
     def aborted_transactions(self) -> Iterator[AbortedTransaction]:
-        """Yield the entries of the ``.txnindex`` file, none without one; like ``read_aborted_transactions``."""
+        """Yield the entries of the ``.txnindex`` file, or none if it is missing; like ``read_aborted_transactions``."""
         return raise_on_fault(self.walk_aborted_transactions())
 
     def walk_aborted_transactions(self) -> Iterator[AbortedTransaction | LogFileError]:

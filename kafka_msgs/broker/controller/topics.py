@@ -76,7 +76,7 @@ def create_topic(cluster: Cluster, new: TopicToCreate) -> list[MetadataRecord]:
 
 
 def check_new_name(image: MetadataImage, name: str) -> None:
-    """Raise ``RequestRefusedError`` for a name that no new topic can have."""
+    """Raise ``RequestRefusedError`` for a name that is invalid or taken."""
     check_topic_name(name)
     if name in image.topics:
         raise RequestRefusedError(error=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"Topic '{name}' already exists.")

@@ -12,7 +12,7 @@ A ``Fault`` selects requests and defines what happens to them: an effect on the 
 ``WrongFrameSize``, ``WrongCorrelationId``, ``SwapResponses``, ``TrickleResponse``), or a change of the cluster: brokers
 stop and start (``StopBroker``, ``KillBroker``, ``StartBroker``, ``RestartBroker``), leaders move (``MoveLeader``,
 ``MoveGroupCoordinator``, ``MoveTransactionCoordinator``, ``MoveController``), the clock jumps (``JumpClock``), the disk
-fills up (``FillDisk``), or all faults end (``Heal``).
+fills up (``FillDisk``), or everything recovers (``Heal``).
 
 A script is a sequence of ``At``: changes and faults at given times. ``Chaos`` generates random scripts from a seed.
 ``FaultInjector.random`` affects a random share of the requests, from a seed.

@@ -31,7 +31,7 @@ __all__ = [
 
 _SIZE: Final = 4
 _NUMBER: Final = 8
-"""The size of a frame up to its correlation id, and including it."""
+"""The ends of the frame size and of the correlation id, in bytes from the start of a response frame."""
 
 
 @frozen

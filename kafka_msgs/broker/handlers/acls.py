@@ -1,4 +1,4 @@
-"""Create, describe and delete ACLs (KIP-140, KIP-290)."""
+"""CreateAcls, DescribeAcls and DeleteAcls (KIP-140, KIP-290)."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def find_topic(call: ServerCall[Any], name: str, topic_id: UUID | None, operatio
     """Return the topic with a name or an id.
 
     ``topic_id`` is None if the request contains names. ``operation`` is the required permission, or None. Raises
-    ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION. The errors
-    do not reveal whether an unauthorized topic exists.
+    ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION. The error
+    for an unauthorized name does not reveal whether the topic exists.
     """
     image = call.cluster.image
     topic = image.topics.get(name) if topic_id is None else image.topics_by_id.get(topic_id)

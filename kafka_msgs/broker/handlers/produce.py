@@ -120,7 +120,7 @@ def _by_topic(request: ProduceRequest) -> list[tuple[TopicProduceData, dict[int,
 
 
 def _without_repeats(request: ProduceRequest) -> ProduceRequest:
-    """Return the request whose partitions are named in the response when the whole request fails."""
+    """Return the request without repeated partitions, for the response when the whole request fails."""
     topics = (
         evolve(topic, partition_data=tuple(each[-1] for each in parts.values())) for topic, parts in _by_topic(request)
     )

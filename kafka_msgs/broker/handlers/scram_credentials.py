@@ -1,4 +1,4 @@
-"""Describe and change the SCRAM credentials of users (KIP-554)."""
+"""DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554)."""
 
 from __future__ import annotations
 

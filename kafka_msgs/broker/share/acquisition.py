@@ -81,7 +81,8 @@ def _archive_missing(share: SharePartition, fetch_offset: int, base: int) -> Non
 def _begin(share: SharePartition, base: int) -> int:
     """Return the first offset to acquire.
 
-    It is the start of the in-flight batch with the first offset, or follows the start offset.
+    It is the first offset of the in-flight batch that contains ``base``. Without such a batch it is ``base``, or the
+    start offset if that is higher.
     """
     index = share.floor(base)
     if index < 0:

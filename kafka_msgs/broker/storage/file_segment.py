@@ -28,7 +28,7 @@ SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
 
 
 def segment_name(base_offset: int, suffix: str = ".log") -> str:
-    """Return the name of a file of a segment."""
+    """Return the name of a segment file."""
     return f"{base_offset:020}{suffix}"
 
 

@@ -1,6 +1,6 @@
 """The configuration of a transaction coordinator, with Kafka's names and defaults.
 
-The source is ``TransactionLogConfig`` and ``TransactionStateManagerConfig`` of Kafka.
+The sources are Kafka's ``TransactionLogConfig`` and ``TransactionStateManagerConfig``.
 """
 
 from __future__ import annotations
