@@ -23,7 +23,7 @@ class Clock(Protocol):
         """Return the milliseconds since the epoch."""
 
     def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` after each change of the time. Return a function that removes the listener."""
+        """Call ``listener`` after each change of the time. Return a function that removes the listener."""
 
 
 class SystemClock:
