@@ -1,13 +1,13 @@
-"""An embedded broker: a small Kafka cluster in the process of a test, which any client can join.
+"""An embedded broker: a small Kafka cluster inside the test process that any client can connect to.
 
     >>> from kafka_msgs.broker import EmbeddedBroker
     >>> with EmbeddedBroker() as broker:
     ...     broker.bootstrap_servers.startswith("127.0.0.1:")
     True
 
-``EmbeddedBroker`` blocks and ``AsyncEmbeddedBroker`` is for asyncio. Both show a ``Cluster`` of virtual brokers. All of
-its logic is without sockets, threads and clock: ``server`` brings the sockets, ``embedded`` the thread and the clock.
-Names are imported when they are first used.
+``EmbeddedBroker`` is blocking and ``AsyncEmbeddedBroker`` uses asyncio. Both run a ``Cluster`` of virtual brokers,
+whose logic needs no sockets, threads or clock: ``server`` adds the sockets, ``embedded`` the thread and the clock.
+Names are imported on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,10 +1,12 @@
-"""One connection to a broker: bytes in, calls to the cluster; answers out, in order.
+"""One connection to a broker: it reads requests, passes calls to the cluster, and writes responses in order.
 
-A connection has one request in work at a time, as in Kafka: the next one begins when the answer is written. So answers
-keep the order of the requests. While a request is in work, at most ``_HELD`` bytes of the next ones are read.
+As in Kafka, a connection handles one request at a time and starts the next one after it has written the response, so
+responses keep the order of the requests. While a request is in progress, the connection reads at most ``_HELD`` bytes
+of later requests.
 
-An answer may come in the middle of a request of another connection. So it never begins the next request itself: that is
-put off until the present step is over. A client with many requests gets ``_TURN`` of them at a time.
+A response may be written while another connection's request is being handled, so writing it never starts the next
+request directly: the next request starts after the current step. Each client handles at most ``_TURN`` requests before
+other clients get their turn.
 """
 
 from __future__ import annotations
@@ -48,9 +50,9 @@ _RESET: Final = struct.pack("ii", 1, 0)
 
 
 def java_address(host: str) -> str:
-    """Return an address as Java's ``InetAddress.getHostAddress`` shows it, which is the form of hosts in ACLs.
+    """Return an address as Java's ``InetAddress.getHostAddress`` formats it, which is the host format in ACLs.
 
-    IPv6 has all its eight groups there, and IPv4 inside of IPv6 is IPv4.
+    IPv6 addresses contain all eight groups, and IPv4-mapped IPv6 addresses become IPv4.
     """
     if ":" not in host:
         return host
@@ -62,7 +64,7 @@ def java_address(host: str) -> str:
 
 
 class Server(Protocol):
-    """What a connection needs of the one who accepted it. ``closing`` tells whether it takes no more connections."""
+    """The interface that a connection needs from its server. ``closing`` is True once it refuses new connections."""
 
     cluster: Cluster
     clock: Clock
@@ -73,21 +75,21 @@ class Server(Protocol):
         """Wake up when the next timer of the cluster is due."""
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` when the present step is over."""
+        """Call ``callback`` after the current step."""
 
     def connection_closed(self, connection: AcceptedConnection) -> None:
-        """Forget a connection."""
+        """Forget a closed connection."""
 
     def loop_time(self) -> float:
-        """Return the real time in seconds, from any moment on."""
+        """Return the monotonic time in seconds."""
 
 
 class AcceptedConnection(asyncio.Protocol):
-    """A connection on a transport of asyncio. It carries the calls of its client to the cluster, and answers back."""
+    """A connection on an asyncio transport. It passes client calls to the cluster and writes the responses."""
 
     session: ClientSession
     active_at: float
-    """When bytes last came or went, in seconds of the event loop."""
+    """Event loop time in seconds when the connection last received or sent bytes."""
 
     def __init__(self, server: Server, broker_id: int, listener: ListenerConfig) -> None:
         self._server = server
@@ -102,13 +104,13 @@ class AcceptedConnection(asyncio.Protocol):
         self._paused = self._full = self._pumping = self._scheduled = False
 
     def _frame_limit(self) -> int:
-        """Return how large a frame may be before the client has logged in."""
+        """Return the maximum frame size before authentication."""
         largest = self._cluster.config.max_request_size
         if not self._listener.sasl:
             return largest
         return min(largest, self._cluster.configs.number("sasl.server.max.receive.size"))
 
-    # What asyncio calls
+    # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -131,7 +133,7 @@ class AcceptedConnection(asyncio.Protocol):
             self._close_after_throttle(delay)
 
     def _identify(self, certificate: Any) -> bool:
-        """Take the user of a client from its certificate. Return False if the rules have no name for its subject."""
+        """Take the client's user from its certificate. Return False if no mapping rule matches the subject."""
         if not certificate or self._listener.sasl:
             return True
         name = self._cluster.certificate_user(subject_name(certificate["subject"]))
@@ -140,7 +142,7 @@ class AcceptedConnection(asyncio.Protocol):
         return name is not None
 
     def _close_after_throttle(self, delay: int) -> None:
-        """Hear nothing, and close the connection after some milliseconds: its address makes too many (KIP-612)."""
+        """Stop reading, and close the connection after ``delay`` ms: its address connects too often (KIP-612)."""
         self._transport.pause_reading()
         timer = self._cluster.call_later(delay, lambda: self.end(reset=False))
         self.session.on_close(timer.cancel)
@@ -165,10 +167,10 @@ class AcceptedConnection(asyncio.Protocol):
         self._full = False
         self._pump()
 
-    # What calls ask for
+    # Called by server calls
 
     def reply(self, call: ServerCall[Any], response: Response | None) -> None:
-        """Send the response, and go on with the next request."""
+        """Send the response and start the next request."""
         request = self._request
         if self.session.closed or request is None:
             return
@@ -194,7 +196,7 @@ class AcceptedConnection(asyncio.Protocol):
             self._next_request()
 
     def _next_request(self) -> None:
-        """Go on with the next request. A client that is throttled is not heard for that time (KIP-219)."""
+        """Start the next request. The connection of a throttled client is muted for the throttle time (KIP-219)."""
         if not self._throttle_ms:
             self._resume_requests()
             return
@@ -211,7 +213,7 @@ class AcceptedConnection(asyncio.Protocol):
             self._pump_later()
 
     def _send_pieces(self, damage: MangledResponse, index: int) -> None:
-        """Send the pieces of a damaged answer from one on. The next request waits for the last piece."""
+        """Send the pieces of a damaged response, starting at ``index``. The next request waits for the last piece."""
         if self.session.closed:
             return
         if index < len(damage.pieces):
@@ -228,7 +230,7 @@ class AcceptedConnection(asyncio.Protocol):
         self.end(reset=reset)
 
     def end(self, *, reset: bool) -> None:
-        """Close the connection: after what was written, or at once with a reset."""
+        """Close the connection after all written bytes are sent, or immediately with a reset."""
         self.session.end()
         if not reset:
             self._transport.close()
@@ -245,7 +247,7 @@ class AcceptedConnection(asyncio.Protocol):
             self._server.call_soon(self._pump)
 
     def _pump(self) -> None:
-        """Take requests as long as none is in work and the client reads its answers, ``_TURN`` at most."""
+        """Start requests while none is in progress and the client reads its responses, at most ``_TURN`` of them."""
         self._scheduled = False
         if self._pumping:
             return
@@ -271,7 +273,7 @@ class AcceptedConnection(asyncio.Protocol):
         self._server.schedule_tick()
 
     def _apply_backpressure(self) -> None:
-        """Stop reading while enough waits here, and go on afterwards."""
+        """Pause reading while enough requests are buffered, and resume when the buffer drains."""
         full = self._held > _HELD and (self._request is not None or self._full)
         if full != self._paused and not self._transport.is_closing():
             self._paused = full
@@ -314,7 +316,7 @@ class AcceptedConnection(asyncio.Protocol):
         )
 
     def _handle_sasl_token(self, token: bytes) -> None:
-        """Go on with a login whose tokens have no headers (KIP-43). If it fails, the connection is closed."""
+        """Continue a login whose tokens have no request headers (KIP-43). Close the connection if the login fails."""
         self._cluster.advance_clock_to(self._server.clock.now())
         try:
             answer = handle_sasl_token(self._cluster, self.session, token)
@@ -327,7 +329,7 @@ class AcceptedConnection(asyncio.Protocol):
             self._wire.end_tokens()
 
     def _refuse_version(self, event: RequestReceived) -> None:
-        """Answer ApiVersions in version 0, and close the connection for another api, as Kafka does."""
+        """Respond to ApiVersions with version 0. Close the connection for any other API, as Kafka does."""
         if event.api_key != ApiKey.API_VERSIONS:
             self.end(reset=False)
             return

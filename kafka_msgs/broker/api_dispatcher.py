@@ -1,4 +1,4 @@
-"""From a request to its handler: which apis and versions the cluster offers, and what happens if a handler fails."""
+"""Request dispatch: the APIs and versions that the cluster supports, and error handling for failed handlers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["ApiDispatcher"]
 
 
 class ApiDispatcher:
-    """The handlers by api key, the versions of each api that are answered, and those that ApiVersions offers.
+    """The handlers by API key, the supported versions of each API, and the versions listed in ApiVersions responses.
 
-    ``release`` limits the offer to the versions of a Kafka release. None is the newest: what is still unstable in
-    it is not offered. Raises ``OptionError`` for an unknown release.
+    ``release`` limits the listed versions to a Kafka release. The default None selects the latest release without its
+    unstable versions. Raises ``OptionError`` for an unknown release.
     """
 
     def __init__(self, handlers: Iterable[ApiHandler[Any]], release: str | None) -> None:
@@ -38,19 +38,19 @@ class ApiDispatcher:
         }
 
     def answers(self, api_key: int, version: int) -> bool:
-        """Return whether the cluster answers this api at this version."""
+        """Return whether the cluster supports an API at a version."""
         return api_key in self._answered and version in self._answered[api_key]
 
     def handler(self, api_key: int) -> ApiHandler[Any]:
-        """Return the handler of an api that is answered."""
+        """Return the handler of a supported API."""
         return self._handlers[api_key]
 
     def run(self, cluster: Cluster, call: ServerCall[Any]) -> None:
-        """Give a call to its handler. ``RequestRefusedError`` is answered; another exception is a problem of the
-        broker.
+        """Pass a call to its handler.
 
-        A problem is answered with UNKNOWN_SERVER_ERROR and kept in ``Cluster.errors``. A client that has to log in
-        first loses its connection, as in Kafka.
+        A ``RequestRefusedError`` becomes an error response. Any other exception is a bug in the broker: it is added to
+        ``Cluster.errors`` and the client receives UNKNOWN_SERVER_ERROR. A client that must still authenticate is
+        disconnected, as in Kafka.
         """
         handler = self._handlers[call.api_key]
         if not handler.allowed_unauthenticated and not call.session.is_authenticated(cluster.now):

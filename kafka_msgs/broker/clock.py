@@ -1,4 +1,4 @@
-"""Clocks of an embedded broker: the time of the system, and a time that a test holds and moves."""
+"""Clocks of an embedded broker: the system clock, and a manual clock for tests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Clock", "ManualClock", "SystemClock"]
 
 
 class Clock(Protocol):
-    """What gives the time.
+    """A source of time.
 
-    ``real`` tells whether the time passes by itself. A clock whose time a program moves calls its listeners afterwards.
+    ``real`` is True if time passes on its own. A manually advanced clock calls its listeners after each change.
     """
 
     real: bool
@@ -23,11 +23,11 @@ class Clock(Protocol):
         """Return the milliseconds since the epoch."""
 
     def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` after each move of the time. Return what ends this."""
+        """Call ``listener`` after each change of the time. Return a function that removes the listener."""
 
 
 class SystemClock:
-    """The time of the system when it was made, and what passed since then. It never goes back."""
+    """The system time at creation plus the time elapsed since then. It never goes back."""
 
     real = True
 
@@ -39,15 +39,16 @@ class SystemClock:
         return (self._offset + time.monotonic_ns()) // 1_000_000
 
     def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Return a function that does nothing: nobody moves this clock."""
+        """Return a function that does nothing: the system clock is never moved manually."""
         return lambda: None
 
 
 class ManualClock:
-    """A time that stands still until a program moves it. ``now`` is the start, in milliseconds since the epoch: by
-    default that of the system, so that records with the times of real clients are not refused.
+    """A clock that stands still until the test moves it.
 
-    ``advance`` and ``set`` return when all that is due at the new time has run. They may be called from any thread.
+    ``now`` is the start time in milliseconds since the epoch. It defaults to the system time, so that the broker
+    accepts the timestamps of real clients. ``advance`` and ``set`` return after everything due at the new time has run.
+    They may be called from any thread.
     """
 
     real = False
@@ -68,13 +69,13 @@ class ManualClock:
         self.set(self._now + ms)
 
     def set(self, now: int) -> None:
-        """Jump to a time in milliseconds since the epoch, back too: a test may want a clock that jumps."""
+        """Jump to a time in milliseconds since the epoch, forward or back."""
         check_int("ManualClock", "now", now)
         self._now = now
         for listener in tuple(self._listeners):
             listener()
 
     def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` after each move of the time. Return what ends this."""
+        """Call ``listener`` after each change of the time. Return a function that removes the listener."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)

@@ -1,8 +1,8 @@
-"""A cluster of virtual brokers, without sockets, threads and clock.
+"""A cluster of virtual brokers, without sockets, threads or a clock.
 
-A shell gives requests (``receive``) and the time (``tick``). The state of the cluster is its image, which changes only
-by the metadata records that ``commit`` is given. Who follows the image is called with a ``MetadataDelta`` after each
-commit.
+The caller passes in requests (``receive``) and the time (``tick``). The state of the cluster is its metadata image,
+which changes only through the records passed to ``commit``. After each commit the cluster calls its listeners with a
+``MetadataDelta``.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ from kafka_msgs.message import MetadataRecord
 __all__ = ["Authorizer", "Cluster", "VirtualBroker"]
 
 Authorizer: TypeAlias = Callable[[ClientSession, AclOperation, ResourceType, str], bool]
-"""Whether the client of a connection may do an operation on the resource of a type and name."""
+"""Return whether a client session may perform an operation on the resource with this type and name."""
 
 
 class Cluster:
-    """The brokers, the image, the timers, and those who hear of changes.
+    """The brokers, the metadata image, the timers and the listeners.
 
-    ``now`` is the present in milliseconds, as the clock of the brokers shows it. ``errors`` has the exceptions of
-    handlers that are not answers: bugs. ``intercept`` are called with each request before its handler; if one returns
-    True, it took the call. ``response_observers`` are called after each answer, with the call and the response.
+    ``now`` is the current time in milliseconds on the brokers' clock. ``errors`` collects unexpected exceptions from
+    handlers, which are bugs. Each function in ``intercept`` is called with a request before its handler; if it returns
+    True, the handler is skipped. ``response_observers`` are called with the call and the response after each response.
     ``authorizer`` decides what clients may do; without it they may do everything. ``clock_jump_listeners`` are called
-    with the milliseconds by which the clock jumped. ``transaction_joiner`` makes sure that a partition is in a
-    transaction before a producer writes to it. ``stopwatch`` gives nanoseconds, for the time that requests take.
-    ``long_work`` is done between requests.
+    with the number of milliseconds after each clock jump. ``transaction_joiner`` ensures that a partition is in a
+    transaction before a producer writes to it. ``stopwatch`` returns nanoseconds and measures request times.
+    ``long_work`` runs between requests.
     """
 
     def __init__(self, config: BrokerConfig | None = None, *, now: int, open_store: OpenStore | None = None) -> None:
@@ -83,7 +83,7 @@ class Cluster:
         self.image = MetadataImage()
         self.brokers: dict[int, VirtualBroker] = {}
         self.broker_ids: Sequence[int] = range(config.brokers)
-        """The ids of the brokers: from 0 on, or those of the nodes whose directories were opened."""
+        """The broker ids: numbered from 0, or the ids of the nodes whose log directories were opened."""
         self.cluster_id = config.cluster_id or uuid_text(self.new_id())
         self.storage: ClusterStorage | None = None
         if config.directory is not None:
@@ -125,7 +125,7 @@ class Cluster:
 
     @property
     def sasl_mechanisms(self) -> tuple[str, ...]:
-        """The SASL mechanisms that are enabled, of those that there are."""
+        """The enabled SASL mechanisms, without those that the broker does not support."""
         enabled = (self.configs.text("sasl.enabled.mechanisms") or "").split(",")
         return tuple(name for each in enabled if (name := each.strip()) == PLAIN or name in MECHANISMS)
 
@@ -140,18 +140,19 @@ class Cluster:
     # Requests and time
 
     def receive(self, call: ServerCall[Any]) -> None:
-        """Handle a request. Its answer may come now or later."""
+        """Handle a request. The response may come immediately or later."""
         if not any(hook(call) for hook in self.intercept):
             self.dispatch.run(self, call)
         self.settle()
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` at the end of the present step."""
+        """Call ``callback`` at the end of the current step."""
         self._callbacks.append(callback)
 
     def settle(self) -> None:
-        """End a step: do what was put off. Whoever changes the cluster from outside calls this. What fails is kept in
-        ``errors``.
+        """End a step by running its deferred callbacks. Code that changes the cluster from outside must call this.
+
+        Exceptions are collected in ``errors``.
         """
         while self._callbacks:
             self._guarded(self._callbacks.popleft())
@@ -163,32 +164,32 @@ class Cluster:
             self.record_error(error)
 
     def record_error(self, error: Exception) -> None:
-        """Keep an exception that is not an answer. After the first ``_PROBLEMS`` they are not kept any more."""
+        """Collect an unexpected exception, up to ``_PROBLEMS`` exceptions."""
         if len(self.errors) < _PROBLEMS:
             self.errors.append(error)
 
     @property
     def next_timer(self) -> int | None:
-        """The moment (ms) at which ``tick`` has something to do, or None."""
+        """Return the time in ms of the next timer, or None."""
         due = self.timers.next_due()
         return None if due is None else due - self._skew
 
     def advance_clock_to(self, now: int) -> None:
-        """Note the time (ms), for what comes next."""
+        """Set the current time in ms, without running timers."""
         self.now = now + self._skew
 
     def tick(self, now: int) -> None:
-        """Note the time, and run what is due. What fails is kept in ``errors``."""
+        """Set the current time and run all due timers. Exceptions are collected in ``errors``."""
         self.advance_clock_to(now)
         while (due := self.timers.pop_due(self.now)) is not None:
             self._guarded(due)
         self.settle()
 
     def jump_clock(self, ms: int) -> None:
-        """Let the clock of the brokers jump by ``ms``, back if it is negative, as a system clock that is set anew.
+        """Make the brokers' clock jump by ``ms``, back if negative, like a change of the system clock.
 
-        The ages of records, transactions and offsets change. What waits (sessions, long polls, pauses) waits as long as
-        it would have: Kafka measures that with a clock that does not jump. Raises ``OptionError`` for a jump to a time
+        The ages of records, transactions and offsets change. Pending timers (sessions, long polls, backoffs) are
+        unaffected, because Kafka measures them with a monotonic clock. Raises ``OptionError`` for a jump to a time
         before 1970.
         """
         if self.now + ms < 0:
@@ -204,7 +205,7 @@ class Cluster:
         return self.timers.schedule(self.now + delay_ms, callback)
 
     def wait(self, ms: int, callback: Callable[[], None]) -> None:
-        """Call ``callback`` after so many milliseconds of real time. Without a network nobody waits."""
+        """Call ``callback`` after ``ms`` milliseconds of real time, or immediately if there is no network."""
         if self.network is None or not ms:
             callback()
         else:
@@ -213,15 +214,15 @@ class Cluster:
     # Metadata
 
     def commit(self, records: Iterable[MetadataRecord]) -> MetadataDelta:
-        """Apply records to the image, then tell all listeners in the order in which they were added.
+        """Apply records to the image, then call all listeners in the order of their registration.
 
-        With a directory the records are written to the metadata log first. Raises ``RequestRefusedError`` if that
-        fails.
+        If the cluster has a directory, the records are first written to the metadata log. Raises
+        ``RequestRefusedError`` if that write fails.
         """
         return self._publish(self.apply(records, MetadataDelta()))
 
     def apply(self, records: Iterable[MetadataRecord], delta: MetadataDelta) -> MetadataDelta:
-        """Write records and apply them, without telling anybody. All others use ``commit``."""
+        """Write and apply records without calling the listeners. Most callers use ``commit`` instead."""
         written = tuple(records)
         if self.storage is not None and written:
             self.storage.append(written, self.now)
@@ -237,7 +238,7 @@ class Cluster:
     # Brokers
 
     def start(self, addresses: Mapping[int, Mapping[str, Address]]) -> None:
-        """Register and start the brokers. ``addresses`` has host and port of each listener, by broker and name."""
+        """Register and start the brokers. ``addresses`` maps broker id and listener name to host and port."""
         self.long_work.scheduler = self.network
         for number, (broker_id, listening) in enumerate(addresses.items()):
             meters = self.quotas.new_meters()
@@ -279,7 +280,7 @@ class Cluster:
         return self.new_id() if self.storage is None else self.storage.id_of(broker_id)
 
     def close(self) -> None:
-        """End all connections, and close the directory. The cluster cannot be used afterwards."""
+        """Close all connections and the directory. The cluster cannot be used again."""
         self.long_work.clear()
         for broker in self.brokers.values():
             for session in tuple(broker.sessions.values()):
@@ -292,7 +293,7 @@ class Cluster:
             self.storage.close({broker.id: broker.epoch for broker in self.image.brokers.values()})
 
     def start_broker(self, broker_id: int) -> None:
-        """Start a broker that does not run: it registers, listens at its addresses, and is in sync at once."""
+        """Start a stopped broker: it registers, listens at its addresses, and is in sync immediately."""
         broker = self._broker(broker_id)
         if broker.running:
             return
@@ -301,22 +302,22 @@ class Cluster:
         self._register(broker)
 
     def stop_broker(self, broker_id: int) -> None:
-        """Stop a broker in order: others lead its partitions first, then its connections are closed."""
+        """Shut a broker down cleanly: its leaderships move first, then its connections close."""
         broker = self._broker(broker_id)
         if broker.running:
             self.commit([controlled_shutdown_record(self, broker_id)])
             self._shut_down_broker(broker, reset=False)
 
     def kill_broker(self, broker_id: int) -> None:
-        """End a broker as a crash does: its connections are reset, and then others lead its partitions."""
+        """End a broker like a crash: its connections are reset, then its leaderships move."""
         broker = self._broker(broker_id)
         if broker.running:
             self._shut_down_broker(broker, reset=True)
 
     def move_leader(self, topic: str, partition: int, broker_id: int) -> None:
-        """Make a broker the leader of a partition. It becomes a replica first if it is none.
+        """Make a broker the leader of a partition, adding it to the replicas if necessary.
 
-        Raises ``OptionError`` if there is no such partition, or if the broker does not run.
+        Raises ``OptionError`` if the partition does not exist or the broker does not run.
         """
         found = self.image.topics.get(topic)
         state = self.image.partition(found.id, partition) if found else None
@@ -331,10 +332,10 @@ class Cluster:
             self.commit([elect_leader(state, broker_id)])
 
     def move_coordinator(self, key: str, broker_id: int, topic: str = CONSUMER_OFFSETS) -> None:
-        """Make a broker the coordinator of a group, or of a transactional id if ``topic`` is that of transactions.
+        """Make a broker the coordinator of a group, or of a transactional id if ``topic`` is ``__transaction_state``.
 
-        It becomes the leader of the partition that holds the state of ``key``. The topic is created if it is missing.
-        Raises ``OptionError`` if the broker does not run.
+        The broker becomes the leader of the partition that holds the state of ``key``. The topic is created if it is
+        missing. Raises ``OptionError`` if the broker does not run.
         """
         if topic not in self.image.topics:
             auto_create_topic(self, topic)
@@ -342,13 +343,13 @@ class Cluster:
         self.move_leader(topic, partition_for_key(key, partitions), broker_id)
 
     def move_controller(self, broker_id: int) -> None:
-        """Let answers name another broker as the controller. Raises ``OptionError`` if it does not run."""
+        """Make another broker the controller in responses. Raises ``OptionError`` if it does not run."""
         if not self._broker(broker_id).running:
             raise _wrong("broker_id", broker_id, "the broker does not run")
         self.controller_id = broker_id
 
     def _register(self, *brokers: VirtualBroker) -> None:
-        """Register brokers, give them their partitions, and end their fencing, as brokers that start do."""
+        """Register brokers, assign their partitions, and unfence them, as a starting broker does."""
         for broker in brokers:
             broker.running = True
             self.commit([registration_record(self, broker)])
@@ -372,7 +373,7 @@ class Cluster:
             self.controller_id = alive[0].id
 
     def open_session(self, broker_id: int, **facts: Any) -> ClientSession:
-        """Return a new connection to a broker. ``facts`` are attributes of ``ClientSession``."""
+        """Return a new session on a broker. ``facts`` are attributes of ``ClientSession``."""
         self._sessions += 1
         session = ClientSession(id=self._sessions, broker_id=broker_id, **facts)
         sessions = self.brokers[broker_id].sessions

@@ -1,9 +1,9 @@
-"""The log directories of a cluster: its metadata log and the logs of all partitions, in Kafka's own files.
+"""The log directories of a cluster: the metadata log and the logs of all partitions, in Kafka's own file formats.
 
-A cluster of one broker has one log directory. A cluster of several has one for each broker: the partitions that the
-broker is a replica of, and the metadata log. Each is what a node of Kafka with the id in its ``meta.properties`` has as
-broker and controller, and these nodes can open the directories when the cluster is closed. The directories of such
-nodes can be opened as well.
+A cluster of one broker has one log directory. A larger cluster has one per broker, with the broker's replicas and the
+metadata log. Each directory belongs to a Kafka node that is both broker and controller, with the node id in
+``meta.properties``: such nodes can open the directories after the cluster is closed, and the cluster can open the
+directories of such nodes.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from kafka_msgs.messages.register_broker_record import RegisterBrokerRecord
 __all__ = ["ClusterStorage"]
 
 _KRAFT_VERSION: Final = "kraft.version"
-"""The feature whose level is not in a record of its kind, but in the control records of the metadata log."""
+"""The feature whose level is stored in control records of the metadata log instead of a ``FeatureLevelRecord``."""
 
 
 class ClusterStorage:
-    """The log directories at ``path``, which are made if they are new: ``path`` itself, or one in it for each broker.
+    """The log directories at ``path``, created if missing: ``path`` itself, or one subdirectory per broker.
 
-    ``brokers`` is how many there are at least, ``broker_ids`` has the nodes that are brokers. ``cluster_id`` is for a
-    new cluster, ``new_id`` makes the ids of new directories. ``now`` is in milliseconds since the epoch. With
-    ``durable`` a crash of the machine loses nothing that was acknowledged. Raises ``OSError``, ``LogFileError`` and
+    ``brokers`` is the minimum number of brokers, and ``broker_ids`` lists the nodes that are brokers. ``cluster_id`` is
+    the id of a new cluster, and ``new_id`` generates the ids of new directories. ``now`` is in milliseconds since the
+    epoch. With ``durable``, acknowledged data survives a machine crash. Raises ``OSError``, ``LogFileError`` and
     ``OptionError``.
     """
 
@@ -73,7 +73,7 @@ class ClusterStorage:
         self.broker_ids: tuple[int, ...] = tuple(known if len(known) >= brokers else self._stores)
 
     def _add(self, store: LogDirectoryStore) -> None:
-        """Take a log directory of the cluster. The first one says which cluster it is."""
+        """Add a log directory of the cluster. The first one determines the cluster id."""
         cluster, node = store.meta.cluster_id, store.meta.node_id
         if cluster is None or node is None or store.meta.directory_id is None:
             reason = "an id of the cluster, the node or the directory is missing"
@@ -89,7 +89,7 @@ class ClusterStorage:
 
     @property
     def is_new(self) -> bool:
-        """Whether the directories held no cluster yet."""
+        """Whether the directories contained no cluster before."""
         return self._metadata.is_new
 
     @property
@@ -108,27 +108,27 @@ class ClusterStorage:
         return found
 
     def records(self) -> Iterator[MetadataRecord]:
-        """Yield the metadata records that the directories had. They are there once."""
+        """Yield the metadata records found in the directories. They can be read only once."""
         records, self._records = self._records, ()
         yield from records
 
     def write_bootstrap(self, records: Sequence[MetadataRecord], now: int) -> None:
-        """Write what a new cluster begins with; raises ``OSError``."""
+        """Write the initial records of a new cluster. Raises ``OSError``."""
         self._metadata.write_bootstrap(list(filter(_belongs, records)), now)
 
     def append(self, records: Sequence[MetadataRecord], now: int) -> None:
-        """Write metadata records, before they take effect; raises ``RequestRefusedError``."""
+        """Write metadata records before they take effect. Raises ``RequestRefusedError``."""
         self._metadata.append(list(filter(_belongs, records)), now)
 
     def open_store(self, topic: str, state: PartitionRegistration) -> PartitionStore:
-        """Return the place of a partition; raises ``OSError`` and ``LogFileError``."""
+        """Return the store of a partition. Raises ``OSError`` and ``LogFileError``."""
         in_sync = self._hosts((*state.isr, *state.eligible_leader_replicas))
         opened = ReplicaSet(topic, *state.key, self._hosts(state.replicas) or self._first(), in_sync)
         self._replicas[state.key] = opened
         return opened.partition
 
     def follow(self, delta: MetadataDelta) -> None:
-        """Move partitions that got other replicas. Raises ``OSError`` and ``LogFileError``."""
+        """Move partitions whose replicas changed. Raises ``OSError`` and ``LogFileError``."""
         for key, change in delta.partitions.items():
             if change.after is None:
                 self._replicas.pop(key, None)
@@ -142,27 +142,27 @@ class ClusterStorage:
         return [self._stores[self.broker_ids[0]]]
 
     def checkpoint(self) -> None:
-        """Write the checkpoint files with what the logs last gave. Raises ``OSError``."""
+        """Write the checkpoint files with the latest offsets from the logs. Raises ``OSError``."""
         for store in self._stores.values():
             store.write_checkpoints()
 
     def snapshot(self, records: Callable[[], Iterable[MetadataRecord]], now: int, *, after_bytes: int) -> None:
-        """Write a snapshot of the metadata, if the log has grown by so many bytes since the last one.
+        """Write a metadata snapshot if the log has grown by ``after_bytes`` bytes since the last one.
 
-        ``records`` gives the records that make the image of the cluster. Raises ``OSError``.
+        ``records`` returns the records that describe the image of the cluster. Raises ``OSError``.
         """
         if self._metadata.size >= after_bytes:
             self._metadata.write_snapshot(filter(_belongs, records()), now)
 
     def close(self, broker_epochs: Mapping[int, int]) -> None:
-        """Close the directories, after the logs. The epochs are by broker. Raises ``OSError``."""
+        """Close the directories, after the logs. ``broker_epochs`` maps broker ids to epochs. Raises ``OSError``."""
         self._metadata.close()
         for node, store in self._stores.items():
             store.close(broker_epoch=broker_epochs.get(node, -1))
 
 
 def _log_directories(path: Path, brokers: int) -> list[Path]:
-    """Return the log directories that are at a path, or the path itself for a single broker."""
+    """Return the log directories below a path, or the path itself for a single broker."""
     found = [each.parent for each in sorted(path.glob(f"*/{META_PROPERTIES}"))]
     if not (path / META_PROPERTIES).exists() and (found or brokers > 1):
         return found

@@ -1,4 +1,4 @@
-"""What an embedded broker is started with: how many brokers, where they listen, their release and their settings."""
+"""Configuration of an embedded broker: the number of brokers, their listeners, release and Kafka configs."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 __all__ = ["LAST_PORT", "SECURITY_PROTOCOLS", "BrokerConfig", "ListenerConfig"]
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-"""The security protocols of listeners. The place of each is its number in records."""
+"""The security protocols of listeners. The index of a protocol is its number in metadata records."""
 
 _MOST_BROKERS: Final = 100
 _LOOPBACK: Final[Mapping[str | None, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""The addresses of all interfaces, and where clients find a broker that listens there."""
+"""Wildcard addresses, and the loopback address that clients use for each."""
 LAST_PORT: Final = 65535
 
 
 @frozen(kw_only=True)
 class ListenerConfig:
-    """A listener that each broker has. Broker n of the cluster listens on ``port`` + n; 0 lets the system choose.
+    """A listener of every broker. Broker n of the cluster listens on ``port`` + n; 0 lets the system choose a port.
 
-    ``host`` is where it listens, by default the one of the cluster. Clients are sent to ``advertised_host`` and
-    ``advertised_port`` + n, such as those of a proxy or of the host of a container; by default to where the broker
-    listens, and to the loopback address if that is on all interfaces. ``tls`` has the server's side of a listener whose
-    protocol is SSL or SASL_SSL.
+    ``host`` is the bind address and defaults to the host of the cluster. Clients receive ``advertised_host`` and
+    ``advertised_port`` + n, for example the address of a proxy or of a container host. They default to the bind
+    address, or to the loopback address for a wildcard bind address. ``tls`` is the server-side TLS configuration for
+    the protocols SSL and SASL_SSL.
     """
 
     name: str = "PLAINTEXT"
@@ -47,11 +47,11 @@ class ListenerConfig:
 
     @property
     def sasl(self) -> bool:
-        """Whether clients of this listener must log in."""
+        """Whether clients of this listener must authenticate."""
         return self.protocol.startswith("SASL")
 
     def advertised(self, number: int, listening: tuple[str, int]) -> tuple[str, int]:
-        """Return the host and port for clients of the broker with this number, which listens at an address."""
+        """Return the advertised host and port of broker ``number``, which is bound to ``listening``."""
         host, port = listening
         return (
             self.advertised_host or _LOOPBACK.get(host, host),
@@ -72,25 +72,26 @@ class ListenerConfig:
 
 @frozen(kw_only=True)
 class BrokerConfig:
-    """The settings of an embedded cluster. All have defaults.
+    """Configuration of an embedded cluster. Every attribute has a default.
 
-    ``brokers`` is the number of virtual brokers; their ids begin at 0. ``release`` such as ``"3.7"`` offers the
-    versions of that release only. ``profile`` is for the group coordinators. ``configs`` are Kafka's own settings of
-    brokers by name, such as ``{"auto.create.topics.enable": "false"}``. ``racks`` has the racks of the brokers, in
+    ``brokers`` is the number of virtual brokers; their ids begin at 0. ``release``, for example ``"3.7"``, limits the
+    supported versions to a Kafka release. ``profile`` configures the group coordinators. ``configs`` are Kafka broker
+    configs by name, for example ``{"auto.create.topics.enable": "false"}``. ``racks`` lists the racks of the brokers in
     order.
 
-    ``directory`` keeps all data in Kafka's own files; without it, everything is in memory. One broker has it as its log
-    directory. Several have a log directory each in it, such as ``broker-0``. If it has log directories of nodes, these
-    nodes are the brokers, with their ids. With ``durable`` each append is on the disk before it is acknowledged, so a
-    crash of the machine loses nothing. It needs a directory.
+    ``directory`` stores all data in Kafka's own file formats; without it, data stays in memory. For a single broker it
+    is the log directory. For several brokers it contains one log directory each, for example ``broker-0``. If it
+    contains log directories of existing nodes, the brokers are these nodes, with their ids. With ``durable``, each
+    append is flushed to disk before it is acknowledged, so acknowledged data survives a machine crash. ``durable``
+    requires ``directory``.
 
-    ``users`` has names and passwords for listeners with SASL: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. ``authorizer``
-    decides by ACLs what clients may do. ``super_users`` such as ``User:admin`` may do everything, and
-    ``allow_everyone`` allows what no ACL is about.
+    ``users`` maps names to passwords for SASL listeners: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. ``authorizer`` enables
+    ACLs. ``super_users``, for example ``User:admin``, may do everything, and ``allow_everyone`` permits access to
+    resources without ACLs.
 
-    Limits: ``max_connections`` per broker, and ``max_request_size`` in bytes as a broker's
-    ``socket.request.max.bytes``. ``seed`` makes ids: the same seed and the same calls give the same ids. None means
-    ids that nobody can guess. Raises ``OptionError``.
+    Limits: ``max_connections`` per broker, and ``max_request_size`` in bytes, like Kafka's
+    ``socket.request.max.bytes``. ``seed`` makes generated ids reproducible: the same seed and the same calls give the
+    same ids. The default None generates unpredictable ids. Raises ``OptionError``.
     """
 
     brokers: int = field(default=1, validator=int_range(1, _MOST_BROKERS))
@@ -126,9 +127,9 @@ class BrokerConfig:
 
     @staticmethod
     def embedded_defaults(brokers: int) -> Mapping[str, str]:
-        """Return Kafka's settings whose defaults are for large clusters, with values for so many brokers.
+        """Return Kafka configs whose defaults suit large clusters, with values for this number of brokers.
 
-        ``configs`` replaces them. Replication factors are at most the number of brokers.
+        ``configs`` overrides them. Replication factors are at most the number of brokers.
         """
         factor = str(min(3, brokers))
         in_sync = "1" if brokers == 1 else "2"

@@ -1,4 +1,4 @@
-"""An embedded broker to start and stop: ``EmbeddedBroker`` in its own thread, ``AsyncEmbeddedBroker`` on asyncio."""
+"""The public embedded brokers: ``EmbeddedBroker`` runs in a thread, ``AsyncEmbeddedBroker`` on asyncio."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class _Embedded(ABC):
-    """What both forms have. The methods here may be used while the broker runs."""
+    """The common methods of both brokers. They may be called while the broker runs."""
 
     def __init__(self, config: BrokerConfig | None = None, *, clock: Clock | None = None, **settings: Any) -> None:
         self.config = evolve(config or BrokerConfig(), **settings)
@@ -40,11 +40,11 @@ class _Embedded(ABC):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of all brokers, as clients want them: host:port, with commas between."""
+        """The addresses of all brokers for clients: host:port, separated by commas."""
         return self.bootstrap_of(self.config.listeners[0].name)
 
     def bootstrap_of(self, listener: str) -> str:
-        """Return the addresses of a listener of all brokers."""
+        """Return the addresses of all brokers on a listener."""
 
         def addresses(cluster: Cluster) -> str:
             return ",".join(
@@ -56,37 +56,37 @@ class _Embedded(ABC):
 
     @property
     def problems(self) -> list[Exception]:
-        """The exceptions of the broker that are not answers: bugs of it."""
+        """Unexpected exceptions in the broker, which are bugs."""
         return self.run(lambda cluster: list(cluster.errors))
 
     @property
     def faults(self) -> FaultInjector:
-        """What the cluster does wrong on request. See ``kafka_msgs.broker.faults``."""
+        """The fault injector of the cluster. See ``kafka_msgs.broker.faults``."""
         return self.run(lambda cluster: cluster.faults)
 
     def requests(self, max_requests: int = 10_000) -> RequestLog:
-        """Log the requests of clients from now on, decoded. See ``RequestLog``."""
+        """Log client requests from now on, decoded. See ``RequestLog``."""
         return RequestLog(self._run_if_running, max_requests)
 
     def _run_if_running(self, work: Callable[[Cluster], T]) -> T | None:
         return None if self._server is None else self.run(work)
 
     def start_broker(self, broker_id: int) -> None:
-        """Start a broker that was stopped or killed. Raises ``OptionError`` for an unknown one."""
+        """Start a broker that was stopped or killed. Raises ``OptionError`` for an unknown broker id."""
         self.run(lambda cluster: cluster.start_broker(broker_id))
 
     def stop_broker(self, broker_id: int) -> None:
-        """Stop a broker in order: others lead its partitions first. Raises ``OptionError`` for an unknown one."""
+        """Shut a broker down cleanly: its leaderships move first. Raises ``OptionError`` for an unknown broker id."""
         self.run(lambda cluster: cluster.stop_broker(broker_id))
 
     def kill_broker(self, broker_id: int) -> None:
-        """End a broker as a crash does: its connections are reset. Raises ``OptionError`` for an unknown one."""
+        """End a broker like a crash: its connections are reset. Raises ``OptionError`` for an unknown broker id."""
         self.run(lambda cluster: cluster.kill_broker(broker_id))
 
     def move_leader(self, topic: str, partition: int, broker_id: int) -> None:
-        """Make a broker the leader of a partition, and a replica if it is none.
+        """Make a broker the leader of a partition, adding it to the replicas if necessary.
 
-        Raises ``OptionError`` if there is no such partition, or if the broker does not run.
+        Raises ``OptionError`` if the partition does not exist or the broker does not run.
         """
         self.run(lambda cluster: cluster.move_leader(topic, partition, broker_id))
 
@@ -99,15 +99,15 @@ class _Embedded(ABC):
         self.run(lambda cluster: cluster.move_coordinator(transactional_id, broker_id, TRANSACTION_STATE))
 
     def move_controller(self, broker_id: int) -> None:
-        """Let answers name another broker as the controller. Raises ``OptionError`` if it does not run."""
+        """Make another broker the controller in responses. Raises ``OptionError`` if it does not run."""
         self.run(lambda cluster: cluster.move_controller(broker_id))
 
     def jump_clock(self, ms: int) -> None:
-        """Let the clock of the brokers jump by ``ms``, back if it is negative. See ``Cluster.jump_clock``."""
+        """Make the brokers' clock jump by ``ms``, back if negative. See ``Cluster.jump_clock``."""
         self.run(lambda cluster: cluster.jump_clock(ms))
 
     def run_fault_script(self, script: Iterable[At]) -> None:
-        """Let things go wrong at their moments, counted from now, and return at once. See ``FaultInjector.play``."""
+        """Schedule the faults of a script, relative to now, and return immediately. See ``FaultInjector.play``."""
         self.run(lambda cluster: cluster.faults.play(script))
 
     def _running(self) -> BrokerServer:
@@ -134,17 +134,17 @@ class AsyncEmbeddedBroker(_Embedded):
     """An embedded broker in the running event loop.
 
     ``async with AsyncEmbeddedBroker() as broker`` starts and stops it. ``settings`` are attributes of ``BrokerConfig``,
-    which replace those of ``config``. All methods are for the event loop's thread.
+    which override the attributes of ``config``. All methods must be called from the event loop's thread.
     """
 
     async def start(self) -> None:
-        """Start the brokers. Raises ``BrokerStartError``, also if they run, and ``OptionError``."""
+        """Start the brokers. Raises ``BrokerStartError`` on failure or if they already run, and ``OptionError``."""
         self._check_stopped()
         self._server = server = self._open()
         self._unlisten = self.clock.add_listener(server.tick)
 
     async def close(self) -> None:
-        """Stop the brokers and close all connections. It may be called again."""
+        """Stop the brokers and close all connections. It is safe to call again."""
         server, self._server = self._server, None
         if server is not None:
             self._unlisten()
@@ -172,16 +172,16 @@ class AsyncEmbeddedBroker(_Embedded):
 
 
 class EmbeddedBroker(_Embedded):
-    """An embedded broker in a thread of its own.
+    """An embedded broker in a separate thread.
 
     ``with EmbeddedBroker() as broker`` starts and stops it. ``settings`` are attributes of ``BrokerConfig``, which
-    replace those of ``config``. All methods may be called from any thread.
+    override the attributes of ``config``. All methods may be called from any thread.
     """
 
     def start(self) -> None:
         """Start the brokers; return when clients can connect.
 
-        Raises ``BrokerStartError``, also if they run, and ``OptionError``.
+        Raises ``BrokerStartError`` on failure or if they already run, and ``OptionError``.
         """
         self._check_stopped()
         started: Future[None] = Future()
@@ -195,7 +195,7 @@ class EmbeddedBroker(_Embedded):
         self._unlisten = self.clock.add_listener(lambda: self._in_loop(self._running().tick))
 
     def close(self) -> None:
-        """Stop the brokers, close all connections and end the thread. It may be called again."""
+        """Stop the brokers, close all connections and end the thread. It is safe to call again."""
         if self._server is not None:
             self._unlisten()
             self._loop.call_soon_threadsafe(self._stop.set)
@@ -212,7 +212,7 @@ class EmbeddedBroker(_Embedded):
         self.close()
 
     def run(self, work: Callable[[Cluster], T]) -> T:
-        """Call ``work`` with the cluster in the thread of the broker, and return its result."""
+        """Call ``work`` with the cluster in the broker's thread, and return its result."""
         server = self._running()
 
         def step() -> T:

@@ -1,7 +1,7 @@
-"""The logs of all partitions of a cluster, and who waits for them to change.
+"""The logs of all partitions of a cluster, and the watches on their changes.
 
-The table follows the image: a new partition gets a log, the log of a deleted one is removed, and other settings of a
-topic or of the brokers reach its logs. A partition has one log, whichever broker leads it.
+The logs follow the image: a new partition gets a log, the log of a deleted partition is removed, and config changes of
+a topic or of the brokers reach its logs. A partition has one log, whichever broker leads it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 __all__ = ["LogManager", "OpenStore", "PartitionWatch", "memory_store"]
 
 OpenStore = Callable[[str, PartitionRegistration], "PartitionStore"]
-"""Gives the place of a partition: of the name of its topic, and its state."""
+"""A factory for the store of a partition, from its topic name and its registration."""
 
 
 def memory_store(topic: str, state: PartitionRegistration) -> PartitionStore:
-    """Return a place in memory."""
+    """Return an in-memory store."""
     return MemoryPartitionStore()
 
 
 class PartitionWatch:
-    """Somebody who waits for one of some partitions to change. ``cancel`` ends it."""
+    """A watch on changes of several partitions. ``cancel`` ends it."""
 
     __slots__ = ("_changed", "_table", "callback", "cancelled", "keys")
 
@@ -45,16 +45,16 @@ class PartitionWatch:
         self._changed: dict[PartitionKey, None] = {}
 
     def note(self, key: PartitionKey) -> None:
-        """Note that a partition changed."""
+        """Record a change of a partition."""
         self._changed[key] = None
 
     def take_changed(self) -> Iterable[PartitionKey]:
-        """Return the partitions that changed since this was called last."""
+        """Return the partitions that changed since the last call."""
         changed, self._changed = self._changed, {}
         return changed
 
     def cancel(self) -> None:
-        """Wait no longer, not even for a change that has come already. It may be called again."""
+        """End the watch, and discard pending changes. It is safe to call again."""
         self.cancelled = True
         for key in self.keys:
             watches = self._table.watches.get(key)
@@ -65,7 +65,7 @@ class PartitionWatch:
 
 
 class LogManager:
-    """The logs by topic id and partition number. While ``disk_full`` is True, nothing can be written to them."""
+    """The logs by topic id and partition number. While ``disk_full`` is True, all writes fail."""
 
     def __init__(self, cluster: Cluster, open_store: OpenStore) -> None:
         self._cluster = cluster
@@ -78,7 +78,7 @@ class LogManager:
         cluster.image_listeners.append(self._follow)
 
     def get(self, key: PartitionKey) -> PartitionLog | None:
-        """Return the log of a partition, or None if there is no such partition."""
+        """Return the log of a partition, or None if the partition does not exist."""
         return self._logs.get(key)
 
     def __iter__(self) -> Iterator[PartitionLog]:
@@ -88,11 +88,11 @@ class LogManager:
         return len(self._logs)
 
     def config(self, topic: str) -> TopicConfig:
-        """Return the settings of a topic that its logs use."""
+        """Return the topic configs that its logs use."""
         return self._read_config(topic)[0]
 
     def config_number(self, topic: str, setting: str) -> int:
-        """Return a setting of a topic that is a whole number."""
+        """Return an integer config of a topic."""
         return int(self._read_config(topic)[1][setting])
 
     def _read_config(self, topic: str) -> tuple[TopicConfig, dict[str, str]]:
@@ -107,16 +107,16 @@ class LogManager:
         return known
 
     def watch(self, keys: Iterable[PartitionKey], callback: Callable[[], None]) -> PartitionWatch:
-        """Call ``callback`` after each change of one of the partitions: of its offsets, its leader, or its being."""
+        """Call ``callback`` after each change of one of the partitions: its offsets, its leader, or its deletion."""
         watch = PartitionWatch(self, tuple(keys), callback)
         for key in watch.keys:
             self.watches.setdefault(key, {})[watch] = None
         return watch
 
     def clean(self, *, compacted: bool) -> None:
-        """Remove what the settings of topics do not keep, and give the offsets for the checkpoint files.
+        """Apply retention or compaction, and store the offsets for the checkpoint files.
 
-        Kafka's cleaner does so for topics that are compacted, and a task of its own for all others.
+        In Kafka, the log cleaner handles compacted topics, and a separate task handles all others.
         """
         for log in tuple(self._logs.values()):
             if log.config.compacts == compacted:
@@ -130,7 +130,7 @@ class LogManager:
         self._logs.clear()
 
     def _follow(self, delta: MetadataDelta) -> None:
-        """Take over what a commit changed."""
+        """Apply the changes of a commit."""
         self._reconfigure(delta)
         for key, change in delta.partitions.items():
             if change.after is None:
@@ -178,7 +178,7 @@ class LogManager:
                 log.reconfigure(self.config(log.topic))
 
     def _changed(self, key: PartitionKey) -> None:
-        """Wake up who waits for a partition, when the present step is done."""
+        """Wake up the watches on a partition after the current step."""
         watches = self.watches.get(key)
         if watches:
             if not self._woken:
@@ -195,6 +195,6 @@ class LogManager:
 
 
 def _begin_epoch(log: PartitionLog, epoch: int) -> None:
-    """Note where the log ends when a leader begins, as Kafka does, before it has written anything."""
+    """Record the end offset at the start of a leader epoch, before the leader writes, as Kafka does."""
     if log.epochs.assign(epoch, log.log_end_offset):
         log.segments.store.save_epochs(log.epochs.entries)

@@ -1,4 +1,4 @@
-"""How a cluster comes to the state that its directory has, before its brokers start."""
+"""Recovery of a cluster from its directory, before its brokers start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FENCE: Final = 1
 def recover_image(cluster: Cluster, records: Iterable[MetadataRecord], end_offset: int) -> MetadataDelta:
     """Apply the records of a metadata log that ends at an offset.
 
-    No broker runs yet, so each one is fenced, and nothing has a leader.
+    No broker runs yet, so all brokers are fenced and all partitions are leaderless.
     """
     delta = MetadataDelta()
     for record in records:
@@ -36,9 +36,9 @@ def recover_image(cluster: Cluster, records: Iterable[MetadataRecord], end_offse
 
 
 def elect_missing_leaders(cluster: Cluster) -> None:
-    """Give a leader to partitions that have none: the directory may be that of one node of several.
+    """Elect leaders for partitions without a leader: the directory may belong to only one of several nodes.
 
-    Its files have the records, so one of the brokers here leads them.
+    Its files contain the records, so one of the brokers here leads the partitions.
     """
     first = min(cluster.brokers)
     states = [state for topic in cluster.image.topics.values() for state in topic.partitions]

@@ -1,4 +1,4 @@
-"""Metadata records about brokers: that they register, are fenced or serve, and what a new cluster begins with.
+"""Metadata records for broker registration, fencing and shutdown, and the initial records of a new cluster.
 
 In Kafka these are in ``ClusterControlManager`` and ``ActivationRecordsGenerator``.
 """
@@ -36,11 +36,11 @@ _UNFENCE: Final = -1
 
 
 def bootstrap_records(cluster: Cluster) -> list[MetadataRecord]:
-    """Return the first records of a new cluster, and let its directory begin with them."""
+    """Return the first records of a new cluster, and write them to its directory."""
     features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in STARTING_FEATURES.items()]
     if cluster.storage is not None:
         cluster.storage.write_bootstrap(features, cluster.now)
-    # With eligible leader replicas the controller keeps the default of this setting itself (KIP-966).
+    # With eligible leader replicas, the controller manages the default of this config itself (KIP-966).
     least = ConfigRecord(
         resource_type=ConfigResourceType.BROKER, name=MIN_IN_SYNC, value=cluster.configs.text(MIN_IN_SYNC)
     )
@@ -48,7 +48,7 @@ def bootstrap_records(cluster: Cluster) -> list[MetadataRecord]:
 
 
 def registration_record(cluster: Cluster, broker: VirtualBroker) -> RegisterBrokerRecord:
-    """Return the record with which a broker registers. It is fenced."""
+    """Return the registration record of a broker. The broker is fenced."""
     protocols = {listener.name: listener.protocol for listener in cluster.config.listeners}
     endpoints = tuple(
         BrokerEndpoint(name=name, host=host, port=port, security_protocol=SECURITY_PROTOCOLS.index(protocols[name]))
@@ -65,22 +65,25 @@ def registration_record(cluster: Cluster, broker: VirtualBroker) -> RegisterBrok
 
 
 def unfence_records(cluster: Cluster, brokers: Iterable[VirtualBroker]) -> list[MetadataRecord]:
-    """Return the records after which brokers serve."""
+    """Return the records that unfence brokers."""
     return [_changed(cluster, each.id, fenced=_UNFENCE) for each in brokers]
 
 
 def fence_record(cluster: Cluster, broker_id: int) -> MetadataRecord:
-    """Return the record after which a broker does not serve."""
+    """Return the record that fences a broker."""
     return _changed(cluster, broker_id, fenced=_FENCE)
 
 
 def controlled_shutdown_record(cluster: Cluster, broker_id: int) -> MetadataRecord:
-    """Return the record with which a broker begins to stop."""
+    """Return the record that starts the controlled shutdown of a broker."""
     return _changed(cluster, broker_id, in_controlled_shutdown=1)
 
 
 def shutdown_records(cluster: Cluster) -> list[MetadataRecord]:
-    """Return records that say that all brokers stopped, so that whoever opens the metadata log may start them."""
+    """Return records that mark all brokers as stopped.
+
+    They can then be started when the metadata log is reopened.
+    """
     running = [broker.id for broker in cluster.brokers.values() if broker.running]
     return [_changed(cluster, each, fenced=_FENCE, in_controlled_shutdown=1) for each in running]
 

@@ -1,4 +1,4 @@
-"""Which versions of each api the brokers of a Kafka release offer: ``releases.tsv``, from Kafka's own classes."""
+"""The API versions of each Kafka release, from ``releases.tsv``, which is extracted from Kafka's own classes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["releases", "versions_of_release"]
 
 
 def versions_of_release(release: str) -> Mapping[int, VersionRange]:
-    """Return the versions by api key; an api that the release does not have is ``NONE``.
+    """Return the versions by API key; an API that the release does not support is ``NONE``.
 
-    ``release`` is such as ``"3.7"``; a third number changes nothing. Raises ``OptionError`` for an unknown release.
+    ``release`` is, for example, ``"3.7"``; a third number is ignored. Raises ``OptionError`` for an unknown release.
     """
     name = ".".join(release.split(".")[:2])
     table = _table()
@@ -27,7 +27,7 @@ def versions_of_release(release: str) -> Mapping[int, VersionRange]:
 
 
 def releases() -> tuple[str, ...]:
-    """Return the releases that are known, the oldest first."""
+    """Return the supported releases, oldest first."""
     return tuple(_table())
 
 

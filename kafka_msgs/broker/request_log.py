@@ -1,4 +1,4 @@
-"""Requests as data: what clients sent to an embedded cluster and what they got, for the assertions of tests."""
+"""A request log for test assertions: decoded requests of clients to an embedded cluster, with their responses."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["LoggedRequest", "RequestLog"]
 
 _MAX_BYTES: Final = 64 * 2**20
-"""How many bytes of requests a log keeps. The records of a request are views of its bytes."""
+"""The maximum size of logged requests in bytes. The records of a request are views of its bytes."""
 
 
 @frozen(kw_only=True)
 class LoggedRequest:
-    """A request that was answered. ``response`` is None for Produce with ``acks=0``.
+    """A completed request. ``response`` is None for Produce with ``acks=0``.
 
-    ``api`` is the name of the api, such as ``Metadata``; ``accepted_connection`` numbers the connections of the
+    ``api`` is the API name, for example ``Metadata``; ``connection`` is the number of the connection within the
     cluster. ``received_at`` and ``answered_at`` are in milliseconds of the brokers' clock. ``topics`` are the names of
-    the topics in the request, also of those with an id only. ``errors`` are the error codes of the response other than
+    the topics in the request, including topics given by id. ``errors`` are the error codes in the response other than
     NONE, in order.
     """
 
@@ -49,15 +49,15 @@ class LoggedRequest:
 
     @property
     def took_ms(self) -> int:
-        """How long the broker took, in milliseconds: a long poll included."""
+        """The handling time in milliseconds, including the wait of a long poll."""
         return self.answered_at - self.received_at
 
 
 class RequestLog:
-    """The requests since it was made, in the order of their answers, until ``stop``.
+    """The requests since its creation, in the order of their responses, until ``stop``.
 
-    Only the latest ``max_requests`` of them are kept, and 64 MiB at most; ``dropped`` counts the others. As a context
-    manager it stops at the end. All methods may be called from any thread, also after the broker was closed.
+    It stores the latest ``max_requests`` requests, and at most 64 MiB; ``dropped`` counts the discarded requests. As a
+    context manager it stops on exit. All methods may be called from any thread, even after the broker was closed.
     """
 
     def __init__(self, run: Callable[[Callable[[Cluster], object]], object], max_requests: int) -> None:
@@ -83,13 +83,13 @@ class RequestLog:
         return len(self._logged)
 
     def stop(self) -> None:
-        """Log no more requests. What was logged stays. It may be called again."""
+        """Stop logging. Logged requests remain available. It is safe to call again."""
         if not self._stopped:
             self._stopped = True
             self._run(lambda cluster: cluster.response_observers.remove(self._observe))
 
     def clear(self) -> None:
-        """Forget what was logged."""
+        """Discard the logged requests."""
         self._run(lambda cluster: self._forget())
 
     def find(
@@ -101,7 +101,7 @@ class RequestLog:
         broker_id: int | None = None,
         error: ErrorCode | None = None,
     ) -> list[LoggedRequest]:
-        """Return the requests that match all that is given."""
+        """Return the requests that match all given criteria."""
         return [
             each
             for each in self
@@ -141,7 +141,10 @@ class RequestLog:
 
 
 def _values(struct: Struct) -> Iterator[tuple[Any, Any]]:
-    """Yield each field of a struct and of those in it, with its value; arrays of plain values one by one."""
+    """Yield each field of a struct and of its nested structs, with its value.
+
+    Arrays of simple types yield each element.
+    """
     for field in fields(type(struct)):
         value = getattr(struct, field.attribute)
         for each in value if isinstance(value, tuple) else (value,):

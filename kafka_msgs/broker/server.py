@@ -1,4 +1,4 @@
-"""The sockets of a cluster, on asyncio: its listeners, which make connections, and the clock that moves it."""
+"""The asyncio server of a cluster: its listeners and connections, and the clock that drives its timers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["BrokerServer"]
 _BACKLOG: Final = 1024
 _ACCEPTED_AT_ONCE: Final = 100
 _HANDSHAKE_S: Final = 30
-"""How many seconds a client has for its TLS handshake."""
+"""The timeout for a client's TLS handshake, in seconds."""
 _SHORTEST_SWEEP: Final = 0.05
 _LONGEST_SWEEP: Final = 60.0
 
 
 class BrokerServer:
-    """The listeners of all brokers of a cluster, and the clock that moves it. All methods belong to one event loop."""
+    """The listeners of all brokers of a cluster, and the clock that drives it. All methods belong to one event loop."""
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.cluster = cluster
@@ -47,7 +47,7 @@ class BrokerServer:
         self._empty = asyncio.Event()
 
     def start(self) -> None:
-        """Bind all listeners and start the brokers. Raises ``BrokerStartError`` if a port is not free or not there."""
+        """Bind all listeners and start the brokers. Raises ``BrokerStartError`` if a port is in use or unavailable."""
         config = self.cluster.config
         addresses: dict[int, dict[str, Address]] = {}
         try:
@@ -68,7 +68,7 @@ class BrokerServer:
         self._sweep()
 
     def _sweep(self) -> None:
-        """Close the connections on which nothing happened for ``connections.max.idle.ms``, in real time."""
+        """Close connections that have been idle for ``connections.max.idle.ms``, in real time."""
         idle = self.cluster.configs.number("connections.max.idle.ms") / 1000
         if idle < 0:
             return
@@ -94,14 +94,14 @@ class BrokerServer:
             self._empty.clear()
             await self._empty.wait()
 
-    # What the cluster asks of its network
+    # The network interface of the cluster
 
     def open_broker(self, broker_id: int, addresses: Mapping[str, Address]) -> None:
-        """Listen again at the addresses of a broker that was closed."""
+        """Listen again at the addresses of a closed broker."""
         self._bind(broker_id, addresses)
 
     def close_broker(self, broker_id: int, *, reset: bool) -> None:
-        """Close the listeners and the connections of a broker. ``reset`` breaks the connections off."""
+        """Close the listeners and the connections of a broker, with a TCP reset if ``reset``."""
         self._stop_listening(broker_id)
         for connection in tuple(self.connections):
             if connection.session.broker_id == broker_id:
@@ -110,7 +110,7 @@ class BrokerServer:
     # Time
 
     def tick(self) -> None:
-        """Run what is due now."""
+        """Run all due timers."""
         self._armed = None
         if self.closing:
             return
@@ -118,7 +118,7 @@ class BrokerServer:
         self.schedule_tick()
 
     def schedule_tick(self) -> None:
-        """Wake up when the next timer is due. With a clock that a program moves, only what is due already runs."""
+        """Wake up when the next timer is due. With a manual clock, only timers that are already due run."""
         due = self.cluster.next_timer
         if due == self._armed or self.closing:
             return
@@ -134,15 +134,15 @@ class BrokerServer:
             self._timer = self._loop.call_later(max(0, due - self.clock.now()) / 1000, self.tick)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` in the next turn of the event loop."""
+        """Call ``callback`` in the next iteration of the event loop."""
         self._loop.call_soon(callback)
 
     def call_later(self, ms: int, callback: Callable[[], None]) -> None:
-        """Call ``callback`` after so many milliseconds of real time."""
+        """Call ``callback`` after ``ms`` milliseconds of real time."""
         self._loop.call_later(ms / 1000, callback)
 
     def connection_closed(self, connection: AcceptedConnection) -> None:
-        """Forget a connection."""
+        """Forget a closed connection."""
         self.connections.discard(connection)
         if not self.connections:
             self._empty.set()
@@ -170,7 +170,7 @@ class BrokerServer:
             listening.close()
 
     def _accept(self, listening: socket.socket, broker_id: int, listener: ListenerConfig) -> None:
-        """Accept the connections that wait, a limited number before other work has its turn."""
+        """Accept pending connections, a limited number per event loop iteration."""
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 accepted, _ = listening.accept()
@@ -186,7 +186,7 @@ class BrokerServer:
             task.add_done_callback(self._tasks.discard)
 
     async def _connect(self, accepted: socket.socket, broker_id: int, listener: ListenerConfig) -> None:
-        """Make a connection of a socket. One that fails its TLS handshake, or does not finish it, is closed."""
+        """Create a connection from a socket. It is closed if the TLS handshake fails or times out."""
         accepted.setblocking(False)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:

@@ -1,7 +1,7 @@
-"""A request in the broker: who sent it on which connection, and its one answer.
+"""A request in the broker: its client, its connection, and its single response.
 
-A handler calls ``respond`` or ``fail`` at once, or keeps the call and does it later. Each call is answered once.
-Nothing here knows sockets: who made the call gave it a ``ResponseSink``.
+A handler calls ``respond`` or ``fail`` immediately, or keeps the call and responds later. Each call gets one response.
+The module does not depend on sockets: the creator of a call provides a ``ResponseSink``.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ OPERATIONS: Final[Mapping[ResourceType, tuple[AclOperation, ...]]] = {
         AclOperation.IDEMPOTENT_WRITE,
     ),
 }
-"""The operations that can be allowed on a resource of each type (Kafka's ``AclEntry.supportedOperations``)."""
+"""The operations that ACLs can allow on each resource type (Kafka's ``AclEntry.supportedOperations``)."""
 
 CLUSTER_NAME: Final = "kafka-cluster"
-"""The name of the one resource of type CLUSTER."""
+"""The name of the only resource of type CLUSTER."""
 
 _PERCENT_OF_A_SECOND: Final = 100 / 10**9
 
 
 @frozen
 class Principal:
-    """Who speaks on a connection. ``str`` gives Kafka's form, such as ``User:alice``."""
+    """The principal of a connection. ``str`` returns Kafka's format, for example ``User:alice``."""
 
     type: str = "User"
     name: str = "ANONYMOUS"
@@ -91,22 +91,22 @@ ANONYMOUS = Principal()
 
 
 class SaslServer(Protocol):
-    """A login under way. ``user`` is the name when it succeeded, and None before."""
+    """An authentication in progress. ``user`` is None until it succeeds."""
 
     user: str | None
 
     def evaluate(self, token: bytes) -> bytes:
-        """Return the answer to a token. Raises ``RequestRefusedError`` with SASL_AUTHENTICATION_FAILED."""
+        """Return the response to a token. Raises ``RequestRefusedError`` with SASL_AUTHENTICATION_FAILED."""
 
 
 @define(eq=False, kw_only=True)
 class ClientSession:
-    """One connection to one virtual broker. ``client_host`` has the form that Kafka's records have: ``/127.0.0.1``.
+    """One connection to one virtual broker. ``client_host`` has the format of Kafka's records: ``/127.0.0.1``.
 
-    On a listener with SASL a client must log in. ``sasl_server`` is the login under way with ``mechanism``,
-    ``session_expires_at`` the moment (ms) from which it must log in again, and ``login_again_at`` when it last began to
-    do so. ``end`` closes the connection: from then on answers are dropped, and the callbacks of ``on_close`` are called
-    once.
+    On a SASL listener, a client must authenticate. ``sasl_server`` is the current authentication with ``mechanism``,
+    ``session_expires_at`` the time in ms at which the client must re-authenticate, and ``login_again_at`` the time at
+    which it last started to do so. ``end`` closes the connection: from then on responses are dropped, and the
+    ``on_close`` callbacks run once.
     """
 
     id: int
@@ -130,7 +130,7 @@ class ClientSession:
         return not self.listener.sasl
 
     def is_authenticated(self, now: int) -> bool:
-        """Return whether the client is logged in, and its login has not ended."""
+        """Return whether the client is authenticated and its session is valid at ``now``."""
         return (
             self.authenticated
             and self.sasl_server is None
@@ -138,13 +138,13 @@ class ClientSession:
         )
 
     def on_close(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` when the connection is closed. Return what takes this back."""
+        """Call ``callback`` when the connection is closed. Return a function that cancels this."""
         self._callbacks = number = self._callbacks + 1
         self._on_close[number] = callback
         return lambda: self._on_close.pop(number, None) and None
 
     def end(self) -> None:
-        """Note that the connection is closed."""
+        """Mark the connection as closed."""
         self.closed = True
         callbacks, self._on_close = self._on_close, {}
         for callback in callbacks.values():
@@ -153,10 +153,10 @@ class ClientSession:
 
 @frozen(kw_only=True)
 class MangledResponse:
-    """What is sent instead of an answer: pieces of bytes, with a pause of ``interval_ms`` milliseconds between them.
+    """The bytes to send instead of a response, in pieces with a pause of ``interval_ms`` milliseconds between them.
 
-    ``closes`` ends the connection after the last piece, with a reset if ``resets``. ``then`` makes what is sent instead
-    of the next answer of the connection.
+    ``closes`` closes the connection after the last piece, with a reset if ``resets``. ``then`` mangles the next
+    response of the connection.
     """
 
     pieces: tuple[bytes, ...]
@@ -167,25 +167,25 @@ class MangledResponse:
 
 
 class ResponseSink(Protocol):
-    """What carries answers to a client."""
+    """The transport of responses to a client."""
 
     def reply(self, call: ServerCall[Any], response: Response | None) -> None:
-        """Send the response to a call. None means that the call gets no response (Produce with ``acks=0``)."""
+        """Send the response to a call. None means that the call has no response (Produce with ``acks=0``)."""
 
     def disconnect(self, call: ServerCall[Any], *, reset: bool = False) -> None:
-        """Close the connection of a call without an answer: in order, or with a reset."""
+        """Close the connection of a call without a response: cleanly, or with a reset."""
 
 
 @define(eq=False, kw_only=True)
 class ServerCall(Generic[R]):
-    """One request of ``size`` bytes, without the four of its length. ``received_at`` is in milliseconds.
+    """One request of ``size`` bytes, excluding the four length bytes. ``received_at`` is in milliseconds.
 
-    ``throttle_time_ms`` is how long the client must wait because of a quota. The answer says so if it has the field,
-    and the connection is mute for that time (KIP-219). ``exempt`` is True if the time that the request takes does not
-    count. It takes from ``began_at`` to ``ended_at``, in nanoseconds.
+    ``throttle_time_ms`` is the client's throttle time. The response contains it if it has the field, and the connection
+    is muted for that time (KIP-219). ``exempt`` is True if the handling time is not charged to quotas. The handling
+    time lasts from ``began_at`` to ``ended_at``, in nanoseconds.
 
-    The records of a decoded request are views of the bytes of its frame. ``mangle`` makes what is sent instead of the
-    frame of the answer, for tests of clients. ``closes`` ends the connection after the answer.
+    The records of a decoded request are views of its frame. ``mangle`` replaces the response frame, for client tests.
+    ``closes`` closes the connection after the response.
     """
 
     cluster: Cluster
@@ -207,7 +207,7 @@ class ServerCall(Generic[R]):
 
     @property
     def api_key(self) -> int:
-        """The api key of the request."""
+        """The API key of the request."""
         return self.request.INFO.api_key or 0
 
     @property
@@ -216,7 +216,7 @@ class ServerCall(Generic[R]):
         return self.cluster.brokers[self.session.broker_id]
 
     def respond(self, response: Response | None) -> None:
-        """Send the response. None means no response. Raises ``InternalError`` if the call was answered before."""
+        """Send the response. None means no response. Raises ``InternalError`` if the call already has a response."""
         self._mark_responded()
         self.charge_time()
         if response is not None and self.throttle_time_ms and _has_throttle_time(type(response)):
@@ -226,9 +226,9 @@ class ServerCall(Generic[R]):
         self.transport.reply(self, response)
 
     def fail(self, error: IntEnum, message: str | None = None) -> None:
-        """Send the response which reports that the whole request failed.
+        """Send a response that reports the failure of the whole request.
 
-        A request without a response (Produce with ``acks=0``) loses its connection: the client learns it no other way.
+        A request without a response (Produce with ``acks=0``) loses its connection, the only way to report the failure.
         """
         if not request_needs_response(self.request):
             self.disconnect()
@@ -236,23 +236,23 @@ class ServerCall(Generic[R]):
         self.respond(error_response(self.request, error, self.version, error_message=message))
 
     def disconnect(self, *, reset: bool = False) -> None:
-        """Close the connection without an answer: in order, or with a reset."""
+        """Close the connection without a response: cleanly, or with a reset."""
         self._mark_responded()
         self.transport.disconnect(self, reset=reset)
 
     @property
     def meters(self) -> QuotaMeters:
-        """What the broker measures for quotas."""
+        """The quota meters of the broker."""
         return self.broker.meters
 
     def charge(self, meter: QuotaMeter, amount: float) -> int:
-        """Count what a quota is about. The client waits if it used too much. Return how long (ms)."""
+        """Charge usage to a quota. The client is throttled above the quota. Return its throttle time in ms."""
         delay = meter.charge(self.session.principal.name, self.client_id, amount, self.cluster.now)
         self.throttle_time_ms = max(self.throttle_time_ms, delay)
         return delay
 
     def charge_time(self) -> None:
-        """Count the time that the request has taken, unless that was done already (``request_percentage``)."""
+        """Charge the handling time of the request once (``request_percentage``)."""
         if self.exempt or not self.meters.request.limits.active:
             return
         self.exempt = True
@@ -261,10 +261,11 @@ class ServerCall(Generic[R]):
         self.charge(self.meters.request, taken * _PERCENT_OF_A_SECOND)
 
     def charge_mutations(self, partitions: int, *, strict: bool, forwarded: bool = False) -> None:
-        """Count partitions that are created or deleted (KIP-599). The answer to a ``forwarded`` request has no delay.
+        """Charge created or deleted partitions (KIP-599).
 
-        Raises ``RequestRefusedError`` with THROTTLING_QUOTA_EXCEEDED if the client should not have asked yet, and the
-        api is ``strict``: its version tells clients that they may be refused.
+        The response to a ``forwarded`` request contains no throttle time. Raises ``RequestRefusedError`` with
+        THROTTLING_QUOTA_EXCEEDED if the client is still throttled and the API is ``strict``, which means that clients
+        of this version handle the refusal.
         """
         meter = self.cluster.brokers[self.cluster.controller_id].meters.mutation
         if not strict:
@@ -285,14 +286,12 @@ class ServerCall(Generic[R]):
         return self.allows(operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
     def require_cluster(self, operation: AclOperation) -> None:
-        """Raise ``RequestRefusedError`` with CLUSTER_AUTHORIZATION_FAILED unless the client may do this to
-        the cluster.
-        """
+        """Raise ``RequestRefusedError`` with CLUSTER_AUTHORIZATION_FAILED without this permission on the cluster."""
         if not self.allows_cluster(operation):
             raise RequestRefusedError(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
     def operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
-        """Return the operations that the client may do on a resource, as the bits of an answer."""
+        """Return the client's authorized operations on a resource, as the bit field of a response."""
         return sum(1 << each for each in OPERATIONS[kind] if self.allows(each, kind, name))
 
     def _mark_responded(self) -> None:
@@ -313,11 +312,11 @@ def _has_throttle_time(cls: type[Response]) -> bool:
 
 @frozen
 class ApiHandler(Generic[R]):
-    """What answers the requests of one class. ``run`` may raise ``RequestRefusedError``: the whole request failed.
+    """The handler of one request class. ``run`` may raise ``RequestRefusedError`` to fail the whole request.
 
-    ``allowed_unauthenticated`` is True for requests that a client may send before it has authenticated. ``exempt`` is
-    True if the time that they take does not count for quotas. ``advertised`` is False for an api that ApiVersions
-    leaves out, and that is answered all the same.
+    ``allowed_unauthenticated`` is True for requests that clients may send before they authenticate. ``exempt`` is True
+    if the handling time is not charged to quotas. ``advertised`` is False for an API that is handled but omitted from
+    ApiVersions.
     """
 
     request: type[R]

@@ -1,4 +1,4 @@
-"""Long work of the brokers, such as the replay of a coordinator's log, in slices between the requests of clients."""
+"""Long tasks of the brokers, such as loading a coordinator's log, in slices between client requests."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Final, Protocol
 __all__ = ["SlicedWork"]
 
 _SLICE: Final = 128
-"""How many steps of work there are in one turn of the event loop."""
+"""The number of steps per iteration of the event loop."""
 
 
 class _Scheduler(Protocol):
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` in the next turn of the event loop."""
+        """Call ``callback`` in the next iteration of the event loop."""
 
 
 class SlicedWork:
-    """Work in the order in which it was begun, ``_SLICE`` steps in each turn of the event loop.
+    """Tasks in the order in which they were started, ``_SLICE`` steps in each iteration of the event loop.
 
-    ``run`` calls a function and keeps its exception. Without a scheduler, all work is done at once. Work that
-    fits into the present turn is done at once, too, so short work has no delay.
+    ``run`` calls a function and collects its exception. Without a scheduler, all tasks run immediately. Short tasks
+    that fit into the current iteration also run immediately.
     """
 
     def __init__(self, run: Callable[[Callable[[], None]], None]) -> None:
@@ -32,12 +32,12 @@ class SlicedWork:
         self.scheduler: _Scheduler | None = None
 
     def begin(self, work: Iterator[object]) -> None:
-        """Do some work: each item of the iterator is one step."""
+        """Start a task: each item of the iterator is one step."""
         self._waiting.append(work)
         self._advance()
 
     def clear(self) -> None:
-        """Forget all work that is not done."""
+        """Discard all unfinished tasks."""
         self._waiting.clear()
 
     def _advance(self) -> None:
@@ -62,7 +62,7 @@ class SlicedWork:
         self._advance()
 
     def _advance_first(self) -> None:
-        """Do steps of the first work. Work that fails is forgotten."""
+        """Run steps of the first task. A failed task is discarded."""
         work = self._waiting.popleft()
         for _ in work:
             self._left -= 1

@@ -1,4 +1,4 @@
-"""Timers: what is to be done, at which moment. There is no clock here; ``run`` is given the time."""
+"""A queue of timers. It has no clock; the caller passes in the time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MIN_COMPACTION: Final = 256
 
 
 class TimerHandle:
-    """A scheduled call. ``at`` is its moment in milliseconds."""
+    """A scheduled call. ``at`` is its time in milliseconds."""
 
     __slots__ = ("_callback", "_timers", "at")
 
@@ -27,7 +27,7 @@ class TimerHandle:
         return self._callback is not None
 
     def cancel(self) -> None:
-        """Do not run the call. This has no effect if it ran already."""
+        """Cancel the call. This has no effect if it ran already."""
         if self._callback is not None:
             self._callback = None
             self._timers._cancelled()
@@ -39,9 +39,10 @@ class TimerHandle:
 
 
 class TimerQueue:
-    """Calls by moment. Calls of the same moment run in the order in which they were scheduled.
+    """Calls ordered by time. Calls at the same time run in the order in which they were scheduled.
 
-    Cancelled calls are dropped when they are more than half of the heap. So the memory follows the calls that wait.
+    When more than half of the heap is cancelled calls, they are removed, so memory use follows the number of pending
+    calls.
     """
 
     def __init__(self) -> None:
@@ -53,20 +54,20 @@ class TimerQueue:
         return len(self._heap) - self._dead
 
     def schedule(self, at: int, callback: Callable[[], None]) -> TimerHandle:
-        """Run ``callback`` at the moment ``at`` (ms)."""
+        """Run ``callback`` at the time ``at`` in ms."""
         handle = TimerHandle(at, callback, self)
         self._order += 1
         heappush(self._heap, (at, self._order, handle))
         return handle
 
     def shift(self, ms: int) -> None:
-        """Move all calls by ``ms``, with a clock that jumps: each waits as long as it would have."""
+        """Shift all calls by ``ms`` when the clock jumps, so that their remaining delays stay the same."""
         for _, _, handle in self._heap:
             handle.at += ms
         self._heap = [(handle.at, order, handle) for _, order, handle in self._heap]
 
     def next_due(self) -> int | None:
-        """Return the moment of the next call in milliseconds, or None."""
+        """Return the time of the next call in milliseconds, or None."""
         heap = self._heap
         while heap and not heap[0][2].waiting:
             heappop(heap)
@@ -74,7 +75,7 @@ class TimerQueue:
         return heap[0][0] if heap else None
 
     def pop_due(self, now: int) -> Callable[[], None] | None:
-        """Return the next call that is due at ``now``, and forget it. None if nothing is due."""
+        """Return the next call that is due at ``now``, and forget it. Return None if no call is due."""
         due = self.next_due()
         if due is None or due > now:
             return None

@@ -1,4 +1,4 @@
-"""A virtual broker of a cluster, and what brings it to its clients."""
+"""A virtual broker of a cluster, and the network interface for its clients."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ T = TypeVar("T")
 
 
 class BrokerListeners(Protocol):
-    """What brings the brokers to their clients. Without one, requests come from ``Cluster.receive`` alone."""
+    """The network interface of the brokers. Without one, requests only come through ``Cluster.receive``."""
 
     def open_broker(self, broker_id: int, addresses: Mapping[str, Address]) -> None:
         """Listen at the addresses of a broker."""
 
     def close_broker(self, broker_id: int, *, reset: bool) -> None:
-        """Stop listening, and close all connections; ``reset`` breaks them off."""
+        """Stop listening, and close all connections, with a TCP reset if ``reset``."""
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` in the next turn of the event loop."""
+        """Call ``callback`` in the next iteration of the event loop."""
 
     def call_later(self, ms: int, callback: Callable[[], None]) -> None:
-        """Call ``callback`` after so many milliseconds of real time."""
+        """Call ``callback`` after ``ms`` milliseconds of real time."""
 
 
 @define(eq=False)
 class VirtualBroker:
-    """One of the brokers. ``addresses`` has host and port of each listener, by name, and ``advertised`` those that
-    clients learn. ``components`` is for what hosts state here, such as coordinators and sessions, by their class. They
-    end with the broker. ``log_dir`` is the id of its log directory. ``meters`` measure for quotas.
+    """A broker of the cluster.
+
+    ``addresses`` maps listener names to host and port, and ``advertised`` to the host and port for clients.
+    ``components`` holds per-broker state such as coordinators and sessions, by class, and ends with the broker.
+    ``log_dir`` is the id of the log directory. ``meters`` measure quota usage.
     """
 
     id: int
@@ -50,7 +52,7 @@ class VirtualBroker:
     running: bool = False
 
     def component(self, kind: type[T], make: Callable[[], T]) -> T:
-        """Return the part of a class. ``make`` makes it if there is none yet."""
+        """Return the component of a class, created with ``make`` if missing."""
         found: T | None = self.components.get(kind)
         if found is None:
             found = self.components[kind] = make()

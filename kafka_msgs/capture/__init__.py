@@ -1,10 +1,9 @@
 """Captured network traffic: the requests and responses of clients and brokers in pcap and pcapng files.
 
 ``read_exchanges`` yields requests with their responses, and a fault for everything else. Files are read with dpkt
-(extra ``capture``). ``tcp_streams`` puts the bytes of a connection in order. ``resync`` cuts them into frames, even if
-bytes are missing. ``exchange_builder`` makes exchanges of the frames. ``conversations`` combines these three. They do
-no input or output. ``recording`` keeps exchanges in a file of their own. ``kafka_msgs.wire`` knows which response
-answers which request.
+(extra ``capture``). ``tcp_streams`` reorders the bytes of a connection. ``resync`` splits them into frames, even if
+bytes are missing. ``exchange_builder`` builds exchanges from the frames. ``conversations`` combines these three. They
+do no input or output. ``recording`` stores exchanges in a file. ``kafka_msgs.wire`` matches responses to requests.
 """
 
 from kafka_msgs.capture.connections import CapturedConnection, Endpoint

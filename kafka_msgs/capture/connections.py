@@ -1,4 +1,4 @@
-"""The two ends of a TCP connection, and which of them is the client."""
+"""The two ends of a TCP connection, and its client."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Endpoint(NamedTuple):
 
 @frozen
 class CapturedConnection:
-    """A connection of a capture; ``number`` counts them from 1, in the order of their first packets."""
+    """A captured connection; ``number`` counts connections from 1, in the order of their first packets."""
 
     number: int
     client: Endpoint
     server: Endpoint
 
     def ends_of(self, direction: str | None) -> str:
-        """Return the ends as text, the sender of ``direction`` (``request`` or ``response``) first."""
+        """Return the ends as text, starting with the sender of ``direction`` (``request`` or ``response``)."""
         first, second = (self.server, self.client) if direction == "response" else (self.client, self.server)
         return f"{first} > {second}"

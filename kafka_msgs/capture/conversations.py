@@ -1,6 +1,7 @@
-"""One TCP connection of a capture: its two streams, their frames, and the exchanges that they make.
+"""One captured TCP connection: its two streams, their frames, and the resulting exchanges.
 
-This module decides which end is the client, and in which order the two directions are read. It does no input or output.
+This module determines which end is the client, and in which order the two directions are read. It does no input or
+output.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ from kafka_msgs.wire import MAX_FRAME_SIZE
 __all__ = ["CaptureLimits", "Conversation"]
 
 _AWAITED: Final = 2**17
-"""How many bytes of a stream without a SYN are held before its first byte counts as its start."""
+"""The number of bytes that a stream without a SYN buffers before its first byte is taken as its start."""
 _CONVERSATION_BYTES: Final = 5000
-"""The approximate size in bytes of a connection that holds nothing."""
+"""The approximate size in bytes of an empty conversation."""
 
 
 @frozen(kw_only=True)
 class CaptureLimits:
-    """How much memory a capture may take. Above a limit, data is given up and reported.
+    """Memory limits of a capture. Data above a limit is dropped and reported.
 
-    ``frame``: bytes of the largest frame, by default the limit of a broker. ``reordered``: bytes of a stream that are
-    held while earlier bytes are missing. ``waiting``: bytes of the frames of a connection that wait for frames of the
-    other direction. ``held``: bytes of all connections together, including their objects. ``connections``: the number
-    of connections that are known at one time.
+    ``frame``: maximum frame size in bytes, by default the limit of a broker. ``reordered``: buffered bytes of a stream
+    while earlier bytes are missing. ``waiting``: bytes of a connection's frames that await frames of the other
+    direction. ``held``: bytes of all connections together, including their objects. ``connections``: the maximum number
+    of tracked connections.
 
-    In addition, all connections together take at most ``base`` bytes plus ``ratio`` times the bytes that were read of
-    the file. Many small frames that wait take more memory than they took in the file. Raises ``OptionError``.
+    In addition, all connections together use at most ``base`` bytes plus ``ratio`` times the bytes read from the file.
+    Many small waiting frames use more memory than they used in the file. Raises ``OptionError``.
     """
 
     frame: int = field(default=MAX_FRAME_SIZE, validator=int_range())
@@ -58,15 +59,15 @@ class CaptureLimits:
     ratio: int = field(default=2, validator=int_range())
 
     def allowed(self, read: int) -> int:
-        """Return how many bytes all connections may take when ``read`` bytes of the file were read."""
+        """Return the maximum memory of all connections in bytes, after ``read`` bytes of the file."""
         return min(self.held, self.base + self.ratio * read)
 
 
 class Conversation:
     """The frames of one connection between two ends.
 
-    ``server`` is the end that is known to be the broker, or None. With ``certain`` the connection is known to be
-    Kafka's, and its first bytes are not examined.
+    ``server`` is the broker's end if it is known, or None. With ``certain`` the connection is assumed to use the Kafka
+    protocol, and its first bytes are not examined.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Conversation:
 
     @property
     def held(self) -> int:
-        """How many bytes of memory the conversation takes, approximately."""
+        """The approximate memory use of the conversation in bytes."""
         held = self._dialogue.held if self._dialogue else sum(stream.held for stream in self._streams.values())
         return _CONVERSATION_BYTES + held
 
@@ -105,7 +106,7 @@ class Conversation:
         return False
 
     def receive(self, segment: TcpSegment, at: int, packet: int) -> Iterator[Item]:
-        """Take the next segment, and yield what it completes."""
+        """Add the next segment, and yield the items that it completes."""
         stream = self._streams[segment.source]
         seq = segment.seq + segment.syn
         if (segment.data or segment.missing) and not stream.add(seq, segment.data, segment.missing, at, packet):
@@ -121,7 +122,7 @@ class Conversation:
             yield from self._dialogue.close()
 
     def close(self) -> Iterator[Item]:
-        """Yield the rest, complete or not."""
+        """Yield the remaining items, complete or not."""
         for stream in self._streams.values():
             if not stream.opened:
                 stream.open_here()
@@ -144,7 +145,7 @@ class Conversation:
         return next(end for end in self._streams if end != self._server)
 
     def _known_dialogue(self) -> _KafkaConversation:
-        """Return the conversation with its client and its broker."""
+        """Return the conversation after determining its client and its broker."""
         if self._dialogue is None:
             self._server = self._server or self._guess()
             client = self._client()
@@ -156,8 +157,9 @@ class Conversation:
         return self._dialogue
 
     def _guess(self) -> Endpoint:
-        """The client is the end whose first bytes are a request. If none or both are, it is the end with the higher
-        port.
+        """Return the client's end: the end whose first bytes are a request.
+
+        If neither or both are requests, the client is the end with the higher port.
         """
         asking = [
             end
@@ -169,7 +171,7 @@ class Conversation:
 
 
 class _KafkaConversation:
-    """A conversation whose client is known."""
+    """A conversation with a known client."""
 
     def __init__(
         self,
@@ -193,14 +195,17 @@ class _KafkaConversation:
         return self._requests.held + self._responses.held + self._exchanges.held
 
     def advance(self) -> Iterator[Item]:
-        """Read the bytes that are ready. Requests come first: the responses are read with their api key and version."""
+        """Read the available bytes.
+
+        Requests come first: their API keys and versions are needed to read the responses.
+        """
         yield from self._asked(self._requests.read(self._requests.stream.take()))
         if self._requests.recognised:
             self._responses.opaque = self._responses.opaque or self._requests.opaque
             yield from self._answered(self._responses.read(self._responses.stream.take()))
 
     def close(self) -> Iterator[Item]:
-        """Read everything that is left."""
+        """Read all remaining bytes."""
         yield from self._asked(self._requests.read(self._requests.stream.flush()))
         yield from self._asked(self._requests.finish())
         self._responses.opaque = self._responses.opaque or self._requests.opaque

@@ -1,6 +1,6 @@
-"""One direction of a conversation: from pieces of a stream to frames, with faults for bytes that are lost or not Kafka.
+"""One direction of a conversation: it turns stream chunks into frames, and reports lost or foreign bytes as faults.
 
-This module decides where a stream without a SYN starts, and which protocol its first bytes show.
+This module determines the start of a stream without a SYN, and recognizes the protocol from its first bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["DirectionReader", "Read"]
 Read: TypeAlias = Frame | CaptureFault
 
 _ENOUGH: Final = RequestFinder.margin
-"""How many bytes are needed to recognise a stream."""
+"""The number of bytes needed to recognize a stream."""
 _REASONS: Final = {
     FaultKind.TLS: "encrypted (TLS)",
     FaultKind.UNRECOGNISED: "not frames of Kafka",
@@ -28,10 +28,10 @@ _REASONS: Final = {
 
 
 class DirectionReader:
-    """The bytes that one end sends.
+    """The bytes from one end.
 
-    ``opaque`` is the reason why they are not frames, or None while they are frames. ``recognised`` is True when this is
-    known. With ``certain`` they are Kafka's for any first bytes, unless they are encrypted.
+    ``opaque`` is the reason why they are not parsed as frames, or None. ``recognised`` is True once the protocol is
+    known. With ``certain`` they are parsed as Kafka frames whatever their first bytes, unless they are encrypted.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class DirectionReader:
 
     @property
     def held(self) -> int:
-        """About how many bytes of memory are taken."""
+        """The approximate memory use in bytes."""
         return self.stream.held + self.splitter.held + len(self._start)
 
     def read(self, pieces: Iterable[StreamChunk]) -> Iterator[Read]:
-        """Take pieces of the stream; yield what is complete with them."""
+        """Add stream chunks; yield the items that they complete."""
         for piece in pieces:
             if piece.data is None:
                 reason = f"{piece.size} bytes were not captured"
@@ -76,7 +76,7 @@ class DirectionReader:
                 yield from self._recognise(final=False)
 
     def finish(self) -> Iterator[Read]:
-        """Yield what is left, complete or not."""
+        """Yield the remaining items, complete or not."""
         yield from self._recognise(final=True)
         yield from map(self._reported, self.splitter.close())
         if self.opaque and self._first_unread:
@@ -85,7 +85,7 @@ class DirectionReader:
             yield self._fault(self.opaque, size, first.at, first.packet, f"{size} bytes: {_REASONS[self.opaque]}")
 
     def _hold(self, piece: StreamChunk) -> None:
-        """Keep a piece until the stream is recognised: few bytes, and one piece for each run of missing bytes."""
+        """Buffer a chunk until the stream is recognized: few bytes, and one chunk for each run of missing bytes."""
         if piece.data is not None:
             self._start += piece.data
         elif self._waiting and self._waiting[-1].data is None:
@@ -93,7 +93,7 @@ class DirectionReader:
         self._waiting.append(piece)
 
     def _recognise(self, *, final: bool) -> Iterator[Read]:
-        """Recognise the stream when there are enough bytes, and pass on the pieces that waited for it."""
+        """Recognize the stream when enough bytes are available, and process the buffered chunks."""
         if self.recognised or (len(self._start) < _ENOUGH and not final):
             return
         self.recognised = True
@@ -106,7 +106,7 @@ class DirectionReader:
             yield from self._pass_on(piece)
 
     def _looks_like_kafka(self) -> bool:
-        """Whether an unknown stream starts with a request. If its start is missing, whether it has a request."""
+        """Return whether an unknown stream starts with a request, or contains one if its start is missing."""
         if self._direction != REQUEST:
             return True
         return looks_like_sized_request(self._start, self._catalog) or (

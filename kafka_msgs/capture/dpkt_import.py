@@ -1,4 +1,4 @@
-"""The capture library, which is optional: its modules, or the error that says how to get them."""
+"""Import of the optional library dpkt, with installation instructions in the error message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["import_dpkt"]
 
 @cache
 def import_dpkt(module: str) -> Any:
-    """Return a module of dpkt, such as ``pcap``; raises ``MissingExtraError`` without the extra ``capture``."""
+    """Return a module of dpkt, for example ``pcap``. Raises ``MissingExtraError`` without the extra ``capture``."""
     try:
         return import_module(f"dpkt.{module}")
     except ModuleNotFoundError:

@@ -1,7 +1,6 @@
-"""Exchanges out of the frames of a connection, and faults for frames that are not part of one.
+"""Exchanges built from the frames of a connection, and faults for all other frames.
 
-``kafka_msgs.wire.correlation`` knows which response answers which request. This module makes exchanges and faults from
-its outcomes.
+``kafka_msgs.wire.correlation`` matches responses to requests. This module turns its outcomes into exchanges and faults.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ _FRAME_BYTES: Final = 600
 
 
 class ExchangeBuilder:
-    """Pairs the requests and responses of a connection.
+    """A builder that pairs the requests and responses of a connection.
 
-    The oldest frames stop waiting above ``limit`` bytes, and above the number ``frames`` for each direction.
+    The oldest waiting frames are dropped above ``limit`` bytes, and above ``frames`` frames in each direction.
     """
 
     def __init__(
@@ -49,12 +48,12 @@ class ExchangeBuilder:
 
     @property
     def held(self) -> int:
-        """About how many bytes of memory the waiting frames take."""
+        """The approximate memory use of the waiting frames in bytes."""
         return self._waiting.held + self._waiting.waiting * _FRAME_BYTES
 
     @property
     def unanswered(self) -> tuple[int, int]:
-        """How many requests wait for their responses, and how many bytes their payloads have."""
+        """The number of requests that await a response, and the total size of their payloads in bytes."""
         return len(self._waiting), self._waiting.asked
 
     @property
@@ -63,7 +62,7 @@ class ExchangeBuilder:
         return self._waiting.tokens
 
     def expected(self) -> Collection[int]:
-        """Return the correlation ids of the requests that wait for a response."""
+        """Return the correlation ids of the requests that await a response."""
         return self._waiting.expected()
 
     def request_of(self, correlation_id: int) -> RequestPrefix | None:
@@ -71,7 +70,7 @@ class ExchangeBuilder:
         return self._waiting.request_of(correlation_id)
 
     def decodes(self, payload: bytes) -> bool:
-        """Whether a payload is the response to a request that waits, and nothing else."""
+        """Return whether a payload decodes completely as the response to a waiting request."""
         request = self.request_of(read_correlation_id(payload))
         if request is None:
             return False
@@ -82,7 +81,7 @@ class ExchangeBuilder:
         return True
 
     def add_request(self, frame: Frame) -> Iterator[Item]:
-        """Take the next request; yield the exchanges and faults that are now known."""
+        """Add the next request; yield the resulting exchanges and faults."""
         try:
             outcomes = self._waiting.add_request(frame.data, frame, whole=not frame.missing)
         except TruncatedError:
@@ -91,11 +90,11 @@ class ExchangeBuilder:
         yield from map(self._item, outcomes)
 
     def add_response(self, frame: Frame) -> Iterator[Item]:
-        """Take the next response; yield the exchanges and faults that are now known."""
+        """Add the next response; yield the resulting exchanges and faults."""
         yield from map(self._item, self._waiting.add_response(frame.data, frame))
 
     def close(self) -> Iterator[Item]:
-        """Yield a fault or an exchange for each frame that still waits."""
+        """Yield a fault or an exchange for each frame that is still waiting."""
         yield from map(self._item, self._waiting.close())
 
     def _item(self, outcome: Outcome[Frame, Frame]) -> Item:

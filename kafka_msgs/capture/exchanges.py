@@ -1,4 +1,4 @@
-"""An exchange: a captured request and its response. They are decoded when the caller asks for the messages."""
+"""An exchange: a captured request and its response. The messages are decoded on demand."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["CapturedPayload", "Exchange", "FieldError", "Problem"]
 
 _ERROR_CODE: Final = "ErrorCode"
 _ANY_TEXT: Final = CodecOptions(utf8_errors="replace")
-"""Text that is not UTF-8 is read as in Kafka's own classes. The exchange also keeps the payload."""
+"""Invalid UTF-8 is replaced, as in Kafka's own classes. The exchange also contains the payload."""
 _CLIENT_ID_AT: Final = 1
-"""The first version of a request's header with a client id. Its position is the same in all later versions."""
+"""The first request header version with a client id. Its position is the same in all later versions."""
 
 
 class CapturedPayload(NamedTuple):
-    """One side of an exchange: the payload of its frame, and the time when it was complete.
+    """One side of an exchange: the payload of its frame, and the time of its completion.
 
     ``size`` is the size of the payload in bytes. ``missing`` counts its bytes that were not captured, and ``payload``
     ends before the first of them. ``time_us`` is in microseconds since the epoch. ``packet`` is the number in the file.
@@ -44,23 +44,22 @@ class CapturedPayload(NamedTuple):
 
 
 class FieldError(NamedTuple):
-    """An error code in a response other than 0: the field, such as ``topics[0].error_code``, and the number."""
+    """A nonzero error code in a response: the field, for example ``topics[0].error_code``, and the number."""
 
     path: str
     code: int
 
     @property
     def name(self) -> str | None:
-        """Kafka's name of the error, or None where the release has none with this number."""
+        """Kafka's name of the error, or None for a number without a name in the release."""
         known = ErrorCode.from_code(self.code)
         return None if known is None else known.name
 
 
 class Problem(NamedTuple):
-    """Why one side of an exchange cannot be decoded.
+    """The reason why one side of an exchange cannot be decoded.
 
-    ``path`` is the field and ``offset`` the byte of the payload where the error is. Both are None if they are not
-    known.
+    ``path`` is the field and ``offset`` the payload byte of the error. Both are None if unknown.
     """
 
     direction: Direction
@@ -73,8 +72,8 @@ class Problem(NamedTuple):
 class Exchange:
     """A request and the response to it.
 
-    ``response`` is None if the broker did not send one, or if it was not captured. A Produce with acks=0 does not get
-    one. All times are in microseconds since the epoch. The time of a frame is the time of the packet that completed it.
+    ``response`` is None if the broker sent none, or if it was not captured. A Produce with acks=0 has none. All times
+    are in microseconds since the epoch. The time of a frame is the time of the packet that completed it.
     """
 
     connection: CapturedConnection
@@ -84,11 +83,11 @@ class Exchange:
     request: CapturedPayload
     response: CapturedPayload | None
     catalog: MessageCatalog | None = field(default=None, eq=False, repr=False)
-    """The classes for decoding, by default the release's."""
+    """The catalog for decoding, by default the release's."""
 
     @property
     def api(self) -> str | None:
-        """The name of the api, such as ``"Fetch"``, or None if the catalog does not have this key."""
+        """The API name, for example ``"Fetch"``, or None if the catalog does not have the API key."""
         found = (self.catalog or release_catalog()).find(self.api_key, "request")
         return None if found is None else found.INFO.name.removesuffix("Request")
 
@@ -99,7 +98,7 @@ class Exchange:
 
     @cached_property
     def client_id(self) -> str | None:
-        """The client id in the header. None if the header does not have one, or if the header is damaged."""
+        """The client id in the header, or None if the header contains none or is damaged."""
         try:
             if not self._has_client_id():
                 return None
@@ -109,29 +108,30 @@ class Exchange:
 
     @property
     def request_message(self) -> Message:
-        """The request, decoded; raises what ``decode_request`` raises, and ``DecodeError`` where bytes are missing."""
+        """The decoded request. Raises the errors of ``decode_request``, and ``DecodeError`` for missing bytes."""
         return self._request.message
 
     @property
     def response_message(self) -> Message | None:
-        """The decoded response, or None without a response; raises what ``request_message`` raises."""
+        """The decoded response, or None without a response. Raises the errors of ``request_message``."""
         return self.response and self._response.message
 
     @property
     def response_version(self) -> int:
-        """The version of the response. It differs from the request's only for an unknown ApiVersions version
-        (KIP-511).
+        """The version of the response.
+
+        It differs from the request version only for an unsupported ApiVersions version (KIP-511).
         """
         return self._response.version
 
     @property
     def request_json(self) -> dict[str, Any] | None:
-        """The request in the JSON form of Kafka's tools, or None if it cannot be decoded."""
+        """The request in the JSON format of Kafka's tools, or None if it cannot be decoded."""
         return None if self._fails(REQUEST) else self._request.message.to_json(self.version)
 
     @property
     def response_json(self) -> dict[str, Any] | None:
-        """The response in the JSON form of Kafka's tools, or None without a response or if it cannot be decoded."""
+        """The response in the JSON format of Kafka's tools, or None without a response or if it cannot be decoded."""
         if self.response is None or self._fails(RESPONSE):
             return None
         return self._response.message.to_json(self._response.version)
@@ -143,21 +143,21 @@ class Exchange:
 
     @cached_property
     def errors(self) -> tuple[FieldError, ...]:
-        """The error codes in the response that are not 0, in the order of its fields; none if it cannot be decoded."""
+        """The nonzero error codes in the response, in field order; empty if it cannot be decoded."""
         if self.response is None or self._fails(RESPONSE):
             return ()
         return tuple(_errors(self._response.message, ""))
 
     @property
     def throttle_ms(self) -> int | None:
-        """For how many milliseconds the broker asks the client to wait; None without a response that says so."""
+        """The throttle time in the response in milliseconds. None without a response or without the field."""
         if self.response is None or self._fails(RESPONSE):
             return None
         return getattr(self._response.message, "throttle_time_ms", None)
 
     @property
     def client_software(self) -> str | None:
-        """The name and the version of the client's software, which only an ApiVersions request has (KIP-511)."""
+        """The name and version of the client software, which only ApiVersions requests contain (KIP-511)."""
         if self.api_key != ApiKey.API_VERSIONS or self._fails(REQUEST):
             return None
         message: Any = self._request.message
@@ -177,7 +177,7 @@ class Exchange:
         return decode_response(payload, self.api_key, self.version, catalog=self.catalog, options=_ANY_TEXT)
 
     def _has_client_id(self) -> bool:
-        """Whether the header of the request has a client id. For an unknown api, it is assumed to have one."""
+        """Return whether the request header contains a client id. For an unknown API this is assumed."""
         try:
             return request_header_version(self.api_key, self.version, self.catalog) >= _CLIENT_ID_AT
         except UnknownMessageError:
@@ -211,7 +211,7 @@ _VISITS: Final[dict[type[Any], tuple[_Visit, ...]]] = {}
 
 
 def _visits(cls: type[Any]) -> tuple[_Visit, ...]:
-    """The fields of a struct that are error codes, or in which error codes are found."""
+    """Return the fields of a struct that are error codes or contain error codes."""
     if cls not in _VISITS:
         _VISITS[cls] = tuple(visit for field in fields(cls) if (visit := _visit(field)))
     return _VISITS[cls]

@@ -1,6 +1,6 @@
 """The parts of a capture that are not exchanges: damage, gaps, and bytes of other protocols, with their sizes.
 
-This module owns the kinds of faults and their texts. Exchanges and faults together account for every byte of the
+This module defines the fault kinds and their messages. Exchanges and faults together account for every byte of the
 connections that are read.
 """
 
@@ -25,13 +25,13 @@ class FaultKind(StrEnum):
     """The kind of a fault."""
 
     FILE = "file"
-    """The file is damaged, or is not a capture."""
+    """The file is damaged, or not a capture."""
     PACKET = "packet"
-    """A packet that could not be read."""
+    """An unreadable packet."""
     GAP = "gap"
-    """Bytes of a connection that the capture lacks."""
+    """Bytes of a connection that are missing in the capture."""
     UNRECOGNISED = "unrecognised"
-    """Bytes that are not a frame of Kafka, or could not be recognised as one."""
+    """Bytes that are not a Kafka frame, or were not recognized as one."""
     ORPHAN = "orphan"
     """A response whose request is not in the capture."""
     TLS = "tls"
@@ -43,7 +43,7 @@ class FaultKind(StrEnum):
 
     @property
     def is_damage(self) -> bool:
-        """Whether bytes are missing or damaged. False for sound bytes that are not an exchange."""
+        """Whether bytes are missing or damaged. False for intact bytes that are not an exchange."""
         return self not in _SOUND
 
 
@@ -52,11 +52,11 @@ _SOUND: Final = frozenset({FaultKind.TLS, FaultKind.SASL, FaultKind.LEFT_OUT})
 
 @frozen(kw_only=True)
 class CaptureFault:
-    """Something in a capture that is not an exchange.
+    """A part of a capture that is not an exchange.
 
-    ``size`` counts the captured bytes of the fault. For a gap it counts the missing bytes. ``at`` is the time in
+    ``size`` is the number of captured bytes of the fault, or of missing bytes for a gap. ``at`` is the time in
     microseconds since the epoch. ``packet`` is the number of the packet in the file, from 1. Both are None if the fault
-    does not belong to a packet. ``direction`` shows if the bytes are those of the requests or of the responses.
+    does not belong to a packet. ``direction`` shows whether the bytes belong to requests or responses.
     """
 
     kind: FaultKind

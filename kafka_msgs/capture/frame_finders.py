@@ -1,4 +1,4 @@
-"""What frames of Kafka look like in the middle of other bytes: the finders that ``resync`` searches with."""
+"""Recognition of Kafka frames among other bytes: the finders for ``resync``."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ __all__ = [
 ]
 
 LEAST_REQUEST: Final = 8
-"""Bytes that every request has: api key, version, correlation id."""
+"""The minimum request size: API key, version, correlation id."""
 LEAST_RESPONSE: Final = 4
-"""Bytes that every response has: the correlation id."""
+"""The minimum response size: the correlation id."""
 
 _TLS: Final = re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")
-"""The type of a TLS record and its version; as a size of Kafka it would be more than 320 MB."""
+"""The type and version of a TLS record; as a Kafka frame size it would exceed 320 MB."""
 _REQUEST: Final = re.compile(rb"(?!\x00\x00\x00[\x00-\x07])[\x00-\x06].{3}\x00[\x00-\x7f]\x00[\x00-\x7f]", re.DOTALL)
-"""A size from 8 bytes to 112 MB, an api key and a version below 128."""
+"""A size from 8 bytes to 112 MB, and an API key and a version below 128."""
 _RESPONSE: Final = re.compile(rb"(?=(?!\x00\x00\x00[\x00-\x03])[\x00-\x06].{7})", re.DOTALL)
-"""A size from 4 bytes to 112 MB, and a correlation id; of no width, so that every place is looked at."""
+"""A size from 4 bytes to 112 MB, and a correlation id; zero-width, so that every position is checked."""
 _CLIENT_ID_LENGTH: Final = 2
 _INT32: Final = Struct(">i")
 
 
 def is_tls(data: bytes | bytearray) -> bool:
-    """Whether bytes start as a TLS record does."""
+    """Return whether bytes start like a TLS record."""
     return _TLS.match(data) is not None
 
 
 def looks_like_sized_request(data: bytes | bytearray, catalog: MessageCatalog | None = None) -> bool:
-    """Whether bytes start with the size of a request and its header."""
+    """Return whether bytes start with the size of a request and its header."""
     size = int.from_bytes(data[:SIZE_BYTES], "big", signed=True)
     return looks_like_request(data[SIZE_BYTES : RequestFinder.margin], size, catalog)
 
 
 class RequestFinder:
-    """Finds requests: a known api, a version that it has, a client id that fits."""
+    """A finder of requests: a known API, a supported version, and a client id that fits."""
 
     margin = SIZE_BYTES + LEAST_REQUEST + _CLIENT_ID_LENGTH
 
@@ -55,7 +55,7 @@ class RequestFinder:
         self._catalog = catalog
 
     def search(self, buffer: bytearray, start: int) -> int:
-        """Return the first place from ``start`` on that looks like a request with its size, or -1."""
+        """Return the first position from ``start`` on that looks like a request with its size, or -1."""
         while (match := _REQUEST.search(buffer, start)) and match.start() + self.margin <= len(buffer):
             place = match.start()
             size = read_frame_size(buffer, place)
@@ -65,7 +65,7 @@ class RequestFinder:
         return -1
 
     def confirms(self, payload: bytes) -> bool:
-        """Whether the request can be decoded whole."""
+        """Return whether the whole request can be decoded."""
         try:
             decode_request(payload, catalog=self._catalog, refuse_trailing=True)
         except KafkaMsgsError:
@@ -74,9 +74,9 @@ class RequestFinder:
 
 
 class ResponseFinder:
-    """Finds responses: those that carry a correlation id that is waited for.
+    """A finder of responses with an expected correlation id.
 
-    ``expected`` returns these ids; ``decodes`` whether a payload is the response to the request with its id.
+    ``expected`` returns these ids; ``decodes`` returns whether a payload is the response to the request with its id.
     """
 
     margin = SIZE_BYTES + LEAST_RESPONSE
@@ -86,7 +86,7 @@ class ResponseFinder:
         self.confirms = decodes
 
     def search(self, buffer: bytearray, start: int) -> int:
-        """Return the first place from ``start`` on that looks like a response with its size, or -1."""
+        """Return the first position from ``start`` on that looks like a response with its size, or -1."""
         expected = self._expected()
         if not expected:
             return -1

@@ -1,7 +1,7 @@
-"""Capture files, pcap and pcapng: a walk from packet to packet that never reads more at once than one packet may have.
+"""Capture files in pcap and pcapng format, read packet by packet with bounded memory.
 
-dpkt has the layouts, and the numbers of blocks and link types. This module owns the walk, the clocks of pcapng's
-interfaces, and the faults of a damaged file. It does not read the content of packets.
+dpkt defines the layouts, and the numbers of blocks and link types. This module implements the iteration, the clocks of
+pcapng interfaces, and the faults of a damaged file. It does not parse packets.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ __all__ = ["Packet", "open_capture", "read_packets"]
 
 _MICROS: Final = 1_000_000
 _MAX_PACKET: Final = 2**18
-"""The largest size in bytes of a packet that tcpdump and Wireshark write."""
+"""The maximum packet size in bytes that tcpdump and Wireshark write."""
 _MAX_BLOCK: Final = 2**19
-"""The largest size in bytes of a block that is read: one and a half times that of a packet, because a block has
-options.
-"""
+"""The maximum block size in bytes: twice the maximum packet size, because a block contains options."""
 _MAX_INTERFACES: Final = 10_000
-"""How many interfaces a section may describe. All of them are kept in memory."""
+"""The maximum number of interfaces in a section. All of them are held in memory."""
 _LAST_TIME: Final = 2**63 - 1
 _MAGIC_SIZE: Final = 4
 _BLOCK_START: Final = 8
@@ -37,7 +35,7 @@ _SECTION: Final = b"\n\r\r\n"
 
 
 class Packet(NamedTuple):
-    """A packet as it was captured. ``data`` can be less than the bytes on the wire.
+    """A captured packet. ``data`` may be truncated.
 
     ``number`` counts from 1, as in Wireshark. ``at`` is in microseconds since the epoch, rounded down. ``link`` is the
     number of the link type.
@@ -52,9 +50,9 @@ class Packet(NamedTuple):
 class _Interface(NamedTuple):
     link: int
     ticks: int
-    """How many units of its clock are in a second."""
+    """Clock ticks per second."""
     offset: int
-    """The seconds to add to its times."""
+    """The seconds to add to timestamps."""
 
 
 class _DamagedBlock(Exception):  # noqa: N818 - it never leaves this file: the walk that it ends says what was wrong
@@ -78,10 +76,10 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 
 def read_packets(file: BinaryIO) -> Iterator[Packet | CaptureFault]:
-    """Yield the packets of a capture in the order of the file, and a fault for everything that is not a packet.
+    """Yield the packets of a capture in file order, and a fault for everything else.
 
-    The first bytes show the format. A damaged file ends in a fault that counts the bytes which were not read. ``file``
-    must be seekable. Raises ``MissingExtraError`` without the extra ``capture``, and ``OSError``.
+    The first bytes determine the format. A damaged file ends in a fault that counts the unread bytes. ``file`` must be
+    seekable. Raises ``MissingExtraError`` without the extra ``capture``, and ``OSError``.
     """
     magic = file.read(_MAGIC_SIZE)
     file.seek(-len(magic), 1)
@@ -133,8 +131,9 @@ class _Pcap:
 
 
 class _Pcapng:
-    """The block format: sections of either byte order. Each section has interfaces, with their own clocks and link
-    types.
+    """The block format: sections of either byte order.
+
+    Each section has interfaces with separate clocks and link types.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -179,7 +178,7 @@ class _Pcapng:
         return kind, block
 
     def _passed_over(self, size: int) -> bytes:
-        """Skip to the end of a block that is not needed, whatever its size, and return its last four bytes."""
+        """Skip to the end of an irrelevant block of any size, and return its last four bytes."""
         self._file.seek(size - _SIZE, 1)
         return _exactly(self._file, _SIZE, "a block")
 
@@ -194,7 +193,7 @@ class _Pcapng:
         return ("<" if self._little else ">") + layout
 
     def _parsed(self, name: str, block: bytes) -> Any:
-        """Return the fields before the content of a block. Options after them are not read."""
+        """Return the fields before the content of a block. Options after them are not parsed."""
         fields: Any = getattr(self._dpkt, f"{name}LE" if self._little else name)()
         if len(block) < fields.__hdr_len__:
             raise _DamagedBlock(f"a block of {len(block)} bytes, too small for its kind")
@@ -243,7 +242,7 @@ class _Pcapng:
         return Packet(self._number, at, interface.link, block[start : start + fields.caplen])
 
     def _timeless(self, block: bytes) -> CaptureFault:
-        """Read a simple packet. It does not have a time, so it cannot be used."""
+        """Return a fault for a simple packet block, which is unusable because it has no timestamp."""
         self._number += 1
         reason = "a packet without a time (a simple packet block)"
         return CaptureFault(kind=FaultKind.PACKET, reason=reason, size=len(block), packet=self._number)

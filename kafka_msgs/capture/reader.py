@@ -1,6 +1,6 @@
-"""From a capture file to exchanges: packets sorted into connections, within limits of memory.
+"""Reading exchanges from a capture file: packets are assigned to connections, within memory limits.
 
-This module decides which connections are read and how many are kept at a time. It also reports those that are left out.
+This module decides which connections are read and how many are tracked at a time, and reports skipped connections.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kafka_msgs.validators import check_int
 __all__ = ["DEFAULT_PORTS", "Conversations", "read_exchanges"]
 
 DEFAULT_PORTS: Final = (9092,)
-"""TCP ports on which brokers are expected, unless others are given."""
+"""The default TCP ports of brokers."""
 _HIGHEST_PORT: Final = 2**16 - 1
 _PORTS_NAMED: Final = 3
 _ALIKE_REPORTED: Final = 20
-"""How many packets with the same fault are reported one by one."""
+"""The number of packets with the same fault that are reported individually."""
 _REASONS_COUNTED: Final = 1000
-"""How many different reasons, and different ports, are counted separately. The others are counted together."""
+"""The number of distinct reasons or ports that are counted separately. All others are counted together."""
 _OTHER_PORTS: Final = -1
 _PACKET_HEADER: Final = 16
 """The size in bytes of the smallest packet in a file, without its content."""
@@ -43,13 +43,13 @@ def read_exchanges(
     limits: CaptureLimits | None = None,
     catalog: MessageCatalog | None = None,
 ) -> Iterator[Item]:
-    """Yield the exchanges in a capture file, pcap or pcapng, each when it is complete, and its faults.
+    """Yield the exchanges in a capture file, pcap or pcapng, as they are completed, and its faults.
 
-    ``ports`` are the ports of the brokers. With None every connection is examined, and those that start with a Kafka
-    request are read. Exchanges and faults account for every byte of the connections that are read. ``source`` is the
-    path of a regular file, or a seekable binary file. ``catalog`` has the message classes, by default the release's.
+    ``ports`` are the ports of the brokers. With None every connection is examined, and connections that start with a
+    Kafka request are read. Exchanges and faults account for every byte of these connections. ``source`` is the path of
+    a regular file, or a seekable binary file. ``catalog`` contains the message classes, by default the release's.
     Raises ``MissingExtraError`` without the extra ``capture``, ``OptionError`` for a number that is not a port,
-    ``CaptureError`` for a path that is not a regular file, and ``OSError``. Damage of any kind is a fault, and is not
+    ``CaptureError`` for a path that is not a regular file, and ``OSError``. All damage is yielded as faults, not
     raised.
     """
     for port in ports or ():
@@ -75,7 +75,7 @@ def _read(file: BinaryIO, conversations: Conversations) -> Iterator[Item]:
 
 
 class _Faults:
-    """Reports the faults of packets. If many packets have the same fault, it reports only their number."""
+    """A reporter of packet faults. If many packets have the same fault, it reports only their number."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
@@ -97,7 +97,7 @@ class _Faults:
 
 
 class Conversations:
-    """The connections of a capture, fed with segments in any order; no input or output."""
+    """The connections of a capture. Segments may be added in any order; no input or output."""
 
     def __init__(
         self, ports: Collection[int] | None, limits: CaptureLimits, catalog: MessageCatalog | None = None
@@ -113,7 +113,7 @@ class Conversations:
         self._left_out: Counter[int] = Counter()
 
     def receive(self, segment: TcpSegment, packet: Packet) -> Iterator[Item]:
-        """Take a segment and its packet; yield what is complete with it, and what had to be given up for it."""
+        """Add a segment and its packet; yield the completed items, and data dropped because of memory limits."""
         self._read += _PACKET_HEADER + len(packet.data)
         ends = min(segment.source, segment.target), max(segment.source, segment.target)
         if self._ports is not None and not any(end.port in self._ports for end in ends):
@@ -131,7 +131,7 @@ class Conversations:
             yield from self._close(next(iter(self._known)))
 
     def close(self) -> Iterator[Item]:
-        """Yield what is left of all connections, and a fault about those that were not looked at."""
+        """Yield the remaining items of all connections, and a fault for skipped connections."""
         while self._known:
             yield from self._close(next(iter(self._known)))
         size = self._left_out.total()

@@ -1,8 +1,8 @@
-"""Recorded exchanges: a file of JSON lines that keeps the bytes of each request and response.
+"""Recorded exchanges: a file of JSON lines that contains the bytes of each request and response.
 
-This module owns the form. The first line says what the file is. Each other line is an exchange or a fault. Payloads are
-hexadecimal, as ``kafka-msgs frame`` takes them; or a payload is not in the line and its bytes follow it, first those of
-the request. What is damaged is reported as a fault, and the next line that is an exchange or a fault is read.
+This module defines the format. The first line identifies the file. Each other line is an exchange or a fault. Payloads
+are hexadecimal, like the input of ``kafka-msgs frame``; alternatively the raw payloads follow the line, request first.
+Damaged lines are reported as a fault, and reading continues with the next exchange or fault.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from kafka_msgs.catalog import MessageCatalog
 __all__ = ["RECORDING_START", "is_recording", "read_recording", "recording_line", "recording_pieces", "recording_start"]
 
 RECORDING_START: Final = b'{"format": "kafka-msgs exchanges 1"'
-"""What the first line of a recording starts with."""
+"""The start of the first line of a recording."""
 
 _LONGEST_LINE: Final = 2**30
-"""The longest line in bytes that is read: more than two frames of 100 MB in hexadecimal form."""
+"""The maximum line length in bytes: more than two frames of 100 MB in hexadecimal."""
 _SKIPPED_AT_ONCE: Final = 2**20
 _READ_AT_ONCE: Final = 2**20
 
 
 def recording_start(facts: Mapping[str, Any]) -> str:
-    """Return the first line of a recording, without its end; ``facts`` are about the whole recording."""
+    """Return the first line of a recording, without its line end; ``facts`` describe the whole recording."""
     return json.dumps({"format": "kafka-msgs exchanges 1", **facts})
 
 
 def recording_line(item: Item, more: Mapping[str, Any] | None = None) -> str:
-    """Return the line of an exchange or of a fault, without its end. See ``recording_pieces``."""
+    """Return the line of an exchange or a fault, without its line end. See ``recording_pieces``."""
     return b"".join(recording_pieces(item, more)).decode("ascii").removesuffix("\n")
 
 
 def recording_pieces(item: Item, more: Mapping[str, Any] | None = None, *, raw: bool = False) -> Iterator[bytes]:
-    """Yield the pieces of the line of an exchange or of a fault, with its end, ready for ``writelines``.
+    """Yield the pieces of the line of an exchange or a fault, with its line end, for ``writelines``.
 
-    The payloads are pieces of their own: they are large, and joining them would copy them once more. ``more`` are facts
-    for people and other programs. ``read_recording`` does not need them. With ``raw`` the payloads follow the line as
-    they are: half as many bytes, and several times as fast.
+    Payloads are separate pieces, which avoids copying large payloads. ``more`` contains additional facts for people and
+    other programs; ``read_recording`` ignores them. With ``raw`` the payloads follow the line unencoded, which halves
+    their size and is several times faster.
     """
     if isinstance(item, CaptureFault):
         yield _json({**_fault(item), **(more or {})})
@@ -58,7 +58,7 @@ def recording_pieces(item: Item, more: Mapping[str, Any] | None = None, *, raw: 
 
 
 def is_recording(file: BinaryIO) -> bool:
-    """Whether a file is a recording. The position in the file stays what it was."""
+    """Return whether a file is a recording. The file position stays unchanged."""
     start = file.read(len(RECORDING_START))
     file.seek(-len(start), 1)
     return start == RECORDING_START
@@ -67,9 +67,8 @@ def is_recording(file: BinaryIO) -> bool:
 def read_recording(file: BinaryIO, *, catalog: MessageCatalog | None = None) -> Iterator[Item]:
     """Yield the exchanges and faults of a recording, and a fault for lines that are neither.
 
-    ``packet`` of an exchange and of a fault is the number of its line, from 1; payloads that follow a line do not
-    count. Damaged lines that follow each other are one fault. ``catalog`` has the message classes, by default the
-    release's.
+    ``packet`` of an exchange or a fault is the number of its line, from 1, not counting payloads after a line.
+    Consecutive damaged lines are one fault. ``catalog`` contains the message classes, by default the release's.
     """
     number = 0
     damaged: CaptureFault | None = None
@@ -78,7 +77,7 @@ def read_recording(file: BinaryIO, *, catalog: MessageCatalog | None = None) -> 
         if number == 1 and line.startswith(RECORDING_START):
             continue
         item = _item_of(file, line, number, catalog)
-        if isinstance(item, CaptureFault) and item.packet is None:  # It is not one that was recorded.
+        if isinstance(item, CaptureFault) and item.packet is None:  # The fault is not a recorded one.
             damaged = item if damaged is None else evolve(damaged, size=damaged.size + item.size)
             continue
         if damaged is not None:
@@ -90,7 +89,7 @@ def read_recording(file: BinaryIO, *, catalog: MessageCatalog | None = None) -> 
 
 
 def _item_of(file: BinaryIO, line: bytes, number: int, catalog: MessageCatalog | None) -> Item:
-    """What a line and the payloads behind it are."""
+    """Return the item in a line and its following payloads."""
     if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
         return _damaged(number, _skip_line(file) + len(line), f"a line of more than {_LONGEST_LINE} bytes")
     try:
@@ -136,7 +135,7 @@ def _connection(connection: CapturedConnection) -> dict[str, Any]:
 
 
 def _sent(sent: CapturedPayload, raw: bool) -> Iterator[bytes]:
-    """Yield one side as JSON. The payload is not given to ``json``, which would look at each of its characters."""
+    """Yield one side as JSON. The payload bypasses ``json``, which would check each of its characters."""
     missing = {"missing": sent.missing} if sent.missing else {}
     facts = _json({"at": sent.time_us, "size": sent.size, **missing})
     if raw:
@@ -188,7 +187,7 @@ def _sent_of(sent: dict[str, Any], number: int, file: BinaryIO) -> CapturedPaylo
 
 
 def _following(file: BinaryIO, size: int) -> bytes:
-    """The next bytes of a file. They are read in pieces: a line may state more than there is."""
+    """Return the next bytes of a file. They are read in pieces, because a line may state more bytes than exist."""
     pieces: list[bytes] = []
     left = size
     while left:
@@ -211,7 +210,7 @@ def _damaged(number: int, size: int, reason: str) -> CaptureFault:
 
 
 def _skip_line(file: BinaryIO) -> int:
-    """Go to the end of a line, keeping little of it; return how many bytes that were."""
+    """Skip to the end of a line with little memory; return the number of bytes."""
     skipped = 0
     while piece := file.readline(_SKIPPED_AT_ONCE):
         skipped += len(piece)

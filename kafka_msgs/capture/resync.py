@@ -1,7 +1,7 @@
-"""Frames of one direction of a captured connection, of which bytes may be missing.
+"""Frames of one direction of a captured connection with possibly missing bytes.
 
 The size of a frame gives the start of the next frame, even if bytes of the frame are lost. If a size is lost, this
-module searches for the next frame. A ``Finder`` recognises a frame. ``kafka_msgs.wire.framing`` owns the form of sizes.
+module searches for the next frame, which a ``Finder`` recognizes. ``kafka_msgs.wire.framing`` defines the size format.
 There is no input or output here.
 """
 
@@ -17,15 +17,16 @@ __all__ = ["Finder", "Found", "Frame", "ResyncSplitter", "Skipped"]
 
 _CREDIT: Final = 2**20
 _CREDIT_PER_BYTE: Final = 4
-"""How many bytes may be decoded on trial per received byte. It limits the cost of false candidates."""
+"""The number of bytes that trial decoding may use per received byte. It limits the cost of false candidates."""
 _TRIAL: Final = 1000
-"""How many bytes a trial costs in addition to its size, because even a small candidate takes time."""
+"""The fixed cost of a trial in bytes, because even a small candidate takes time."""
 
 
 class Frame(NamedTuple):
-    """A frame without its size. ``data`` ends at the first byte that was not captured. ``missing`` counts all of them.
+    """A frame without its size.
 
-    ``at`` (microseconds since the epoch) and ``packet`` (number) belong to the packet that completed it.
+    ``data`` ends at the first byte that was not captured, and ``missing`` counts the missing bytes. ``at``
+    (microseconds since the epoch) and ``packet`` (number) belong to the packet that completed it.
     """
 
     size: int
@@ -47,20 +48,20 @@ Found: TypeAlias = Frame | Skipped
 
 
 class Finder(Protocol):
-    """Recognises frames of one direction."""
+    """A recognizer of frames in one direction."""
 
     margin: int
-    """How many bytes, including the size, are needed to recognise a frame."""
+    """The number of bytes, including the size, needed to recognize a frame."""
 
     def search(self, buffer: bytearray, start: int) -> int:
-        """Return the first place from ``start`` on that looks like a frame with its size, or -1."""
+        """Return the first position from ``start`` on that looks like a frame with its size, or -1."""
 
     def confirms(self, payload: bytes) -> bool:
-        """Whether a complete frame, without its size, is really one."""
+        """Return whether a complete candidate, without its size, is a frame."""
 
 
 class _IncompleteFrame:
-    """A frame with missing bytes. ``left`` of its bytes are still to come."""
+    """A frame with missing bytes. ``left`` counts its bytes that are still to come."""
 
     def __init__(self, size: int, data: bytes) -> None:
         self.size = size
@@ -70,10 +71,10 @@ class _IncompleteFrame:
 
 
 class ResyncSplitter:
-    """Cuts a stream into frames.
+    """A splitter of a stream into frames.
 
-    ``least`` and ``most`` are the possible sizes of a frame. With ``synchronized`` a frame starts at the next byte.
-    Otherwise the first frame is the first one that the finder confirms.
+    ``least`` and ``most`` are the minimum and maximum frame size. With ``synchronized`` a frame starts at the next
+    byte. Otherwise the first frame is the first one that the finder confirms.
     """
 
     def __init__(self, finder: Finder, *, least: int, most: int) -> None:
@@ -92,11 +93,11 @@ class ResyncSplitter:
 
     @property
     def held(self) -> int:
-        """The bytes that are held: of an incomplete frame, or for the search for the next frame."""
+        """The number of buffered bytes, of an incomplete frame or for the search."""
         return len(self._buffer) + (len(self._broken.data) if self._broken else 0)
 
     def feed(self, piece: StreamChunk) -> Iterator[Found]:
-        """Take the next piece of the stream, and yield what it completes."""
+        """Add the next chunk of the stream, and yield the items that it completes."""
         self._at, self._packet = max(self._at, piece.at), max(self._packet, piece.packet)
         if piece.data is None:
             yield from self._lose(piece.size)
@@ -106,7 +107,7 @@ class ResyncSplitter:
         yield from self._cut()
 
     def close(self) -> Iterator[Found]:
-        """Yield the rest, including an incomplete frame."""
+        """Yield the remaining bytes, including an incomplete frame."""
         yield from self._end_trial()
         self._break()
         if self._broken:
@@ -151,7 +152,7 @@ class ResyncSplitter:
         yield Frame(size, data, 0, self._at, self._packet)
 
     def _search(self) -> bool:
-        """Move to the next candidate. Return False if there is none yet."""
+        """Move to the next candidate. Return False without one."""
         place = self._finder.search(self._buffer, self._searched)
         while place >= 0 and read_frame_size(self._buffer, place) + _TRIAL > self._credit:
             place = self._finder.search(self._buffer, place + 1)
@@ -169,7 +170,7 @@ class ResyncSplitter:
         self.synchronized, self._on_trial, self._searched = False, False, 1
 
     def _end_trial(self) -> Iterator[Found]:
-        """Give up a candidate that stays incomplete, and take the frames after it."""
+        """Abandon an incomplete candidate, and process the frames after it."""
         while self._on_trial:
             self._lose_track()
             yield from self._cut()
@@ -184,7 +185,7 @@ class ResyncSplitter:
             self._skipped = 0
 
     def _lose(self, size: int) -> Iterator[Found]:
-        """Note that bytes are missing: first the rest of the incomplete frame, then bytes of unknown frames."""
+        """Handle missing bytes: first the rest of the incomplete frame, then bytes of unknown frames."""
         yield from self._end_trial()
         self._break()
         if self._broken:

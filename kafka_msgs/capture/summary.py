@@ -1,6 +1,6 @@
-"""A capture in figures: exchanges, latencies, sizes, errors and clients, for each api and version.
+"""Capture statistics: exchanges, latencies, sizes, errors and clients, by API and version.
 
-This module defines the counts and the quantiles. The Spark job counts the same.
+This module defines the counts and the quantiles. The Spark job computes the same.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ QUANTILES: Final = (0.5, 0.9, 0.99)
 
 @frozen(kw_only=True)
 class ApiSummary:
-    """The exchanges of one api and version.
+    """The exchanges of one API and version.
 
-    Times are in microseconds, None where no request was answered; ``latencies`` are those of ``QUANTILES``. Sizes are
-    sums of bytes. ``errors`` counts error codes other than 0 by name, or by number where the release has no name, and
-    ``clients`` the exchanges of each client id. ``problems`` counts the exchanges that could not be decoded whole.
+    Times are in microseconds, or None without responses; ``latencies`` correspond to ``QUANTILES``. Sizes are totals in
+    bytes. ``errors`` counts nonzero error codes by name, or by number for codes without a name in the release.
+    ``clients`` counts exchanges by client id. ``problems`` counts the exchanges that could not be decoded completely.
     """
 
     api_key: int
@@ -47,7 +47,7 @@ class ApiSummary:
 
 @frozen(kw_only=True)
 class CaptureSummary:
-    """What a capture holds: its apis by key and version, and its faults, counted and in bytes, by kind."""
+    """The content of a capture: its APIs by key and version, and its faults, counted and in bytes, by kind."""
 
     apis: tuple[ApiSummary, ...]
     faults: dict[FaultKind, int]
@@ -55,7 +55,7 @@ class CaptureSummary:
 
     @property
     def damaged(self) -> bool:
-        """Whether anything is missing or wrong."""
+        """Whether bytes are missing or damaged."""
         return any(kind.is_damage for kind in self.faults) or any(api.problems for api in self.apis)
 
 
@@ -98,7 +98,7 @@ class _Tally:
 
 
 class CaptureTally:
-    """Counts what ``read_exchanges`` yields as it is added; keeps one number of every exchange."""
+    """A counter of items from ``read_exchanges``; it stores one number per exchange."""
 
     def __init__(self) -> None:
         self._apis: dict[tuple[int, int], _Tally] = {}
@@ -116,14 +116,14 @@ class CaptureTally:
             self._apis.setdefault((item.api_key, item.version), _Tally()).add(item)
 
     def summary(self) -> CaptureSummary:
-        """Return the figures of what was added."""
+        """Return the statistics of the added items."""
         found = sorted(self._apis)
         apis = tuple(self._apis[each].summary(each[0], self._names[each[0]], each[1]) for each in found)
         return CaptureSummary(apis=apis, faults=dict(self._faults), fault_bytes=dict(self._fault_bytes))
 
 
 def summarize(items: Iterable[Item]) -> CaptureSummary:
-    """Return the figures of a capture, of what ``read_exchanges`` yields."""
+    """Return the statistics of a capture, from the items of ``read_exchanges``."""
     tally = CaptureTally()
     for item in items:
         tally.add(item)
@@ -131,7 +131,7 @@ def summarize(items: Iterable[Item]) -> CaptureSummary:
 
 
 def quantile(ascending: Sequence[int], share: float) -> float | None:
-    """Return the value below which a share of the values lies, between two of them in proportion; None of no values."""
+    """Return the interpolated quantile for a share of the values, or None without values."""
     if not ascending:
         return None
     place = (len(ascending) - 1) * share

@@ -1,7 +1,7 @@
-"""TCP segments in captured packets: the place of the datagram for each link type, and the facts of IPv4, IPv6 and TCP.
+"""TCP segments in captured packets: link headers, IPv4, IPv6 and TCP.
 
-dpkt reads the headers of IP and TCP. Of a link header only two places matter, and they are in a table here.
-``tcp_streams`` decides what becomes of the segments.
+dpkt parses the IP and TCP headers. A table in this module describes the two relevant positions in each link header.
+``tcp_streams`` processes the segments.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["TcpSegment", "segment_of"]
 
 
 class TcpSegment(NamedTuple):
-    """The facts about a connection in one packet.
+    """The TCP segment in one packet.
 
-    ``missing`` bytes of its content were sent but not captured. ``ack`` is the number of the next byte that the sender
-    expects. It is None if the packet does not have it.
+    ``missing`` bytes of its content were sent but not captured. ``ack`` is the sequence number of the next byte that
+    the sender expects, or None without an acknowledgement.
     """
 
     source: Endpoint
@@ -37,7 +37,7 @@ class TcpSegment(NamedTuple):
 
 
 class _Link(NamedTuple):
-    """A link header: its size, and the place of the content's type. The place is None if the content is always IP."""
+    """A link header: its size, and the position of the payload type, or None if the payload is always IP."""
 
     size: int
     type_at: int | None
@@ -46,7 +46,7 @@ class _Link(NamedTuple):
 _LINKS: Final[Mapping[int, _Link]] = {
     0: _Link(4, None),  # BSD loopback
     1: _Link(14, 12),  # Ethernet
-    12: _Link(0, None),  # raw IP, as some systems number it
+    12: _Link(0, None),  # raw IP, with the link type number of some systems
     14: _Link(0, None),
     101: _Link(0, None),  # raw IP
     108: _Link(4, None),  # OpenBSD loopback
@@ -65,7 +65,7 @@ _IPV6_EXTENSIONS: Final = frozenset({0, 43, _FRAGMENT, 51, 60})
 
 
 def segment_of(packet: Packet) -> TcpSegment | CaptureFault | None:
-    """Return the TCP segment in a packet, None for another protocol, and a fault for TCP that cannot be read.
+    """Return the TCP segment in a packet, None for another protocol, and a fault for unreadable TCP.
 
     Raises ``MissingExtraError`` without the extra ``capture``.
     """
@@ -80,7 +80,7 @@ def segment_of(packet: Packet) -> TcpSegment | CaptureFault | None:
         if version == 4:
             return _ipv4(packet, data)
         return _ipv6(packet, data) if version == 6 else None
-    except Exception as error:  # The parser is not ours: whatever it meets in a damaged packet, the packet is at fault.
+    except Exception as error:  # The parser is third-party code: any error it raises is a packet fault.
         return _fault(packet, f"a damaged header of IP or TCP ({type(error).__name__})")
 
 
@@ -90,7 +90,7 @@ def _fault(packet: Packet, reason: str) -> CaptureFault:
 
 
 def _datagram(data: bytes, link: _Link) -> bytes:
-    """Return the bytes after the link header and any VLAN tags. Return no bytes if they are not IP."""
+    """Return the bytes after the link header and any VLAN tags, or no bytes if they are not IP."""
     if link.type_at is None:
         return data[link.size :]
     kind, start = int.from_bytes(data[link.type_at : link.type_at + 2], "big"), link.size

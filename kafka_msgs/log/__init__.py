@@ -1,10 +1,10 @@
-"""The files that a broker keeps in its log directory.
+"""The files of a broker's log directory.
 
 ``log_directory`` lists the partitions and their files. ``segment``, ``file_scan`` and ``indexes`` read segments and
 their indexes, ``small_files`` reads the small files. ``summary`` counts the batches of a file. ``index_check`` compares
-an index with its segment. ``transaction_index`` finds aborted transactions. ``remote_naming`` has the names of segments
-in remote storage. ``kafka_msgs.internal_topics`` knows the meaning of the records of internal topics. A name is
-imported when it is first used, so unused parts cost nothing. In Kafka these files belong to the package
+an index with its segment. ``transaction_index`` finds aborted transactions. ``remote_naming`` defines the names of
+segments in remote storage. ``kafka_msgs.internal_topics`` interprets the records of internal topics. Names are imported
+on first use, so unused parts cost nothing. In Kafka these files belong to the package
 ``org.apache.kafka.storage.internals``.
 """
 

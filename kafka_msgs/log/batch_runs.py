@@ -1,8 +1,8 @@
-"""A walk over batches that gives many of them as one item, for readers that need no object for each batch.
+"""A batch iterator that combines many batches into one item, for readers that need no object for each batch.
 
-This module decides which batches belong together: consecutive sound ones of magic 2 that its caller wants without a
-look at each. ``native`` or ``python`` find them by their headers and checksums. The walk itself, here that of
-``file_scan`` or a ``BatchReader``, yields all other batches and the damage.
+This module combines consecutive valid batches of magic 2 that match the caller's limits. ``native`` or ``python`` find
+them by their headers and checksums. The underlying walk, a ``FileScan`` or a ``BatchReader``, yields all other batches
+and the damage.
 """
 
 from __future__ import annotations
@@ -23,41 +23,44 @@ from kafka_msgs.records.batch import BatchRun
 __all__ = ["EVERYTHING", "BatchWalk", "Item", "RunLimits", "walk_runs"]
 
 Item: TypeAlias = BatchRun | AnyBatch | LogFileError | RecordError
-"""What a walk gives: batches, many of them at once, and damage."""
+"""An item of a walk: a batch, a run of batches, or damage."""
 
 _IMPLEMENTATION: Final = backend_module("kafka_msgs.log")
 _OFFSETS: Final = header_struct("base_offset", "last_offset_delta")
 _EACH_RUN: Final = 2**18
-"""How many bytes a run has, and up to a batch more: what was compared with its checksum is still in the processor's
-cache when its records are read."""
+"""The size of a run in bytes, exceeded by at most one batch.
+
+It is small enough that bytes are still in the processor's cache when their records are read after the checksum
+comparison.
+"""
 
 
 class BatchWalk(Protocol):
-    """What a walk over batches offers: ``FileScan`` and ``BatchReader``."""
+    """The interface of a batch walk: ``FileScan`` and ``BatchReader``."""
 
     position: int
 
     @property
     def data(self) -> Any:
-        """The bytes that are walked over."""
+        """The bytes of the walk."""
 
     @property
     def options(self) -> ReadOptions:
-        """How batches are read."""
+        """The options for reading batches."""
 
     def __next__(self) -> AnyBatch | LogFileError:
-        """Return the next batch, or damage; raises ``RecordError`` for damage, too, and ``StopIteration``."""
+        """Return the next batch or damage. Raises ``RecordError`` for some damage, and ``StopIteration``."""
 
     def resume_at(self, position: int, next_offset: int) -> None:
-        """Continue at a byte, before which there are sound batches of magic 2."""
+        """Continue at a byte position. All bytes before it are valid batches of magic 2."""
 
 
 @frozen(kw_only=True)
 class RunLimits:
-    """Which batches are wanted: those that start before the byte ``stop``.
+    """The batches to combine: batches that start before the byte ``stop``.
 
-    Only those belong to a run that have none of the attributes ``without``, and hold offsets from ``first`` to
-    ``last`` only. All others are yielded alone.
+    Only batches without any of the attributes ``without`` and with offsets from ``first`` to ``last`` belong to a run.
+    All others are yielded separately.
     """
 
     stop: int = 2**62
@@ -70,9 +73,9 @@ EVERYTHING: Final = RunLimits()
 
 
 def walk_runs(walk: BatchWalk, limits: RunLimits = EVERYTHING) -> Iterator[Item]:
-    """Yield the batches and the damage of a walk in order, consecutive sound batches of magic 2 as a ``BatchRun``.
+    """Yield the batches and the damage of a walk in order, with consecutive valid batches of magic 2 as a ``BatchRun``.
 
-    The checksums of a run were compared, if the options say so. Its records are not read.
+    The checksums of a run are verified, if the options require it. Its records are not read.
     """
     while walk.position < limits.stop:
         if run := _run_ahead(walk, limits):
@@ -87,7 +90,7 @@ def walk_runs(walk: BatchWalk, limits: RunLimits = EVERYTHING) -> Iterator[Item]
 
 
 def _run_ahead(walk: BatchWalk, limits: RunLimits) -> BatchRun | None:
-    """Return the run that starts where a walk is, and move the walk behind it. None without one."""
+    """Return the run at the current position of a walk, and advance the walk past it. Return None without a run."""
     start, data, options = walk.position, walk.data, walk.options
     stop = min(limits.stop, start + _EACH_RUN)
     found: BatchCounts = _IMPLEMENTATION.count_batches(

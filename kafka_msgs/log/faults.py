@@ -1,6 +1,6 @@
-"""Damage of files as a value: readers named ``walk_...`` yield each fault in its place between the sound items.
+"""File damage as a value: functions named ``walk_...`` yield each fault in its place between the valid items.
 
-This module handles the faults of such a walk. A reader named ``read_...`` raises the first fault.
+This module handles the faults of such a walk. Functions named ``read_...`` raise the first fault.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ def raise_on_fault(items: Iterator[T | LogFileError]) -> Iterator[T]:
 
 
 def skip_faults(items: Iterator[T | LogFileError]) -> Iterator[T]:
-    """Yield the sound items of a walk, and leave out the faults."""
+    """Yield the valid items of a walk, without the faults."""
     return (item for item in items if not isinstance(item, LogFileError))

@@ -1,8 +1,8 @@
-"""The walk over a file of batches: a segment (``.log``) or a KRaft snapshot (``.checkpoint``), whole or damaged.
+"""A scan of a file of batches: a segment (``.log``) or a KRaft snapshot (``.checkpoint``), intact or damaged.
 
-This module reports bytes that are not a batch. It also decides which zeros at the end are preallocated space.
+This module reports bytes that are not a batch, and recognizes preallocated space at the end of a file.
 ``kafka_msgs.records`` reads the batches. ``resync`` finds the next batch after damage. ``segment`` decides where in a
-file to start. ``summary`` has the counts of a walk. Kafka reads such files in
+file to start. ``summary`` counts the items of a scan. Kafka reads such files in
 ``org.apache.kafka.common.record.internal.FileRecords`` and checks them in
 ``org.apache.kafka.storage.internals.log.LogSegment.recover``.
 """
@@ -35,14 +35,14 @@ def read_log(
 ) -> Iterator[AnyBatch]:
     """Yield the batches of a file in order. Their ``position`` is their first byte in the file.
 
-    ``start`` is the first byte of the batch to start at. The file is mapped, and one batch at a time is copied from it.
-    Bytes that are not a batch (a torn tail, a hole, a wrong checksum) raise a ``LogFileError``. Its cause is the error
-    of the batch, if there is one.
+    ``start`` is the position of the first batch. The file is memory-mapped, and one batch at a time is copied from it.
+    Bytes that are not a batch (a torn tail, a hole, a wrong checksum) raise a ``LogFileError``, whose cause is the
+    error of the batch, if any.
 
-    Zeros from the end of a batch to the end of the file are not damage. They are preallocated space, and a crash can
-    leave such space in the file. The walk ends there, as Kafka's recovery does. A file is ``closed`` if its broker
-    writes to a later one. In a closed file such zeros are damage, because the broker would have removed them. Raises
-    ``OptionError`` for a ``start`` that is not a whole number, and ``OSError``.
+    Zeros from the end of a batch to the end of the file are not damage but preallocated space, which may remain after a
+    crash. The scan ends there, like Kafka's recovery. A file is ``closed`` if its broker writes to a later one. In a
+    closed file such zeros are damage, because the broker would have removed them. Raises ``OptionError`` for a
+    ``start`` that is not an integer, and ``OSError``.
     """
     return raise_on_fault(walk_log(path, options, start=start, closed=closed))
 
@@ -50,16 +50,16 @@ def read_log(
 def walk_log(
     path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, *, start: int = 0, closed: bool = False
 ) -> FileScan:
-    """Yield what ``read_log`` yields. A ``LogFileError`` is yielded in its place, and the walk continues after it."""
+    """Yield the batches and, in its place, each ``LogFileError``; like ``read_log``, but continue after damage."""
     return FileScan(path, options, start=start, closed=closed)
 
 
 class FileScan(Iterator[AnyBatch | LogFileError]):
-    """One walk over one file: its batches, and its faults in between.
+    """One scan of one file: its batches, and its faults in between.
 
-    The arguments are those of ``read_log``. ``data`` has the bytes of the file. ``position`` is the next byte to read.
-    ``preallocated`` is the number of zeros at the end of a file that is not closed, after the walk has reached them.
-    Raises ``OSError``.
+    The arguments are the same as for ``read_log``. ``data`` contains the bytes of the file. ``position`` is the next
+    byte to read. ``preallocated`` is the number of zeros at the end of a file that is not closed, once the scan has
+    reached them. Raises ``OSError``.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         return self._fault(cause)
 
     def resume_at(self, position: int, next_offset: int) -> None:
-        """Continue at ``position``. The caller has found complete and sound batches of magic 2 up to this byte."""
+        """Continue at ``position``. The caller has found complete, valid batches of magic 2 up to this byte."""
         self._walked_to(position, next_offset, 2)
         self._reader = self._read_from(position)
 
@@ -113,7 +113,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
     def _walked_to(self, position: int, next_offset: int, magic: int) -> None:
         self.position, self._next_offset, self._newest = position, next_offset, max(magic, self._newest)
         if position - self._released > WINDOW:
-            # The pages that were read are released, so a scan of any file takes the same memory.
+            # Pages are released after reading, so a scan of any file uses the same amount of memory.
             self._released = release(self.data, self._released, position)
 
     def _fault(self, cause: RecordError | None) -> LogFileError:
@@ -137,7 +137,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
         return f"a batch of {stated_size(self.data, position)} bytes, {left} left"
 
     def _after(self, position: int, stated: int) -> int:
-        """Return where the walk continues after a fault: the stated end of the batch, if that end is possible."""
+        """Return the position after a fault: the stated end of the batch, if that end is possible."""
         end = len(self.data)
         if position < stated and looks_like_batch(self.data, stated):
             return stated
@@ -148,7 +148,7 @@ class FileScan(Iterator[AnyBatch | LogFileError]):
 
 
 class BatchStart(NamedTuple):
-    """The place of a batch, from the first bytes of its header: ``position`` and ``size`` in bytes."""
+    """The position and size of a batch in bytes, from the start of its header."""
 
     position: int
     size: int
@@ -157,7 +157,7 @@ class BatchStart(NamedTuple):
 
 
 def walk_headers(data: Mapped, start: int = 0) -> Iterator[BatchStart]:
-    """Yield the places of the batches from ``start`` on, as long as the headers lead from one batch to the next.
+    """Yield the batch positions from ``start`` on, as long as each header leads to another batch.
 
     Only headers are read. Checksums are not computed.
     """

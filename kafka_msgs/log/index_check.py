@@ -1,8 +1,8 @@
 """Checks that the indexes of a segment match the segment.
 
-The comparison is that of Kafka's tool ``kafka-dump-log`` (``org.apache.kafka.tools.DumpLogSegments``). An entry of the
-offset index must have the last offset of the batch at its position. An entry of the time index must have the last
-offset of a batch and the latest timestamp in that batch. ``indexes`` reports damage of the indexes themselves.
+The comparison is the same as in Kafka's tool ``kafka-dump-log`` (``org.apache.kafka.tools.DumpLogSegments``). An entry
+of the offset index must have the last offset of the batch at its position. An entry of the time index must have the
+last offset of a batch and the latest timestamp in that batch. ``indexes`` reports damage of the indexes themselves.
 ``segment`` decides whether it uses an entry.
 """
 

@@ -1,9 +1,9 @@
 """The indexes of a segment: offsets to positions, times to offsets, and the aborted transactions.
 
-This module reads their entries and reports damaged ones, or looks for one entry in a few steps without a look at the
-others. An index that its broker still has open ends with zeros after its entries. The zeros are left out. ``segment``
-uses an index to find a batch. In Kafka these are the classes ``OffsetIndex``, ``TimeIndex`` (KIP-33) and
-``TransactionIndex`` (KIP-98) in ``org.apache.kafka.storage.internals.log``.
+This module reads their entries and reports damaged ones, or finds one entry by binary search without reading the
+others. An index that its broker has open ends with zeros after its entries; the zeros are ignored. ``segment`` uses an
+index to find a batch. In Kafka these are the classes ``OffsetIndex``, ``TimeIndex`` (KIP-33) and ``TransactionIndex``
+(KIP-98) in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ __all__ = [
 T = TypeVar("T")
 
 OFFSET_LAYOUT: Final = Struct(">ii")
-"""An entry of an offset index: the offset minus the base offset of the segment, and the position in bytes."""
+"""An offset index entry: the offset minus the base offset of the segment, and the position in bytes."""
 TIME_LAYOUT: Final = Struct(">qi")
-"""An entry of a time index: the timestamp, and the offset minus the base offset of the segment."""
+"""A time index entry: the timestamp, and the offset minus the base offset of the segment."""
 ABORTED_LAYOUT: Final = Struct(">hqqqq")
 """An entry of an index of aborted transactions: the fields of ``AbortedTransaction``."""
 OFFSET_ENTRY_SIZE: Final = OFFSET_LAYOUT.size
-"""The size of an entry of an offset index, in bytes."""
+"""The size of an offset index entry in bytes."""
 TIME_ENTRY_SIZE: Final = TIME_LAYOUT.size
-"""Bytes of an entry in the file."""
+"""The size of a time index entry in bytes."""
 _ZEROS: Final = bytes(1 << 16)
 
 
 @frozen
 class OffsetEntry:
-    """The batch that ends with ``offset``, or a batch before it, starts at byte ``position`` of the segment."""
+    """An offset index entry: the batch that ends with ``offset``, or an earlier batch, starts at byte ``position``."""
 
     offset: int
     position: int
@@ -64,7 +64,7 @@ class OffsetEntry:
 
 @frozen
 class TimeEntry:
-    """No record up to ``offset`` is later than ``timestamp``, in milliseconds since the epoch."""
+    """A time index entry: no record up to ``offset`` is later than ``timestamp``, in milliseconds since the epoch."""
 
     timestamp: int
     offset: int
@@ -86,16 +86,16 @@ class AbortedTransaction:
 
 
 def read_offset_index(path: Path) -> Iterator[OffsetEntry]:
-    """Yield the entries of an ``.index`` file. Offsets are absolute: the offset in the file's name is added.
+    """Yield the entries of an ``.index`` file with absolute offsets: the offset in the file name is added.
 
-    Raises ``LogFileError`` for a file that ends within an entry, and for entries that do not ascend. A file whose name
-    is not an offset raises ``LogFileError`` immediately. Raises ``OSError``.
+    Raises ``LogFileError`` for a file that ends within an entry, and for entries that are not ascending. A file whose
+    name is not an offset raises ``LogFileError`` immediately. Raises ``OSError``.
     """
     return raise_on_fault(walk_offset_index(path))
 
 
 def walk_offset_index(path: Path) -> Iterator[OffsetEntry | LogFileError]:
-    """Yield what ``read_offset_index`` yields. A ``LogFileError`` about an entry is yielded in its place."""
+    """Yield the entries like ``read_offset_index``, and each ``LogFileError`` about an entry in its place."""
     base = _base_offset(path)
     return _entries(path, OFFSET_LAYOUT, lambda offset, position: OffsetEntry(base + offset, position), _ascends)
 
@@ -116,7 +116,7 @@ def read_time_index(path: Path) -> Iterator[TimeEntry]:
 
 
 def walk_time_index(path: Path) -> Iterator[TimeEntry | LogFileError]:
-    """Yield what ``read_time_index`` yields. A ``LogFileError`` about an entry is yielded in its place."""
+    """Yield the entries like ``read_time_index``, and each ``LogFileError`` about an entry in its place."""
     base = _base_offset(path)
     return _entries(path, TIME_LAYOUT, lambda timestamp, offset: TimeEntry(timestamp, base + offset), _not_earlier)
 
@@ -128,8 +128,9 @@ def _not_earlier(last: TimeEntry, entry: TimeEntry) -> bool:
 def find_offset(path: Path, offset: int) -> OffsetEntry | None:
     """Return the last entry of an ``.index`` file whose offset is ``offset`` or less, or None.
 
-    The entry is looked for by halves, so that a few pages of the file are read. It says nothing about damage: in a
-    damaged index it may be any entry. None for a file that ends within an entry. Raises what ``map_file`` raises.
+    The entry is found by binary search, which reads few pages of the file and does not detect damage: in a damaged
+    index the result may be any entry. Return None for a file that ends within an entry. Raises the errors of
+    ``map_file``.
     """
     data, base = map_file(path), _base_offset(path)
     entries = _used(data, OFFSET_LAYOUT)
@@ -141,7 +142,7 @@ def find_offset(path: Path, offset: int) -> OffsetEntry | None:
 
 
 def find_time(path: Path, timestamp: int | None = None) -> TimeEntry | None:
-    """Return the last entry of a ``.timeindex`` file that is earlier than ``timestamp``, or the last one at all.
+    """Return the last entry of a ``.timeindex`` file that is earlier than ``timestamp``, or the very last entry.
 
     It works like ``find_offset``.
     """
@@ -162,7 +163,10 @@ def _first(layout: Struct, data: Mapped, start: int) -> int:
 
 
 def _used(data: Mapped, layout: Struct) -> range:
-    """Return where the entries start, without the zeros after them. None starts where the last one is not whole."""
+    """Return the start positions of the entries, without trailing zeros.
+
+    The range is empty if the last entry is partial.
+    """
     if len(data) % layout.size:
         return range(0)
     starts = range(0, len(data), layout.size)
@@ -172,13 +176,13 @@ def _used(data: Mapped, layout: Struct) -> range:
 def read_aborted_transactions(path: Path) -> Iterator[AbortedTransaction]:
     """Yield the entries of a ``.txnindex`` file, in the order in which the transactions ended.
 
-    Works like ``read_offset_index``. An entry of an unknown version is a ``LogFileError``, too.
+    It works like ``read_offset_index``. An entry of an unknown version also raises a ``LogFileError``.
     """
     return raise_on_fault(walk_aborted_transactions(path))
 
 
 def walk_aborted_transactions(path: Path) -> Iterator[AbortedTransaction | LogFileError]:
-    """Yield what ``read_aborted_transactions`` yields. A ``LogFileError`` about an entry is yielded in its place."""
+    """Yield the entries like ``read_aborted_transactions``, and each ``LogFileError`` about an entry in its place."""
     return _entries(path, ABORTED_LAYOUT, AbortedTransaction, _ends_later, _is_known)
 
 
@@ -220,7 +224,7 @@ def _entries(
 
 
 def _end(data: bytes) -> int:
-    """Return where the zeros begin with which data ends: 10 MB of an open index, so they are compared in blocks."""
+    """Return the start of the zeros at the end of the data. An open index has 10 MB, so blocks are compared."""
     end = len(data)
     while data.endswith(_ZEROS, 0, end):
         end -= len(_ZEROS)

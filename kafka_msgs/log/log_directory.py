@@ -1,8 +1,8 @@
 """The content of a log directory: its partitions, and the segments and KRaft snapshots of each partition, in order.
 
-This module owns the names of files and directories. ``segment``, ``file_scan`` and ``small_files`` read the files. A
-listing shows the moment of the call: a running broker adds and deletes files. In Kafka the names are in
-``org.apache.kafka.storage.internals.log.UnifiedLog`` and ``LogFileUtils``, and those of snapshots in
+This module defines the names of files and directories. ``segment``, ``file_scan`` and ``small_files`` read the files. A
+listing is a snapshot: a running broker adds and deletes files. In Kafka the names are defined in
+``org.apache.kafka.storage.internals.log.UnifiedLog`` and ``LogFileUtils``, and the names of snapshots in
 ``org.apache.kafka.snapshot.Snapshots`` (KIP-630).
 """
 
@@ -45,8 +45,9 @@ _SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})")
 
 @frozen
 class KRaftSnapshot:
-    """A ``.checkpoint`` file: the state of the metadata log before ``end_offset``, written in leader epoch
-    ``epoch``.
+    """A ``.checkpoint`` file: the state of the metadata log before ``end_offset``.
+
+    ``epoch`` is the leader epoch in which it was written.
     """
 
     path: Path
@@ -54,17 +55,20 @@ class KRaftSnapshot:
     epoch: int
 
     def batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch]:
-        """Yield the batches in order, including those of the header and the footer; raises what ``read_log`` raises."""
+        """Yield the batches in order, including the header and footer batches.
+
+        Raises the same errors as ``read_log``.
+        """
         return read_log(self.path, options)
 
     def walk_batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch | LogFileError]:
-        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        """Yield the batches and, in its place, each ``LogFileError``."""
         return walk_log(self.path, options)
 
 
 @frozen
 class Partition:
-    """The directory of a partition, which is named after the topic and the partition's number."""
+    """The directory of a partition, named after its topic and number."""
 
     path: Path
 
@@ -92,7 +96,7 @@ class Partition:
 
     @property
     def producer_snapshots(self) -> tuple[Path, ...]:
-        """The files for ``read_producer_snapshot``, ordered by offset."""
+        """The producer snapshot files for ``read_producer_snapshot``, ordered by offset."""
         return tuple(sorted(path for path in self.path.glob("*.snapshot") if _OFFSET.fullmatch(path.stem)))
 
     def transactions(self) -> TransactionIndex:
@@ -106,11 +110,11 @@ class Partition:
         *,
         isolation: IsolationLevel = "read_uncommitted",
     ) -> Iterator[AnyBatch]:
-        """Yield the batches of all segments from the one that holds ``from_offset`` on; like ``Segment.batches``.
+        """Yield the batches of all segments from the one that contains ``from_offset`` on; like ``Segment.batches``.
 
-        With ``isolation="read_committed"`` the batches of aborted transactions are left out, and all batches from the
-        last stable offset on. A consumer with that ``isolation.level`` gets the same (KIP-98). Control batches are
-        yielded with both isolations. Raises ``OptionError`` for another isolation.
+        ``isolation="read_committed"`` excludes the batches of aborted transactions, and all batches from the last
+        stable offset on, like a consumer with that ``isolation.level`` (KIP-98). Control batches are yielded with both
+        isolation levels. Raises ``OptionError`` for another isolation level.
         """
         return raise_on_fault(self.walk_batches(from_offset, options, isolation=isolation))
 
@@ -121,7 +125,7 @@ class Partition:
         *,
         isolation: IsolationLevel = "read_uncommitted",
     ) -> Iterator[AnyBatch | LogFileError]:
-        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        """Yield the batches and, in its place, each ``LogFileError``."""
         check_choice("batches", "isolation", isolation, get_args(IsolationLevel))
         transactions = self.transactions() if isolation == "read_committed" else TransactionIndex()
         return self._walk(transactions, from_offset, options)
@@ -142,15 +146,15 @@ class Partition:
         return next((record for record in found if record is not None), None)
 
     def leader_epochs(self) -> tuple[LeaderEpoch, ...]:
-        """Return the content of ``leader-epoch-checkpoint``; raises what ``read_leader_epochs`` raises."""
+        """Return the content of ``leader-epoch-checkpoint``. Raises the errors of ``read_leader_epochs``."""
         return read_leader_epochs(self.path / LEADER_EPOCHS)
 
     def metadata(self) -> PartitionMetadata:
-        """Return the content of ``log_directory.metadata``; raises what ``read_partition_metadata`` raises."""
+        """Return the content of ``partition.metadata``. Raises the errors of ``read_partition_metadata``."""
         return read_partition_metadata(self.path / PARTITION_METADATA)
 
     def quorum_state(self) -> Versioned[QuorumStateData]:
-        """Return the content of the ``quorum-state`` of the metadata log; raises what ``read_quorum_state`` raises."""
+        """Return the content of the metadata log's ``quorum-state``. Raises the errors of ``read_quorum_state``."""
         return read_quorum_state(self.path / "quorum-state")
 
 
@@ -162,10 +166,10 @@ class LogDirectory:
 
     @property
     def partitions(self) -> tuple[Partition, ...]:
-        """The partitions by topic and number, without those that are being deleted or moved."""
+        """The partitions by topic and number, excluding partitions that are being deleted or moved."""
         directories = (path for path in self.path.iterdir() if path.is_dir() and _PARTITION.fullmatch(path.name))
         return tuple(sorted(map(Partition, directories), key=lambda each: (each.topic, each.partition)))
 
     def meta(self) -> MetaProperties:
-        """Return the content of ``meta.properties``; raises what ``read_meta_properties`` raises."""
+        """Return the content of ``meta.properties``. Raises the errors of ``read_meta_properties``."""
         return read_meta_properties(self.path / "meta.properties")

@@ -1,7 +1,7 @@
-"""The bytes of a file, mapped into memory. Only a small part stays in memory while the file is read.
+"""Memory-mapped files. Only a small part stays in memory while the file is read.
 
-This module decides which files are read, and searches for bytes that are not zero. Searches pass over the holes of
-sparse files where the system reports holes. ``file_scan`` knows the meaning of the bytes.
+This module checks which files can be read, and searches for nonzero bytes. Searches skip the holes of sparse files if
+the operating system reports holes. ``file_scan`` interprets the bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Mapped: TypeAlias = mmap.mmap | bytes
 """The bytes of a file. An empty file cannot be mapped, so it is ``bytes``."""
 
 WINDOW: Final = 2**25
-"""How many bytes a walk or a search reads before it releases their pages. No more than this stays in memory."""
+"""The number of bytes that a walk or a search reads before it releases their pages, which limits memory use."""
 
 _ZEROS: Final = bytes(2**20)
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
@@ -38,7 +38,7 @@ _KINDS: Final = (
 
 
 class _File(mmap.mmap):
-    """A file that is mapped. ``descriptor`` stays open as long as this object is alive, and reports holes."""
+    """A mapped file. ``descriptor`` stays open during the lifetime of this object, and reports holes."""
 
     descriptor: int
 
@@ -63,13 +63,13 @@ def map_file(path: Path) -> Mapped:
 
 
 def read_whole(path: Path) -> bytes:
-    """Return the content of a file; raises what ``map_file`` raises."""
+    """Return the content of a file. Raises the errors of ``map_file``."""
     with os.fdopen(_opened(path), "rb") as file:
         return file.read()
 
 
 def _opened(path: Path) -> int:
-    # With O_NONBLOCK the open of a FIFO without a writer does not block. Nothing is read from a FIFO.
+    # With O_NONBLOCK, opening a FIFO without a writer does not block. FIFOs are never read.
     file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     mode = os.fstat(file).st_mode
     if stat.S_ISREG(mode):
@@ -88,10 +88,10 @@ def release(data: Mapped, start: int, end: int) -> int:
 
 
 def end_of_hole(data: Mapped, at: int) -> int:
-    """Return the end of the hole that the byte at ``at`` is in. Return ``at`` if it is not in a hole.
+    """Return the end of the hole that contains the byte at ``at``, or ``at`` without a hole.
 
-    A hole is a part of a sparse file that takes no space on the disk. Its bytes are zero. Systems without
-    ``SEEK_DATA``, and some file systems, do not report holes. Then the result is ``at``.
+    A hole is a part of a sparse file that takes no disk space. Its bytes are zero. Systems without ``SEEK_DATA``, and
+    some file systems, do not report holes. The result is then ``at``.
     """
     if sys.platform == "win32" or not hasattr(os, "SEEK_DATA") or not isinstance(data, _File):
         return at
@@ -102,7 +102,7 @@ def end_of_hole(data: Mapped, at: int) -> int:
 
 
 def first_not_zero(data: Mapped, start: int, end: int) -> int:
-    """Return the position of the first byte that is not zero, from ``start`` on. Return ``end`` if all are zero."""
+    """Return the position of the first nonzero byte from ``start`` on, or ``end`` if all bytes are zero."""
     at = released = min(end_of_hole(data, start), end)
     while at + len(_ZEROS) <= end and data[at : at + len(_ZEROS)] == _ZEROS:
         at = min(end_of_hole(data, at + len(_ZEROS)), end)

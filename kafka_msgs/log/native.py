@@ -1,4 +1,4 @@
-"""The count over the headers of batches in C."""
+"""Counts over batch headers, implemented in C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def count_batches(
     first: int = -(2**63),
     last_offset: int = 2**63 - 1,
 ) -> BatchCounts:
-    """Do what ``python.count_batches`` does."""
+    """Count batches like ``python.count_batches``."""
     checksum = crc32c if check_crc else None
     found = extension.count_batches(data, position, stop, checksum, without, first, last_offset)
     *counts, first_time, last_time, by_codec, producers = found

@@ -1,4 +1,4 @@
-"""The count over the headers of batches in Python; ``native`` does the same faster."""
+"""Counts over batch headers, implemented in Python; ``native`` computes the same counts faster."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def count_batches(
     first: int = -(2**63),
     last_offset: int = 2**63 - 1,
 ) -> BatchCounts:
-    """Count sound batches of magic 2 from ``position`` up to the first that starts at ``stop`` or later.
+    """Count valid batches of magic 2 from ``position`` up to the first one that starts at ``stop`` or later.
 
-    A batch that the last three arguments exclude ends the count, too; see ``batch_counts``. A scan of small batches
-    takes most of its time in this loop. So the counts are local variables.
+    A batch that the last three arguments exclude also ends the count; see ``batch_counts``. A scan of small batches
+    spends most of its time in this loop, so the counts are local variables.
     """
     length, unpack = len(data), _HEADER.unpack_from
     by_codec, producers, producer = [0] * (CODEC_MASK + 1), set[int](), NO_PRODUCER
@@ -81,7 +81,7 @@ def count_batches(
 
 
 def _range_of_times(flags: int, base: int, latest: int) -> tuple[int, int]:
-    """Return the lowest and highest timestamp of a header, or ``_NEVER`` and its opposite if it does not have any."""
+    """Return the lowest and highest timestamp in a header, or ``(_NEVER, -_NEVER)`` without timestamps."""
     found = [latest] if flags & BASE_IS_NO_TIME else [base, latest]
     known = [timestamp for timestamp in found if timestamp != NO_TIMESTAMP]
     return (min(known), max(known)) if known else (_NEVER, -_NEVER)

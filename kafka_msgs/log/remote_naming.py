@@ -1,8 +1,8 @@
-"""Where plugins of tiered storage keep the files of a segment: names of objects as data, and one plugin's manifest.
+"""File names of remote segments in tiered storage: object name templates, and the manifest of Aiven's plugin.
 
-A plugin (Kafka's ``RemoteStorageManager``, KIP-405) chooses the names. ``REMOTE_NAMINGS`` has those of Kafka's own
-``LocalTieredStorage``, and those of Aiven's plugin; ``parse_remote_naming`` takes a template for others. Which segments
-there are is left to ``kafka_msgs.internal_topics.remote_log``.
+A plugin (Kafka's ``RemoteStorageManager``, KIP-405) chooses the names. ``REMOTE_NAMINGS`` contains the names of Kafka's
+``LocalTieredStorage`` and of Aiven's plugin; ``parse_remote_naming`` accepts a template for other plugins.
+``kafka_msgs.internal_topics.remote_log`` determines which segments exist.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 INDEX_SUFFIXES: Final = (".index", ".timeindex", ".txnindex", ".snapshot", ".leader_epoch_checkpoint")
-"""The endings of the files beside a segment. In a tier ``.snapshot`` has the producers at the end of the segment."""
+"""The suffixes of the files of a remote segment. ``.snapshot`` contains the producers at the end of the segment."""
 
 _TOPIC: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 _ID: Final = "[A-Za-z0-9_-]{22}"
@@ -45,14 +45,14 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "segment_id": _ID,
     }
 )
-"""The fields of a template, and how their texts look."""
+"""The fields of a template, and the patterns of their texts."""
 _NEEDED: Final = frozenset({"topic", "partition", "offset", "segment_id"})
 _PADDING: Final = re.compile(r"(?:0[0-9]{1,2})?")
 _LONGEST_TEMPLATE: Final = 1000
 
 
 class SegmentName(NamedTuple):
-    """What the names of a segment's files are made of. Without an id of the topic, ``topic_id`` is None."""
+    """The parts of a segment's file names. ``topic_id`` is None for names without a topic id."""
 
     topic: str
     topic_id: UUID | None
@@ -63,12 +63,13 @@ class SegmentName(NamedTuple):
 
 @frozen(kw_only=True)
 class RemoteNaming:
-    """Names of the files of a segment, below the tier's path.
+    """A naming scheme for the files of a remote segment, below the remote log's path.
 
-    ``segment`` is a template with the fields ``{topic}``, ``{topic_id}``, ``{partition}``, ``{offset}`` (the first one
-    of the segment; ``{offset:020}`` has 20 digits) and ``{segment_id}``. Ids are in Kafka's form of 22 characters.
-    The files beside a segment have its name with another ending, unless ``indexes`` is the ending of one object that
-    has them all: then the object with the ending ``manifest`` has their places, and how the segment is stored.
+    ``segment`` is a template with the fields ``{topic}``, ``{topic_id}``, ``{partition}``, ``{offset}`` (the first
+    offset of the segment; ``{offset:020}`` has 20 digits) and ``{segment_id}``. Ids have Kafka's format of 22
+    characters. The index files have the segment's name with another suffix, unless ``indexes`` is the suffix of a
+    single object with all indexes: the object with the suffix ``manifest`` then contains their byte ranges, and the
+    storage format of the segment.
     """
 
     segment: str
@@ -76,7 +77,7 @@ class RemoteNaming:
     indexes: str | None = None
 
     def path(self, name: SegmentName, ending: str = ".log") -> str:
-        """Return the path of a file of a segment, by its ending. Raises ``RemoteFormatError`` for a wrong topic."""
+        """Return the path of a segment file with this suffix. Raises ``RemoteFormatError`` for an invalid topic."""
         if not _TOPIC.fullmatch(name.topic):
             raise RemoteFormatError(file="__remote_log_metadata", reason=f"{name.topic!r} is not the name of a topic")
         texts = name._asdict() | {
@@ -87,7 +88,7 @@ class RemoteNaming:
         return path if ending == ".log" else path.removesuffix(".log") + ending
 
     def name_of(self, path: str) -> SegmentName | None:
-        """Return what the path of a segment, below the tier's path, is made of; None for the path of another file."""
+        """Return the parts of a segment's path below the remote log's path, or None for another file."""
         match = re.fullmatch(_pattern(self.segment), path)
         if match is None:
             return None
@@ -114,11 +115,14 @@ REMOTE_NAMINGS: Final[Mapping[str, RemoteNaming]] = MappingProxyType(
         ),
     }
 )
-"""The layouts with names: Kafka's ``LocalTieredStorage``, and Aiven's plugin, whose prefix belongs to the path."""
+"""The predefined naming schemes: Kafka's ``LocalTieredStorage``, and Aiven's plugin.
+
+The key prefix of Aiven's plugin is part of the path.
+"""
 
 
 def parse_remote_naming(text: str) -> RemoteNaming:
-    """Return the layout of that name, or with that template for the names of segments. Raises ``OptionError``."""
+    """Return the predefined naming scheme, or a scheme with this segment template. Raises ``OptionError``."""
     if text in REMOTE_NAMINGS:
         return REMOTE_NAMINGS[text]
     try:
@@ -140,9 +144,9 @@ def parse_remote_naming(text: str) -> RemoteNaming:
 
 
 class RemoteManifest(NamedTuple):
-    """A manifest of Aiven's plugin: the size of the segment, and the bytes of each index, by its ending.
+    """A manifest of Aiven's plugin: the size of the segment, and the byte range of each index, by suffix.
 
-    The bytes are those from the first number on, as many as the second number is, in the object with all indexes.
+    A byte range is the start position and the number of bytes in the object with all indexes.
     """
 
     size: int
@@ -159,10 +163,10 @@ _INDEXES: Final = {
 
 
 def read_manifest(data: bytes, file: str) -> RemoteManifest:
-    """Return what a manifest tells. ``file`` is its name in errors.
+    """Return the content of a manifest. ``file`` is its name in error messages.
 
-    Raises ``RemoteFormatError`` if it is damaged, or if the segment is compressed or encrypted: only the plugin, with
-    its keys, can read such a segment.
+    Raises ``RemoteFormatError`` if the manifest is damaged, or if the segment is compressed or encrypted: only the
+    plugin, with its keys, can read such a segment.
     """
     try:
         found = json.loads(data)

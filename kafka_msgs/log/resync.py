@@ -1,9 +1,9 @@
 """The search for the next complete batch after damage in a file.
 
-Other bytes can look like a batch. A batch of magic 2 is accepted if its checksum is right. An entry of magic 0 or 1 is
-accepted if its checksum is right and its lengths add up exactly. For both, the offset must not be before the offsets
-that were read. This module also limits the cost: all searches of one walk together examine at most a fixed multiple of
-the bytes of the file. ``kafka_msgs.records`` reads the batches.
+Other bytes can look like a batch. A batch of magic 2 is accepted if its checksum is correct. An entry of magic 0 or 1
+is accepted if its checksum is correct and its lengths add up exactly. In both cases, the offset must not be below the
+offsets that were already read. This module also limits the cost: all searches of one scan together examine at most a
+fixed multiple of the file size. ``kafka_msgs.records`` reads the batches.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _HEADER: Final = header_struct(
     "leader_epoch", "last_offset_delta", "producer_id", "producer_epoch", "base_sequence", "count"
 )
 _LEAST: Final = (-1, 0, -1, -1, -1, 0)
-"""The lowest value that each field of a batch can have."""
+"""The lowest possible value of each batch field."""
 _FROM_MAGIC: Final = re.compile(rb"\x02.{4}\x00[\x00-\x7f]", re.DOTALL)
-"""The magic of a batch, its checksum, and its flags. The upper nine bits of the flags do not have a meaning."""
+"""The magic of a batch, its checksum, and its attributes, whose upper nine bits are unused."""
 _FROM_ANY_MAGIC: Final = re.compile(
     rb"\x02.{4}\x00[\x00-\x7f]|(?<=[\x00-\x7f].{7})(?<!\x00{3}[\x00-\x0d].{4})(?:\x00[\x00-\x07]|\x01[\x00-\x0f])",
     re.DOTALL,
 )
-"""The same, or a possible size, the checksum, the magic and the flags of an entry of magic 0 or 1."""
+"""The same, or a possible size, the checksum, the magic and the attributes of an entry of magic 0 or 1."""
 _MATCH_SIZE: Final = 7
 """The longest match of the two patterns, in bytes."""
 CHECKED_AT_MOST: Final = 32
-"""How many times the searches may examine the bytes of the file. One wrong length can cost one time all bytes."""
+"""The search limit as a multiple of the file size. One wrong length can cost one pass over all bytes."""
 CHECKED_AT_LEAST: Final = 2**26
-"""How many bytes the searches in a small file may examine."""
+"""The minimum search limit in bytes, for small files."""
 _COST: Final = 64
-"""The cost of one candidate, in bytes: a checksum over so many bytes takes the same time."""
+"""The cost of one candidate in bytes: the time of a checksum over this number of bytes."""
 
 
 def stated_size(data: Mapped, position: int) -> int:
-    """Return the stated size in bytes of the batch at ``position``. Its first ``MAGIC_OFFSET`` bytes must be there."""
+    """Return the stated size in bytes of the batch at ``position``. Its first ``MAGIC_OFFSET`` bytes must exist."""
     return (
         int.from_bytes(data[position + 8 : position + LENGTH_AND_OFFSET_STRUCT], "big", signed=True)
         + LENGTH_AND_OFFSET_STRUCT
@@ -51,7 +51,7 @@ def stated_size(data: Mapped, position: int) -> int:
 
 
 def looks_like_batch(data: Mapped, position: int) -> bool:
-    """Whether the bytes at ``position`` look like a batch that fits into the file."""
+    """Return whether the bytes at ``position`` look like a batch that fits into the file."""
     if len(data) - position <= MAGIC_OFFSET:
         return False
     return (
@@ -61,11 +61,11 @@ def looks_like_batch(data: Mapped, position: int) -> bool:
 
 
 class BatchResync:
-    """The searches of one walk over ``data``.
+    """The searches of one scan of ``data``.
 
-    ``budget`` is how many bytes the searches may still examine, in addition to the walk itself. At the start it is 32
-    times the size of the file, and at least 64 MiB. Accidental damage needs a small part of it. Hostile bytes, which
-    look like many long batches, can use all of it. Then the search ends, and the rest of the file counts as damage.
+    ``budget`` is the number of bytes that the searches may still examine, in addition to the scan itself. It starts at
+    32 times the size of the file, and at least 64 MiB. Accidental damage uses a small part of it. Hostile bytes, which
+    look like many long batches, can use all of it. The search then ends, and the rest of the file counts as damage.
     """
 
     def __init__(self, data: Mapped) -> None:
@@ -75,22 +75,22 @@ class BatchResync:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the budget is used up, so that no search goes on."""
+        """Whether the budget is exhausted, which ends all searches."""
         return self.budget <= 0
 
     def spend(self, size: int) -> None:
-        """Subtract bytes that were examined without success from the budget."""
+        """Subtract unsuccessfully examined bytes from the budget."""
         self.budget -= size + _COST
 
     def is_zero(self, start: int, end: int) -> bool:
-        """Whether all bytes from ``start`` up to ``end`` are zero."""
+        """Return whether all bytes from ``start`` up to ``end`` are zero."""
         return self._first_not_zero(start) >= end
 
     def next_batch(self, start: int, next_offset: int, *, legacy: bool) -> int:
-        """Return the position of the next sound batch from ``start`` on, with an offset of at least ``next_offset``.
+        """Return the position of the next valid batch from ``start`` on, with an offset of at least ``next_offset``.
 
-        Return the end of the data if there is no such batch, or if the budget is used up. Entries of magic 0 and 1 are
-        searched for only with ``legacy``: in a log they never follow batches of magic 2.
+        Return the end of the data without such a batch, or if the budget is exhausted. Entries of magic 0 and 1 are
+        included only with ``legacy``: in a log they never follow batches of magic 2.
         """
         data = self._data
         pattern = _FROM_ANY_MAGIC if legacy else _FROM_MAGIC
@@ -109,9 +109,9 @@ class BatchResync:
         return len(data)
 
     def _after_window(self, at: int) -> int:
-        """Return where the search continues if no match starts in the window at ``at``.
+        """Return the position at which to continue if no match starts in the window at ``at``.
 
-        No match starts in a hole that begins before the header: the size of that batch would be zero.
+        No match starts in a hole that begins before the header, because the size of that batch would be zero.
         """
         at += WINDOW - _MATCH_SIZE + 1
         return max(at, end_of_hole(self._data, at - MAGIC_OFFSET))
@@ -131,9 +131,7 @@ class BatchResync:
         return True
 
     def _first_not_zero(self, start: int) -> int:
-        """Return the position of the first byte that is not zero, from ``start`` on. The last run of zeros is
-        cached.
-        """
+        """Return the position of the first nonzero byte from ``start`` on. The last run of zeros is cached."""
         first, end = self._zeros
         if not first <= start < end:
             end = first_not_zero(self._data, start, len(self._data))
@@ -143,7 +141,7 @@ class BatchResync:
 
 
 def _fits(data: Mapped, position: int, end: int, magic: int) -> bool:
-    """Whether the bytes between the two positions can be one batch. The checksum is not computed here."""
+    """Return whether the bytes between the two positions may be one batch. The checksum is not computed."""
     if magic == 2:
         if end - position < HEADER_SIZE:
             return False

@@ -1,6 +1,6 @@
 """A segment of a partition. Its indexes find the batches from an offset on, or the first record at a time.
 
-An entry of an index is used only if the segment has what it says. Without one the segment is read from its start.
+An index entry is used only if the segment confirms it. Without an entry the segment is read from its start.
 ``file_scan`` and ``indexes`` read the files. ``log_directory`` lists the segments. In Kafka this is
 ``org.apache.kafka.storage.internals.log.LogSegment``.
 """
@@ -38,7 +38,7 @@ class Segment:
 
     @property
     def base_offset(self) -> int:
-        """The offset in the names of the files. No record of the segment has a lower offset."""
+        """The offset in the file names. No record of the segment has a lower offset."""
         return int(self.path.stem)
 
     @property
@@ -48,25 +48,25 @@ class Segment:
 
     @property
     def closed(self) -> bool:
-        """Whether the directory has a later segment. Then the broker does not write to this segment any more."""
+        """Whether the directory contains a later segment, so that the broker no longer writes to this one."""
         names = (path.stem for path in self.path.parent.glob("*.log"))
         return any(int(name) > self.base_offset for name in names if name.isdecimal())
 
     def batches(self, from_offset: int = 0, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch]:
-        """Yield the batches, starting with the batch that holds ``from_offset``, or with the first batch after it.
+        """Yield the batches, starting with the batch that contains ``from_offset``, or with the first batch after it.
 
-        That batch may start before the offset. Raises what ``read_log`` raises.
+        That batch may start before the offset. Raises the errors of ``read_log``.
         """
         return raise_on_fault(self.walk_batches(from_offset, options))
 
     def walk_batches(
         self, from_offset: int = 0, options: ReadOptions = DEFAULT_READ_OPTIONS
     ) -> Iterator[AnyBatch | LogFileError]:
-        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        """Yield the batches and, in its place, each ``LogFileError``."""
         yield from self._walk(from_offset, options, closed=self.closed)
 
     def batch_at(self, offset: int) -> AnyBatch | None:
-        """Return the first sound batch whose last offset is ``offset`` or later, or None."""
+        """Return the first valid batch whose last offset is ``offset`` or later, or None."""
         return next(self._sound_batches(offset), None)
 
     def _sound_batches(self, from_offset: int) -> Iterator[AnyBatch]:
@@ -81,7 +81,7 @@ class Segment:
     def position_of(self, offset: int) -> int:
         """Return the position of a batch; all records before that position have offsets below ``offset``.
 
-        It is the nearest position in the index. Without a sound index it is 0.
+        It is the nearest position in the index, or 0 without a valid index.
         """
         if offset <= self.base_offset:
             return 0
@@ -92,7 +92,7 @@ class Segment:
     def first_at(self, timestamp: int) -> Record | None:
         """Return the first record whose timestamp is ``timestamp`` or later, in milliseconds since the epoch.
 
-        Return None if all are earlier. Damaged batches are left out. Raises what ``records`` of a batch raises.
+        Return None if all are earlier. Damaged batches are skipped. Raises the errors of a batch's ``records``.
         """
         entry = self.time_before(timestamp)
         start = self.base_offset if entry is None else entry.offset
@@ -104,49 +104,52 @@ class Segment:
         return None
 
     def time_before(self, timestamp: int | None = None) -> TimeEntry | None:
-        """Return the last entry of the time index that is earlier than ``timestamp``, or the last one at all.
+        """Return the last entry of the time index that is earlier than ``timestamp``, or the very last entry.
 
-        Return None without one, and for an entry that says something else than the batch with its offset.
+        Return None without such an entry, and for an entry that does not match the batch with its offset.
         """
         path = self.path.with_suffix(".timeindex")
         entry = find_time(path, timestamp) if path.exists() else None
         return entry if entry is not None and self._entry_is_useful(entry) else None
 
     def offset_index(self) -> Iterator[OffsetEntry]:
-        """Yield the entries of the ``.index`` file, none without one; like ``read_offset_index``."""
+        """Yield the entries of the ``.index`` file, or none if it is missing; like ``read_offset_index``."""
         return raise_on_fault(self.walk_offset_index())
 
     def walk_offset_index(self) -> Iterator[OffsetEntry | LogFileError]:
-        """Yield what ``offset_index`` yields, and in its place each ``LogFileError``."""
+        """Yield the entries like ``offset_index``, and each ``LogFileError`` in its place."""
         path = self.path.with_suffix(".index")
         return walk_offset_index(path) if path.exists() else iter(())
 
     def time_index(self) -> Iterator[TimeEntry]:
-        """Yield the entries of the ``.timeindex`` file, none without one; like ``read_time_index``."""
+        """Yield the entries of the ``.timeindex`` file, or none if it is missing; like ``read_time_index``."""
         return raise_on_fault(self.walk_time_index())
 
     def walk_time_index(self) -> Iterator[TimeEntry | LogFileError]:
-        """Yield what ``time_index`` yields, and in its place each ``LogFileError``."""
+        """Yield the entries like ``time_index``, and each ``LogFileError`` in its place."""
         path = self.path.with_suffix(".timeindex")
         return walk_time_index(path) if path.exists() else iter(())
 
     def aborted_transactions(self) -> Iterator[AbortedTransaction]:
-        """Yield the entries of the ``.txnindex`` file, none without one; like ``read_aborted_transactions``."""
+        """Yield the entries of the ``.txnindex`` file, or none if it is missing; like ``read_aborted_transactions``."""
         return raise_on_fault(self.walk_aborted_transactions())
 
     def walk_aborted_transactions(self) -> Iterator[AbortedTransaction | LogFileError]:
-        """Yield what ``aborted_transactions`` yields, and in its place each ``LogFileError``."""
+        """Yield the entries like ``aborted_transactions``, and each ``LogFileError`` in its place."""
         path = self.path.with_suffix(".txnindex")
         return walk_aborted_transactions(path) if path.exists() else iter(())
 
     def _fits(self, entry: OffsetEntry) -> bool:
-        """Whether a sound batch starts at the position of an entry, and its last offset is at most the entry's."""
+        """Return whether a valid batch starts at the position of an entry.
+
+        Its last offset must not exceed the offset of the entry.
+        """
         if not 0 <= entry.position < self.size:
             return False
         first = next(walk_log(self.path, start=entry.position), None)
         return not isinstance(first, LogFileError) and first is not None and first.last_offset <= entry.offset
 
     def _entry_is_useful(self, entry: TimeEntry) -> bool:
-        """Whether the batch that has the offset of an entry has its latest timestamp."""
+        """Return whether the batch with the offset of an entry has its latest timestamp."""
         batch = self.batch_at(entry.offset) if entry.offset >= self.base_offset else None
         return batch is not None and batch.max_timestamp == entry.timestamp

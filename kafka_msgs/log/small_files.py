@@ -1,8 +1,8 @@
-"""The small files of a log directory: their content as typed values.
+"""The content of the small files in a log directory, as typed values.
 
-These are producer snapshots (``.snapshot``), ``leader-epoch-checkpoint``, the checkpoints of offsets, ``quorum-state``,
-``partition.metadata``, ``meta.properties`` and ``.kafka_cleanshutdown``. Each file is read as a whole. Damage always
-raises a ``LogFileError``: after damage, the rest of such a small file cannot be used. ``segment`` and ``indexes`` read
+These are producer snapshots (``.snapshot``), ``leader-epoch-checkpoint``, the offset checkpoints, ``quorum-state``,
+``partition.metadata``, ``meta.properties`` and ``.kafka_cleanshutdown``. Each file is read completely. Damage always
+raises a ``LogFileError``, because the rest of a damaged small file is unusable. ``segment`` and ``indexes`` read
 segments and their indexes. In Kafka these files belong to the classes ``ProducerStateManager``,
 ``LeaderEpochCheckpointFile`` (KIP-101), ``OffsetCheckpointFile``, ``FileQuorumStateStore`` (KIP-595),
 ``PartitionMetadataFile`` (KIP-516), ``MetaProperties`` and ``CleanShutdownFileHandler`` (KIP-966).
@@ -51,29 +51,29 @@ __all__ = [
 ]
 
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
-"""The file with the offsets up to which logs are on the disk."""
+"""The file with the recovery points, below which logs are flushed to disk."""
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 """The file with the high watermarks."""
 LOG_STARTS: Final = "log-start-offset-checkpoint"
-"""The file with the first offsets of logs that do not begin with a segment."""
+"""The file with the log start offsets that differ from the start of a segment."""
 CLEAN_OFFSETS: Final = "cleaner-offset-checkpoint"
-"""The file with the offsets up to which logs are compacted."""
+"""The file with the offsets below which logs are compacted."""
 CHECKPOINTS: Final = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEAN_OFFSETS)
 """The checkpoint files of a log directory: offsets by topic and partition."""
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
-"""The file of a partition with its leader epochs."""
+"""The leader epoch file of a partition."""
 PARTITION_METADATA: Final = "partition.metadata"
-"""The file of a partition with the id of its topic."""
+"""The file with the topic id of a partition."""
 
 _CRC_COVERS_FROM: Final = 6
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 _ESCAPE: Final = re.compile(r"\\(.)")
 DATA_VERSION: Final = "data_version"
-"""The name under which ``quorum-state`` has the version of its content."""
+"""The property of ``quorum-state`` that contains its version."""
 
 
 class LeaderEpoch(NamedTuple):
-    """A leader epoch, and the first offset that was written in it (KIP-101)."""
+    """A leader epoch and its start offset (KIP-101)."""
 
     epoch: int
     start_offset: int
@@ -81,7 +81,7 @@ class LeaderEpoch(NamedTuple):
 
 @frozen
 class PartitionMetadata:
-    """The content of ``partition.metadata``: the id of the topic (KIP-516), and the version of the file."""
+    """The content of ``partition.metadata``: the topic id (KIP-516), and the version of the file."""
 
     version: int
     topic_id: UUID
@@ -91,8 +91,8 @@ class PartitionMetadata:
 class MetaProperties:
     """The content of ``meta.properties``, which describes a log directory.
 
-    ``version`` is the version of the file. It is 1 if the node runs in KRaft mode. A property that the file does not
-    have is None. ``properties`` has all properties of the file, as text.
+    ``version`` is the version of the file. It is 1 if the node runs in KRaft mode. Missing properties are None.
+    ``properties`` contains all properties of the file, as text.
     """
 
     version: int
@@ -105,7 +105,7 @@ class MetaProperties:
 class CleanShutdown(NamedTuple):
     """The content of ``.kafka_cleanshutdown``, which a node writes when it shuts down cleanly (KIP-966).
 
-    ``broker_epoch`` is the epoch of the broker at that time, or -1 if the node did not know it.
+    ``broker_epoch`` is the epoch of the broker at that time, or -1 if unknown.
     """
 
     version: int
@@ -113,7 +113,7 @@ class CleanShutdown(NamedTuple):
 
 
 def read_producer_snapshot(path: Path) -> ProducerSnapshot:
-    """Return the content of a ``.snapshot`` file: the producers of a partition. Its checksum is compared.
+    """Return the content of a ``.snapshot`` file: the producers of a partition. Its checksum is verified.
 
     Raises ``LogFileError`` and ``OSError``.
     """
@@ -131,7 +131,7 @@ def read_producer_snapshot(path: Path) -> ProducerSnapshot:
 
 
 def read_leader_epochs(path: Path) -> tuple[LeaderEpoch, ...]:
-    """Return the entries of a ``leader-epoch-checkpoint``, in their order; raises ``LogFileError`` and ``OSError``."""
+    """Return the entries of a ``leader-epoch-checkpoint`` in order. Raises ``LogFileError`` and ``OSError``."""
     return tuple(LeaderEpoch(*line.numbers(line.text.split(" "), 2)) for line in _checkpoint(path))
 
 
@@ -149,7 +149,7 @@ def read_offset_checkpoint(path: Path) -> dict[tuple[str, int], int]:
 
 
 def read_partition_metadata(path: Path) -> PartitionMetadata:
-    """Return the content of a ``partition.metadata`` file; raises ``LogFileError`` and ``OSError``."""
+    """Return the content of a ``partition.metadata`` file. Raises ``LogFileError`` and ``OSError``."""
     found = {}
     for line in _lines(path):
         name, colon, value = line.text.partition(": ")
@@ -163,7 +163,7 @@ def read_partition_metadata(path: Path) -> PartitionMetadata:
 
 
 def read_meta_properties(path: Path) -> MetaProperties:
-    """Return the content of a ``meta.properties`` file; raises ``LogFileError`` and ``OSError``."""
+    """Return the content of a ``meta.properties`` file. Raises ``LogFileError`` and ``OSError``."""
     found = {}
     for line in _lines(path):
         if line.text.startswith(("#", "!")):
@@ -184,10 +184,9 @@ def read_meta_properties(path: Path) -> MetaProperties:
 
 
 def read_quorum_state(path: Path) -> Versioned[QuorumStateData]:
-    """Return the content of a ``quorum-state`` file, which is the last quorum that the node knew, and the file's
-    version.
+    """Return the content of a ``quorum-state`` file: the node's last known quorum, and the version of the file.
 
-    A quorum whose voters are in the log uses version 1 (KIP-853). Then ``current_voters`` is empty. Raises
+    A quorum whose voters are stored in the log uses version 1 (KIP-853). ``current_voters`` is then empty. Raises
     ``LogFileError`` and ``OSError``.
     """
     found = _json_object(path)
@@ -200,7 +199,7 @@ def read_quorum_state(path: Path) -> Versioned[QuorumStateData]:
 
 
 def read_clean_shutdown(path: Path) -> CleanShutdown:
-    """Return the content of a ``.kafka_cleanshutdown`` file; raises ``LogFileError`` and ``OSError``."""
+    """Return the content of a ``.kafka_cleanshutdown`` file. Raises ``LogFileError`` and ``OSError``."""
     found = _json_object(path)
     return CleanShutdown(_member(path, found, "version"), _member(path, found, "brokerEpoch"))
 
@@ -217,7 +216,7 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 
 def _member(path: Path, found: dict[str, Any], name: str) -> int:
-    """Return the member with that name, which must be a number."""
+    """Return the JSON member with this name, which must be a number."""
     if type(found.get(name)) is not int:
         _fail(path, 0, path.stat().st_size, f"{name} is missing or is not a number")
     number: int = found[name]
@@ -226,7 +225,7 @@ def _member(path: Path, found: dict[str, Any], name: str) -> int:
 
 @frozen
 class _Line:
-    """A line of a text file, or a value in it, and the byte where the line starts."""
+    """A line of a text file, or a value in it, and the byte position of the line."""
 
     path: Path
     position: int
@@ -263,7 +262,10 @@ def _lines(path: Path) -> list[_Line]:
 
 
 def _checkpoint(path: Path) -> list[_Line]:
-    """Return the entries of a checkpoint. Its first line is the version, 0, and its second line their number."""
+    """Return the entries of a checkpoint.
+
+    Its first line is the version, 0, and its second line the number of entries.
+    """
     lines = _lines(path)
     if len(lines) < 2:
         _fail(path, 0, path.stat().st_size, "a version and a number of entries were expected")

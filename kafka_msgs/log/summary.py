@@ -1,7 +1,7 @@
-"""The counts of a walk over files of batches.
+"""Batch counts over files.
 
-A caller that reads the batches adds them one by one. For a caller that wants only the counts, ``native`` or ``python``
-count many batches in one call. The walk of ``scan`` handles everything that is not a sound batch of magic 2.
+A caller that reads the batches adds them one by one. For a caller that needs only the counts, ``native`` or ``python``
+count many batches in one call. ``file_scan`` handles everything except valid batches of magic 2.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ CODEC_NAMES: Final = tuple(
     CompressionType(number).name.lower() if number in CompressionType._value2member_map_ else str(number)
     for number in range(CODEC_MASK + 1)
 )
-"""The names of the codecs by their numbers. An unknown codec has its number as its name."""
+"""The compression type names by number. An unknown type has its number as its name."""
 _EACH_RUN: Final = 2**25
-"""How many bytes are counted between two reports of the progress."""
+"""The number of bytes between two progress reports."""
 
 
 class LogSummary:
-    """Counts batches and errors as they are added. ``facts`` returns the counts.
+    """Counts of batches and errors. ``facts`` returns the counts.
 
     Sizes are in bytes, times in milliseconds since the epoch. ``first_timestamp`` is the earliest timestamp in the
-    headers of batches. A record inside a batch may be earlier. ``bytes`` counts the bytes of sound batches, ``skipped``
-    those of damage, and ``preallocated`` the unused zeros at the ends of files. ``by_codec`` has the number of batches
-    by the number of their codec. ``producers`` has the ids of the idempotent producers.
+    batch headers. A record inside a batch may be earlier. ``bytes`` counts the bytes of valid batches, ``skipped`` the
+    bytes of damage, and ``preallocated`` the unused zeros at the ends of files. ``by_codec`` counts batches by the
+    number of their compression type. ``producers`` contains the ids of the idempotent producers.
     """
 
     def __init__(self) -> None:
@@ -55,11 +55,11 @@ class LogSummary:
 
     @property
     def codecs(self) -> dict[str, int]:
-        """Batches by the name of their codec."""
+        """Batch counts by the name of their compression type."""
         return dict(sorted((name, count) for name, count in zip(CODEC_NAMES, self.by_codec, strict=True) if count))
 
     def add_batch(self, batch: AnyBatch) -> None:
-        """Count a batch; raises what ``records`` raises for a compressed message set of magic 0 or 1."""
+        """Count a batch. Raises the errors of ``records`` for a compressed message set of magic 0 or 1."""
         self.batches += 1
         self.bytes += batch.size
         self.by_codec[batch.codec] += 1
@@ -73,7 +73,7 @@ class LogSummary:
             self.records += len(batch.records()) if batch.codec else 1
 
     def add_headers(self, counted: BatchCounts, size: int) -> None:
-        """Add the counts over the headers of batches of ``size`` bytes."""
+        """Add the counts over the headers of ``size`` bytes of batches."""
         self.batches += counted.batches
         self.records += counted.records
         self.bytes += size
@@ -112,9 +112,9 @@ class LogSummary:
 
 
 def read_summary(path: Path, options: ReadOptions = DEFAULT_READ_OPTIONS, *, closed: bool = False) -> LogSummary:
-    """Return the counts of the batches of a file.
+    """Return the batch counts of a file.
 
-    Only the headers are read. With large batches this is about as fast as reading the memory. Damage raises
+    Only the headers are read. With large batches this is about as fast as reading memory. Damage raises
     ``LogFileError``. Zeros at the end of the file are damage if it is ``closed``, as for ``read_log``. Raises
     ``OSError``.
     """
@@ -132,9 +132,9 @@ def walk_summary(
     closed: bool = False,
     progress: Callable[[int], None] = lambda position: None,
 ) -> Iterator[LogFileError]:
-    """Count the batches of a file into ``summary`` and yield the faults, which are counted, too; see ``read_summary``.
+    """Count the batches of a file into ``summary``, and count and yield the faults; see ``read_summary``.
 
-    ``progress`` is called from time to time with the number of bytes that are read. Raises ``OSError``.
+    ``progress`` is called periodically with the number of bytes read. Raises ``OSError``.
     """
     scan = FileScan(path, options, closed=closed)
     _count_ahead(scan, summary, progress)
@@ -156,12 +156,12 @@ def walk_summary(
 
 
 def fault_in_batch(path: Path, batch: AnyBatch, reason: str) -> LogFileError:
-    """Return the error about the content of a batch whose bytes are sound."""
+    """Return the error for invalid content in a batch whose bytes are intact."""
     return LogFileError(file=str(path), position=batch.position, skipped=batch.size, reason=reason)
 
 
 def _count_ahead(scan: FileScan, summary: LogSummary, progress: Callable[[int], None]) -> None:
-    """Count the next sound batches of magic 2, and move the walk to the byte after them."""
+    """Count the next valid batches of magic 2, and advance the scan past them."""
     while True:
         stop = scan.position + _EACH_RUN
         counted: BatchCounts = _IMPLEMENTATION.count_batches(scan.data, scan.position, stop, scan.options.check_crc)

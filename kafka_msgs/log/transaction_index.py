@@ -1,7 +1,7 @@
-"""Which batches of a partition a consumer with ``isolation.level=read_committed`` gets.
+"""The transactions of a partition, which determine the batches for a consumer with ``isolation.level=read_committed``.
 
-This module finds the transactions of a partition: the aborted ones, and the last stable offset. They follow from the
-batches and control batches of all its segments. Little more than the headers is read. Kafka computes the same from its
+This module finds the aborted transactions of a partition and its last stable offset. They follow from the batches and
+control batches of all its segments, of which it reads little more than the headers. Kafka computes the same from its
 indexes of aborted transactions and its producer state (``ProducerStateManager`` and ``TransactionIndex`` in
 ``org.apache.kafka.storage.internals.log``; KIP-98).
 """
@@ -36,16 +36,16 @@ _FLAGS_AND_PRODUCER: Final = header_struct("attributes", "producer_id")
 class TransactionIndex:
     """The transactions of a partition.
 
-    ``aborted`` has, by producer id, the first and the last offset of each aborted transaction, in order.
-    ``last_stable_offset`` is the first offset of the earliest transaction that is still open at the end of the log. It
-    is None if no transaction is open.
+    ``aborted`` maps producer ids to the first and last offset of each aborted transaction, in order.
+    ``last_stable_offset`` is the first offset of the earliest transaction that is still open at the end of the log, or
+    None without an open transaction.
     """
 
     aborted: dict[int, list[tuple[int, int]]] = field(factory=dict)
     last_stable_offset: int | None = None
 
     def is_hidden(self, batch: AnyBatch) -> bool:
-        """Whether ``batch`` is hidden from a consumer that reads only committed records."""
+        """Return whether ``batch`` is hidden from a consumer that reads only committed records."""
         if self.last_stable_offset is not None and batch.last_offset >= self.last_stable_offset:
             return True
         if not isinstance(batch, RecordBatch) or not batch.is_transactional or batch.is_control:
@@ -55,9 +55,7 @@ class TransactionIndex:
         return at >= 0 and batch.base_offset <= spans[at][1]
 
     def between(self, first: int, end: int | None) -> TransactionIndex:
-        """Return the part for the offsets from ``first`` to before ``end``. An ``end`` of None is the end of the
-        log.
-        """
+        """Return the part for the offsets from ``first`` up to but excluding ``end``. None means the end of the log."""
         near = {
             producer: [(start, last) for start, last in spans if last >= first and (end is None or start < end)]
             for producer, spans in self.aborted.items()
@@ -66,7 +64,7 @@ class TransactionIndex:
 
 
 def find_transactions(paths: Iterable[Path]) -> TransactionIndex:
-    """Return the transactions in the segments of one partition, given as files in the order of their offsets.
+    """Return the transactions in the segments of one partition, given as files in offset order.
 
     A transaction whose control record is damaged counts as open. Raises ``OSError``.
     """
@@ -78,10 +76,10 @@ def replay_marks(
     begun: Mapping[int, int] = MappingProxyType({}),
     aborted: Mapping[int, list[tuple[int, int]]] = MappingProxyType({}),
 ) -> TransactionIndex:
-    """Return the transactions that marks tell, which are in the order of their offsets.
+    """Return the transactions that result from marks in offset order.
 
-    ``begun`` and ``aborted`` are known from before the first mark: by producer id, the first offset of the transaction
-    that is open, and the transactions as in ``TransactionIndex``.
+    ``begun`` and ``aborted`` describe the transactions before the first mark: the first offset of each open transaction
+    by producer id, and the aborted transactions as in ``TransactionIndex``.
     """
     open_ = dict(begun)
     ended = {producer: list(spans) for producer, spans in aborted.items()}
@@ -104,7 +102,7 @@ class TransactionMark(NamedTuple):
 
 
 def walk_marks(path: Path, start: int = 0) -> Iterator[TransactionMark]:
-    """Yield the marks of transactions in a file, from byte ``start`` on, where a batch begins. Raises ``OSError``.
+    """Yield the transaction marks in a file from byte ``start`` on, the start of a batch. Raises ``OSError``.
 
     Complete batches are read only after damage.
     """

@@ -1,7 +1,7 @@
-"""Exchanges without their secrets: names, ids, payloads and passwords are replaced by others of the same lengths.
+"""Redaction of exchanges: names, ids, payloads and passwords are replaced by masks of the same lengths.
 
-``field_kinds`` says which fields hold which kind of secret. ``masks`` makes texts, ``records`` makes batches of records
-that are still valid, and ``messages`` does it for messages and exchanges.
+``field_kinds`` classifies the fields by kind of secret. ``masks`` generates texts, ``records`` redacts record batches
+so that they remain valid, and ``messages`` redacts messages and exchanges.
 """
 
 from kafka_msgs.redaction.field_kinds import ALL_KINDS, RedactKind

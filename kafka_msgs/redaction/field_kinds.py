@@ -1,8 +1,8 @@
-"""Which fields of requests and responses hold which kind of secret. A table; nothing here changes a message.
+"""Classification of request and response fields by kind of secret. The tables do not change messages.
 
-Kafka's definitions name the entity type of many fields (topics, groups, transactional ids). For all other fields with
-text or bytes the tables below decide. A field that is in no table is of every kind: so what a new release adds is
-hidden until somebody has looked at it.
+Kafka's definitions specify the entity type of many fields (topics, groups, transactional ids). The tables below
+classify all other fields with text or bytes. An unclassified field belongs to every kind, so fields of a new release
+are redacted until they are classified.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["ALL_KINDS", "KEPT_NAMES", "RedactKind", "field_kinds", "is_classifie
 
 
 class RedactKind(StrEnum):
-    """What can be hidden."""
+    """A kind of secret to redact."""
 
     TOPICS = "topics"
-    """Names and patterns of topics, and what is named after them: stores and nodes of Kafka Streams."""
+    """Topic names and patterns, and names derived from them: Kafka Streams stores and nodes."""
     GROUPS = "groups"
     """Group ids, instance ids of static members, and transactional ids."""
     CLIENTS = "clients"
@@ -28,9 +28,9 @@ class RedactKind(StrEnum):
     HOSTS = "hosts"
     """Hosts of clients and brokers, racks, paths, and cluster ids."""
     PAYLOADS = "payloads"
-    """Keys, values and headers of records, metadata of offsets, values of configurations, and metrics."""
+    """Record keys, values and headers, offset metadata, config values, and metrics."""
     SASL = "sasl"
-    """Tokens and passwords: SASL, SCRAM credentials, delegation tokens, and configurations that hold such."""
+    """Tokens and passwords: SASL, SCRAM credentials, delegation tokens, and configs that contain them."""
 
 
 ALL_KINDS: Final = frozenset(RedactKind)
@@ -49,7 +49,7 @@ _NAMED: Final = _TOPICS | _GROUPS | _CLIENTS
 KEPT_NAMES: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata", "kafka-cluster", "*"}
 )
-"""Names that are the same in every cluster. They are not hidden."""
+"""Names that are the same in every cluster, which are not redacted."""
 
 _BY_ENTITY: Final[Mapping[str | None, frozenset[RedactKind]]] = {
     "topicName": _TOPICS,
@@ -67,7 +67,7 @@ _BY_STRUCT: Final[Mapping[tuple[str, str], frozenset[RedactKind]]] = {
     ("JoinGroupRequestProtocol", "metadata"): _TOPICS | _PAYLOADS,
     ("JoinGroupResponseMember", "metadata"): _TOPICS | _PAYLOADS,
 }
-"""By class and attribute, where the attribute alone does not decide."""
+"""Kinds by class and attribute, for attributes that are ambiguous on their own."""
 
 _BY_ATTRIBUTE: Final[Mapping[str, frozenset[RedactKind]]] = {
     **dict.fromkeys(("auth_bytes", "hmac", "salt", "salted_password", "token_id"), _SASL),
@@ -87,7 +87,7 @@ _BY_ATTRIBUTE: Final[Mapping[str, frozenset[RedactKind]]] = {
     **dict.fromkeys(("resource_name", "resource_name_filter"), _NAMED),
     **dict.fromkeys(("error_message", "batch_index_error_message", "acknowledge_error_message"), _TEXT),
     **dict.fromkeys(("reason", "status_detail"), _TEXT),
-    # Words of the protocol.
+    # Protocol terms.
     **dict.fromkeys(("assignor_name", "server_assignor", "protocol_name", "protocol_type", "protocol_data"), _NONE),
     **dict.fromkeys(("client_software_name", "client_software_version", "feature", "mechanism", "mechanisms"), _NONE),
     **dict.fromkeys(("configuration_keys", "documentation", "key", "name", "requested_metrics"), _NONE),
@@ -98,13 +98,13 @@ _BY_ATTRIBUTE: Final[Mapping[str, frozenset[RedactKind]]] = {
 
 
 def field_kinds(struct: type[Any], field: FieldInfo) -> frozenset[RedactKind]:
-    """Return the kinds of secrets that a field may hold. It is hidden if one of these kinds is to be hidden."""
+    """Return the kinds of secrets that a field may contain. It is redacted if any of these kinds is selected."""
     found = _BY_STRUCT.get((struct.__name__, field.attribute)) or _BY_ENTITY.get(field.entity_type)
     return _BY_ATTRIBUTE.get(field.attribute, ALL_KINDS) if found is None else found
 
 
 def is_classified(struct: type[Any], field: FieldInfo) -> bool:
-    """Whether a table has a field. Fields without text or bytes need no place in a table."""
+    """Return whether a field is classified. Fields without text or bytes need no classification."""
     return (
         (struct.__name__, field.attribute) in _BY_STRUCT
         or field.entity_type in _BY_ENTITY

@@ -1,7 +1,7 @@
-"""Other text and other bytes of the same length.
+"""Masks: replacement texts and bytes of the same length.
 
-Equal texts get equal masks, so a reader still sees what belongs together. A mask cannot be computed without the key,
-and the key is forgotten when the program ends. Short texts have few masks: two texts of one letter may get the same.
+Equal texts get equal masks, so related values remain recognizable. A mask cannot be computed without the key, and the
+key is discarded when the program ends. Short texts have few masks: two one-letter texts may get the same mask.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _LONGEST_DIGESTED: Final = 2**12
 
 
 class Masks:
-    """Makes masks with one key."""
+    """A generator of masks with one key."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._text: Callable[[str], str] = lru_cache(_KEPT)(self._masked)
 
     def text(self, text: str) -> str:
-        """Return letters that have as many bytes in UTF-8 as ``text``."""
+        """Return letters with the same UTF-8 length as ``text``."""
         return self._text(text) if len(text) < _LONGEST_DIGESTED else self._masked(text)
 
     def letters(self, data: bytes | memoryview) -> bytes:
-        """Return letters, as many as ``data`` has bytes. What is longer than 4,096 bytes is repeated."""
+        """Return as many letters as ``data`` has bytes. Longer masks repeat after 4,096 bytes."""
         size = len(data)
         seed = hmac.digest(self._key, data, "sha256")
         some = shake_128(seed).digest(min(size, _LONGEST_DIGESTED)).translate(_TO_LETTERS)

@@ -1,9 +1,8 @@
-"""Messages and exchanges with other names, texts and bytes of the same lengths.
+"""Redaction of messages and exchanges: names, texts and bytes are replaced by masks of the same lengths.
 
-``kinds`` says which fields hold what. ``masks`` makes texts, ``records`` makes records. A message stays a message of
-its version: a redacted frame decodes, and its arrays, numbers and error codes are those of the original. What cannot be
-decoded, and what is behind a message, is replaced by zeros, after the first eight bytes of a request and the first four
-of a response.
+``field_kinds`` classifies the fields. ``masks`` generates texts, ``records`` redacts records. A message remains valid
+at its version: a redacted frame decodes, with its original arrays, numbers and error codes. Undecodable bytes, and
+bytes after a message, are replaced by zeros, after the first eight bytes of a request and the first four of a response.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _KEY_BYTES: Final = 32
 _REQUEST_START: Final = 8
 _RESPONSE_START: Final = 4
 _SECRET_CONFIG: Final = re.compile(r"password|secret|jaas|credential|token|keystore\.key|private", re.IGNORECASE)
-"""Names of configurations whose values are never shown. They are those that Kafka treats as passwords, and more."""
+"""Names of configs whose values are always redacted: Kafka's password configs, and others."""
 
 _EMBEDDED: Final[dict[str, type[Message]]] = {
     "metadata": ConsumerProtocolSubscription,
@@ -49,11 +48,11 @@ _EMBEDDED: Final[dict[str, type[Message]]] = {
     "assignment": ConsumerProtocolAssignment,
     "member_assignment": ConsumerProtocolAssignment,
 }
-"""Messages inside of fields of type bytes, by the attribute."""
+"""Messages embedded in bytes fields, by attribute."""
 
 
 class Redactor:
-    """Hides secrets of some kinds. ``key`` decides the masks; by default it is random, so nobody can repeat them."""
+    """A redactor of some kinds of secrets. ``key`` determines the masks; the default is a random, unrepeatable key."""
 
     def __init__(self, kinds: Collection[RedactKind] = ALL_KINDS, *, key: bytes | None = None) -> None:
         self.kinds = frozenset(kinds)
@@ -62,7 +61,7 @@ class Redactor:
         self._changes: dict[type[Any], tuple[_FieldChange, ...]] = {}
 
     def redact(self, item: Item) -> Item:
-        """Return an exchange or a fault with its secrets hidden."""
+        """Return an exchange or a fault with its secrets redacted."""
         if isinstance(item, CaptureFault):
             hidden = None if item.connection is None else self._connection(item.connection)
             return evolve(item, connection=hidden)
@@ -75,7 +74,7 @@ class Redactor:
         )
 
     def message(self, message: S) -> S:
-        """Return a message or a struct with its secrets hidden."""
+        """Return a message or a struct with its secrets redacted."""
         changes = {}
         for change in self._changes_of(type(message)):
             value = getattr(message, change.attribute)
@@ -88,7 +87,7 @@ class Redactor:
         return evolve(message, **changes) if changes else message
 
     def request(self, exchange: Exchange) -> bytes:
-        """Return the payload of the request of an exchange with its secrets hidden."""
+        """Return the request payload of an exchange with its secrets redacted."""
         payload = exchange.request.payload
         if not self._concerns(exchange, "request"):
             return payload
@@ -100,7 +99,7 @@ class Redactor:
             return _start_only(payload, _REQUEST_START)
 
     def response(self, exchange: Exchange) -> bytes:
-        """Return the payload of the response of an exchange with its secrets hidden."""
+        """Return the response payload of an exchange with its secrets redacted."""
         assert exchange.response is not None
         payload = exchange.response.payload
         if not self._concerns(exchange, "response"):
@@ -114,7 +113,7 @@ class Redactor:
             return _start_only(payload, _RESPONSE_START)
 
     def _concerns(self, exchange: Exchange, kind: Literal["request", "response"]) -> bool:
-        """Whether a payload must be opened. If only SASL is to be hidden, most need not."""
+        """Return whether a payload must be decoded. If only SASL is redacted, most payloads are skipped."""
         cls = (exchange.catalog or release_catalog()).find(exchange.api_key, kind, exchange.version)
         return self._everywhere or (cls is not None and bool(self._changes_of(cls)))
 
@@ -138,7 +137,10 @@ class Redactor:
         return self._changes[struct]
 
     def _maker(self, struct: type[Any], field: FieldInfo) -> Callable[[Any, Any], Any] | None:
-        """What hides the value of a field, given the struct and the value; None where nothing is to hide."""
+        """Return the redacting function for a field, or None if the field has no secrets.
+
+        The function is called with the struct and the value.
+        """
         if field.struct is not None:
             if not self._hides(field.struct):
                 return None
@@ -157,7 +159,7 @@ class Redactor:
         return _each(make) if field.is_array else lambda _, value: make(value)
 
     def _hides(self, struct: type[Any]) -> bool:
-        """Whether a struct may have something to hide. Unknown tagged fields may be in any struct."""
+        """Return whether a struct may contain secrets. Unknown tagged fields are possible in any struct."""
         return self._everywhere or bool(self._changes_of(struct))
 
     def _text(self, text: str) -> str:
@@ -173,7 +175,7 @@ class Redactor:
         return lambda value: self._embedded(cls, bytes(value))
 
     def _embedded(self, cls: type[Message], data: bytes) -> bytes:
-        """A message in a field. If it is not what it should be, it is hidden as a whole, except for its version."""
+        """Return a redacted message in a field. Invalid content is masked completely, except for its version."""
         try:
             version, message = decode_versioned(cls, data, options=_ANY_TEXT)
             hidden = encode_versioned(self.message(message), version)
@@ -183,7 +185,7 @@ class Redactor:
 
 
 class _FieldChange:
-    """What happens to one attribute."""
+    """The change of one attribute."""
 
     __slots__ = ("attribute", "make")
 

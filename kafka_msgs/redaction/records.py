@@ -1,9 +1,9 @@
-"""Records with other keys, values and headers of the same lengths, in batches that are still valid.
+"""Redaction of records: keys, values and headers are replaced by masks of the same lengths.
 
-Everything else of a batch is kept: offsets, timestamps, producers, flags. The checksum is computed again. A batch that
-is not compressed keeps its size exactly. A compressed batch gets content that compresses to the same size: as much of
-it is random as is needed for that. It is tried a limited number of times; if no try has the size, the nearest smaller
-one is taken, and the batch is a little shorter. What is not a sound batch is replaced by zeros.
+Redacted batches remain valid. All other parts of a batch are unchanged: offsets, timestamps, producers, flags. The
+checksum is recomputed. An uncompressed batch keeps its exact size. A compressed batch gets content that compresses to
+the same size, by randomizing as much of it as necessary. The number of attempts is limited; if none has the exact size,
+the nearest smaller result is used, and the batch is slightly shorter. Invalid batches are replaced by zeros.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _CRC: Final = Struct(">I")
 _START_BY_MAGIC: Final = {0: MAGIC_OFFSET + 1, 1: MAGIC_OFFSET + 1, 2: HEADER_SIZE}
 _TRIES: Final = 60
 _WORK: Final = 32 * 2**20
-"""How many bytes may be compressed to find content of the right size, in addition to a few tries."""
+"""The number of bytes that may be compressed to find content of the right size, in addition to a few attempts."""
 _LEAST_TRIES: Final = 6
 
 
 def redact_records(data: bytes) -> bytes:
-    """Return the content of a records field with other keys, values and headers.
+    """Return the content of a records field with masked keys, values and headers.
 
-    A part of a batch at the end, as a broker may send, is replaced by zeros, except for its header.
+    A partial batch at the end, which a broker may send, is replaced by zeros, except for its header.
     """
     out: list[bytes] = []
     batches = read_batches(data)
@@ -69,7 +69,7 @@ def _redacted(batch: RecordBatch | LegacyBatch | None, data: bytes) -> bytes:
 
 
 def _without_content(data: bytes) -> bytes:
-    """What is left of bytes that are not a sound batch: the start that every batch of their format has, and zeros."""
+    """Return the replacement for invalid bytes: the common start of every batch of their format, and zeros."""
     kept = data[: _START_BY_MAGIC.get(data[MAGIC_OFFSET], 0)] if len(data) > MAGIC_OFFSET else b""
     return kept + bytes(len(data) - len(kept))
 
@@ -81,7 +81,7 @@ def _entry(batch: LegacyBatch) -> bytes:
 
 
 def _batch(batch: RecordBatch, data: bytes) -> bytes:
-    batch.records()  # From here on, the records are known to be sound.
+    batch.records()  # From here on, the records are known to be valid.
     body, at, end = batch.content()
     content = bytearray(body[at:end])
     spans = list(_payloads(content, batch.count))
@@ -97,9 +97,9 @@ def _batch(batch: RecordBatch, data: bytes) -> bytes:
 
 
 def _payloads(body: bytearray, count: int) -> Iterator[tuple[Span, bool]]:
-    """The places of all keys, values, and names and values of headers, in records that are known to be sound.
+    """Yield the positions of all keys, values, header names and header values in valid records.
 
-    With each comes whether it must be text, as the name of a header.
+    Each position has a flag for text, such as header names.
     """
     at = 0
     for _ in range(count):
@@ -136,9 +136,9 @@ def _varint(body: bytearray, at: int) -> tuple[int, int]:
 
 
 def _compressed(codec: CompressionType, content: bytearray, free: list[Span], wanted: int) -> bytes:
-    """Return compressed content of ``wanted`` bytes, or of the most bytes below that were found.
+    """Return compressed content of ``wanted`` bytes, or the largest smaller result.
 
-    ``free`` are the places where any bytes may stand.
+    ``free`` are the positions that accept arbitrary bytes.
     """
     attempts = _Attempts(codec, content, free, wanted)
     most = sum(last - first for first, last in free)
@@ -152,7 +152,7 @@ def _compressed(codec: CompressionType, content: bytearray, free: list[Span], wa
 
 
 def _largest(most: int, fits: Callable[[int], bool], attempts: _Attempts) -> int:
-    """Search for the largest number up to ``most`` that fits, as if all smaller ones fitted too."""
+    """Search for the largest number up to ``most`` that fits, assuming that all smaller numbers fit."""
     low, high = 0, most
     while low < high and not attempts.over:
         middle = (low + high + 1) // 2
@@ -164,10 +164,10 @@ def _largest(most: int, fits: Callable[[int], bool], attempts: _Attempts) -> int
 
 
 class _Attempts:
-    """Compresses content in which some payload is random, and keeps the best result.
+    """Attempts to compress content with a partly random payload; the best result is stored.
 
-    Random are the first and the last bytes of the payload. What a compressor makes of the middle is not regular, so
-    both ends are needed to reach a size.
+    The first and the last bytes of the payload are random. Compression of the middle is irregular, so both ends are
+    needed to reach a size.
     """
 
     def __init__(self, codec: CompressionType, content: bytearray, free: list[Span], wanted: int) -> None:
@@ -180,11 +180,11 @@ class _Attempts:
 
     @property
     def over(self) -> bool:
-        """Whether the size was found, or no more tries are allowed."""
+        """Whether the size was found, or the attempts are exhausted."""
         return len(self.best) == self._wanted or self._left <= 0
 
     def fits(self, front: int, back: int, seed: int) -> bool:
-        """Whether content with so many random bytes at both ends has at most the wanted size."""
+        """Return whether content with this number of random bytes at both ends has at most the wanted size."""
         self._left -= 1
         trial = bytearray(self._content)
         noise = random.Random(seed)
@@ -198,7 +198,7 @@ class _Attempts:
 
 
 def _fill(content: bytearray, spans: Iterable[Span], filling: bytes) -> None:
-    """Write bytes into spans, one after the other; a span whose end comes first is filled from its end."""
+    """Write bytes into spans in sequence; a span whose end comes first is filled from its end."""
     used = 0
     for start, end in spans:
         part = filling[used : used + abs(end - start)]

@@ -1,9 +1,9 @@
-"""A proxy between Kafka clients and brokers that shows and records what they say, and changes nothing for them.
+"""A transparent proxy between Kafka clients and brokers that displays and records their traffic.
 
-``address_rewriting`` knows which fields of responses hold addresses of brokers. ``frame_forwarder`` has the memory of
-one direction, and ``connection`` decides which of its bytes go on and finds the exchanges; both do no input or output.
-``listeners`` has the address that stands for each broker. ``relay`` moves the bytes, ``backlog`` reports what was seen,
-and ``proxy`` brings them together, with asyncio. Exchanges are those of ``kafka_msgs.capture``.
+``address_rewriting`` lists the response fields that contain broker addresses. ``frame_forwarder`` manages the buffer of
+one direction, and ``connection`` decides which bytes to forward and finds the exchanges; both do no input or output.
+``listeners`` assigns an address to each broker. ``relay`` forwards the bytes, ``backlog`` reports exchanges, and
+``proxy`` combines them, with asyncio. Exchanges are the exchanges of ``kafka_msgs.capture``.
 """
 
 from kafka_msgs.tap.address_rewriting import ADDRESS_FIELDS, rewrite_addresses

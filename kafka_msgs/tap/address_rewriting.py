@@ -1,7 +1,7 @@
-"""Which fields of responses hold the addresses of brokers, and how a proxy replaces them.
+"""The response fields that contain broker addresses, and their replacement by a proxy.
 
-A client connects to the addresses that brokers advertise. So a proxy has to replace each of them, or the client leaves
-it. The table in this module has every field that clients use for this. It does no input or output.
+A client connects to the addresses that brokers advertise. A proxy must replace each of them, because clients would
+otherwise bypass it. The table in this module lists every such field that clients use. It does no input or output.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ ADDRESS_FIELDS: Final[Mapping[int, tuple[str, ...]]] = {
     ApiKey.SHARE_FETCH: ("node_endpoints",),
     ApiKey.SHARE_ACKNOWLEDGE: ("node_endpoints",),
 }
-"""The attributes of responses that hold addresses, by api key: arrays of structs with ``host`` and ``port``.
+"""The response attributes that contain addresses, by API key: arrays of structs with ``host`` and ``port``.
 
-``host`` itself means that the response has the two fields. Produce and Fetch name new leaders since KIP-951.
+``host`` itself means that the response has the two fields. Produce and Fetch responses name new leaders since KIP-951.
 """
 
 Translate = Callable[[str, int], tuple[str, int]]
-"""Returns the host and the port that stand for those of a broker."""
+"""Returns the proxy's host and port for a broker's host and port."""
 
 
 def address_fields(response: type[Response], version: int) -> tuple[str, ...]:
-    """Return the attributes of a response that hold addresses at a version."""
+    """Return the attributes that contain addresses in a response at a version."""
     named = ADDRESS_FIELDS.get(response.INFO.api_key, ())
     return tuple(
         field.attribute for field in fields(response) if field.attribute in named and version in field.versions
@@ -44,7 +44,7 @@ def address_fields(response: type[Response], version: int) -> tuple[str, ...]:
 
 
 def rewrite_addresses(response: Response, names: tuple[str, ...], translate: Translate) -> Response:
-    """Return a response with other addresses in the attributes ``names``; the same object if it has no address."""
+    """Return a response with translated addresses in the attributes ``names``, or the same object without addresses."""
     changes: dict[str, Any] = {}
     for name in names:
         value = getattr(response, name)
@@ -56,7 +56,10 @@ def rewrite_addresses(response: Response, names: tuple[str, ...], translate: Tra
 
 
 def _translated(item: Any, translate: Translate) -> dict[str, Any]:
-    """The two fields of a struct. A struct without an address, as beside an error, has an empty host."""
+    """Return the two fields of a struct.
+
+    A struct without an address, for example next to an error, has an empty host.
+    """
     if not item.host or item.port < 0:
         return {}
     host, port = translate(item.host, item.port)

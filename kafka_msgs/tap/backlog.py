@@ -1,7 +1,7 @@
-"""What a proxy has seen and has not reported yet.
+"""The exchanges and faults of a proxy that have not been reported yet.
 
-One exchange or fault is reported in each round of the event loop, so that a slow receiver delays no bytes by more than
-one of them. This module owns how much may wait, and who is called when it is too much.
+One item is reported per iteration of the event loop, so that a slow receiver delays forwarding by at most one item.
+This module limits the size of the backlog and calls the proxy when it exceeds the limit.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _ITEM_BYTES: Final = 2_000
 
 
 class Backlog:
-    """Items that wait for ``seen``. ``on_full`` is called when too many bytes wait, and ``on_drained`` when half are
-    left.
+    """Items that wait for ``seen``.
+
+    ``on_full`` is called when too many bytes wait, and ``on_drained`` when the backlog falls to half of that.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Backlog:
         self._scheduled = False
 
     def add(self, items: Sequence[Item]) -> None:
-        """Report items later, in their order."""
+        """Queue items for reporting, in their order."""
         for item in items:
             size = _ITEM_BYTES + _bytes_of(item)
             self._items.append((item, size))
@@ -50,7 +51,7 @@ class Backlog:
             self._on_full()
 
     def finish(self) -> None:
-        """Report everything now."""
+        """Report all remaining items now."""
         while self._items:
             self._take()
 
@@ -59,7 +60,7 @@ class Backlog:
         asyncio.get_running_loop().call_soon(self._report_one)
 
     def _report_one(self) -> None:
-        """Report one item. If ``seen`` raises, the others still follow, so that no connection waits for ever."""
+        """Report one item. If ``seen`` raises, reporting continues, so that no connection waits forever."""
         self._scheduled = False
         try:
             if self._items:

@@ -1,9 +1,9 @@
-"""One connection through a proxy: which bytes go on to whom, and which exchanges were seen.
+"""One proxied connection: the bytes to forward in each direction, and the observed exchanges.
 
-This module does no input or output. The bytes of each direction are received into its ``FrameForwarder``, and what goes
-on are views of that memory: the bytes as they came, except for responses with the addresses of brokers, and except for
-ApiVersions responses if versions are capped. Only such a response waits until it is complete. What is not a frame, or
-cannot be decoded, goes on unchanged.
+This module does no input or output. The bytes of each direction are received into its ``FrameForwarder``, and forwarded
+as views of that buffer. They are unchanged, except in responses with broker addresses, and in ApiVersions responses if
+versions are capped. Only such a response is held until it is complete. Bytes that are not a frame, or cannot be
+decoded, are forwarded unchanged.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _WAITING: Final = 128 * 2**20
 _IN_FLIGHT: Final = 1_000
 _REQUESTS_AT_ONCE: Final = 2**15
 _WAITING_FRAMES: Final = 4_096
-"""More than may be in flight and what one reading of small requests brings: none is given up while it waits."""
+"""More than the in-flight limit plus the small requests of one read, so that no waiting frame is dropped."""
 
 
 @frozen(kw_only=True)
 class TapConfig:
-    """What a proxy changes, and how much it keeps.
+    """The changes and limits of a proxy.
 
-    ``translate`` gives the address of the proxy that stands for the address of a broker. ``cap_versions`` leaves out of
-    ApiVersions responses what the catalog lacks. ``frame_limit`` is the size in bytes of the largest frame that is
-    kept; a direction with a larger one goes on unchanged and unread from there. ``in_flight`` limits the bytes of
-    requests that wait for their responses; above it, or with 1,000 requests, ``TapConnection.full`` is true. Without
-    ``exchanges``, no exchange and no fault is given, and responses that are not changed are not kept.
+    ``translate`` maps the address of a broker to the proxy's address for it. ``cap_versions`` removes APIs and versions
+    that the catalog lacks from ApiVersions responses. ``frame_limit`` is the maximum size in bytes of a buffered frame;
+    from a larger frame on, a direction is forwarded without being parsed. ``in_flight`` limits the bytes of in-flight
+    requests; above it, or with 1,000 in-flight requests, ``TapConnection.full`` is True. Without ``exchanges``, no
+    exchanges and faults are reported, and unchanged responses are not buffered.
     """
 
     translate: Translate
@@ -56,7 +56,7 @@ class TapConfig:
 
 
 class ForwardResult(NamedTuple):
-    """What goes on: pieces in their order, valid until bytes are received again. And what is now known."""
+    """The pieces to forward in order, valid until the next bytes are received, and the new items."""
 
     pieces: list[Buffer]
     items: list[Item]
@@ -65,8 +65,8 @@ class ForwardResult(NamedTuple):
 class TapConnection:
     """The two directions of one connection between a client and a broker.
 
-    Receive bytes of the client into ``requests.room()``, and give their number to ``client_sent``; send on what it
-    returns. ``responses`` and ``broker_sent`` are the same for bytes of the broker. ``at`` is the time in microseconds
+    Receive client bytes into ``requests.get_buffer()`` and pass their number to ``client_sent``; forward the bytes that
+    it returns. ``responses`` and ``broker_sent`` are the same for broker bytes. ``at`` is the time in microseconds
     since the epoch.
     """
 
@@ -82,9 +82,9 @@ class TapConnection:
 
     @property
     def full(self) -> bool:
-        """Whether no more requests should be read until responses have come.
+        """Whether reading requests should pause until responses have arrived.
 
-        Where a direction is passed on unread, nothing more is known about responses, and so this is false.
+        This is False if a direction is forwarded without being parsed, because responses are then no longer observed.
         """
         if self.requests.error or self.responses.error:
             return False
@@ -92,15 +92,15 @@ class TapConnection:
         return count >= _IN_FLIGHT or size > self._rules.in_flight
 
     def client_sent(self, count: int, at: int) -> ForwardResult:
-        """Take the next bytes of the client; return what the broker gets now, and what is known."""
+        """Process the next client bytes; return the bytes to forward to the broker, and the new items."""
         return self._received(self.requests, REQUEST, count, at)
 
     def broker_sent(self, count: int, at: int) -> ForwardResult:
-        """Take the next bytes of the broker; return what the client gets now, and what is known."""
+        """Process the next broker bytes; return the bytes to forward to the client, and the new items."""
         return self._received(self.responses, RESPONSE, count, at)
 
     def close(self, at: int) -> list[Item]:
-        """Return what was not complete, or not answered, when the connection ended."""
+        """Return faults for incomplete frames and unanswered requests at the end of the connection."""
         self._found += self._exchanges.close()
         for inflow, direction in ((self.requests, REQUEST), (self.responses, RESPONSE)):
             if inflow.incomplete:
@@ -125,7 +125,7 @@ class TapConnection:
         self._found += self._exchanges.add_request(self._frame(payload, size))
 
     def _answer_begins(self, head: bytes) -> ForwardMode:
-        """Hold a response that may have to change."""
+        """Hold a response that may require changes."""
         asked = self._exchanges.request_of(read_correlation_id(head)) if len(head) == HEAD_BYTES else None
         if asked is not None and self._changes(asked.api_key, asked.version):
             self._changing = asked.api_key, asked.version
@@ -144,7 +144,7 @@ class TapConnection:
         return self._rules.cap_versions and api_key == ApiKey.API_VERSIONS
 
     def _changed(self, api_key: int, version: int, payload: bytes) -> bytes | None:
-        """What the client gets instead of a response, or None if it gets the response as it came."""
+        """Return the changed response for the client, or None if the response stays unchanged."""
         try:
             frame = decode_response(payload, api_key, version, catalog=self._rules.catalog, options=_AS_IT_IS)
             message = self._ours(frame.message, self._names_of(api_key, version))

@@ -1,8 +1,8 @@
-"""The bytes of one direction of a connection: received into one memory, cut into frames, passed on from there.
+"""Forwarding of one direction of a connection: its bytes are received into a buffer, split into frames, and passed on.
 
-This module owns the memory, and what of it may be passed on at which time. Whose frames these are, and what has to
-change in them, is decided by two functions that its owner gives. It does no input or output. A frame is copied only if
-somebody keeps or changes it: what is passed on are views of the memory.
+This module manages the buffer, and decides which of its bytes may be forwarded. Two callbacks interpret and change
+frames. The module does no input or output. A frame is copied only if a callback retains or changes it: forwarded bytes
+are views of the buffer.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from kafka_msgs.wire import SIZE_BYTES, join_frames, read_frame_size
 __all__ = ["HEAD_BYTES", "ForwardMode", "FrameForwarder"]
 
 HEAD_BYTES: Final = 4
-"""How many bytes of a payload must be there before it is decided how it passes: the correlation id of a response."""
+"""The payload bytes needed to choose a forward mode: the correlation id of a response."""
 
 _FIRST: Final = 2**13
 _AT_ONCE: Final = 2**18
-"""The size of the memory at first, and how many bytes of unknown frames are received at once, by default."""
+"""The initial buffer size, and the default number of bytes of unknown frames to receive at once."""
 _RETAINED: Final = 2**22
-"""A memory that had to grow beyond this is given up when the large frame has passed."""
+"""A buffer that grew beyond this is released after the large frame."""
 
 
 class ForwardMode(Enum):
-    """How a frame passes."""
+    """The forward mode of a frame."""
 
     STREAM = auto()
-    """As its bytes come. Only its head is kept."""
+    """Forward bytes as they arrive. Only the head of the frame is retained."""
     STREAM_AND_COPY = auto()
-    """As its bytes come. When it is complete, the whole payload is given to the owner."""
+    """Forward bytes as they arrive. The complete payload is then passed to the owner."""
     BUFFER = auto()
-    """When it is complete, and perhaps changed."""
+    """Forward the frame when it is complete, possibly changed."""
 
 
 class FrameForwarder:
-    """Bytes that are received into ``get_buffer()`` and go on after ``buffer_updated()``.
+    """Bytes that are received into ``get_buffer()`` and forwarded after ``buffer_updated()``.
 
-    ``begins`` gets the first ``HEAD_BYTES`` of a payload (fewer if the payload is shorter) and chooses the manner.
-    Without it all frames are kept, and no byte waits. ``ends`` gets the payload of a frame that is complete, of a
-    ``STREAM`` frame only its head, and the size of the payload. It returns what goes on in its place, or None for the
-    bytes as they came. Only a ``BUFFER`` frame can change.
+    ``begins`` receives the first ``HEAD_BYTES`` of a payload (fewer if the payload is shorter) and returns its forward
+    mode. Without it all frames are copied, and no byte is held. ``ends`` receives the payload of a complete frame, or
+    only the head of a ``STREAM`` frame, and the payload size. It returns the replacement bytes, or None for the
+    original bytes. Only a ``BUFFER`` frame can change.
 
-    From the first bytes that are not a frame of at most ``limit`` bytes, everything passes unread, and ``error`` says
-    why. The memory has at most twice the bytes of the largest frame that is kept. Work and memory are linear in the
-    bytes that came.
+    From the first bytes that are not a frame of at most ``limit`` bytes, all bytes are forwarded without parsing, and
+    ``error`` contains the reason. The buffer is at most twice as large as the largest retained frame. Work and memory
+    are linear in the number of received bytes.
     """
 
     def __init__(
@@ -65,23 +65,23 @@ class FrameForwarder:
         self._begins = begins
         self._ends = ends
         self._new_memory(_FIRST)
-        self._start = 0  # of the frame that is not complete
-        self._end = 0  # of what was received
-        self._passed = 0  # up to here all bytes went on
+        self._start = 0  # start of the incomplete frame
+        self._end = 0  # end of the received bytes
+        self._passed = 0  # end of the forwarded bytes
         self._size = 0
         self._manner: ForwardMode | None = None
-        self._head = b""  # of a frame that passes; then these are its bytes that are still to come:
+        self._head = b""  # of a frame that is being streamed; the next attribute is its number of missing bytes:
         self._missing = 0
 
     @property
     def incomplete(self) -> int:
-        """How many bytes of an incomplete frame were received, including its size."""
+        """The number of received bytes of an incomplete frame, including its size."""
         if self._missing:
             return SIZE_BYTES + self._size - self._missing
         return self._end - self._start
 
     def get_buffer(self) -> memoryview:
-        """Return where the next bytes have to be put. It is never empty, and is valid until ``buffer_updated``."""
+        """Return the buffer for the next bytes. It is never empty, and valid until ``buffer_updated``."""
         full = self._end == len(self._memory)
         self._move_down()
         if self._end == len(self._memory) or (full and len(self._memory) < self._at_once):
@@ -90,10 +90,9 @@ class FrameForwarder:
         return self._view[self._end : whole if whole > self._at_once else self._end + self._at_once]
 
     def buffer_updated(self, count: int) -> list[Buffer]:
-        """Take the first ``count`` bytes of the room; return the pieces that go on now, in their order.
+        """Process the first ``count`` bytes of the buffer; return the pieces to forward now, in order.
 
-        They are views of the memory, valid until the next ``get_buffer()``. If they are needed longer, call
-        ``detach_buffer``.
+        They are views of the buffer, valid until the next ``get_buffer()``. To use them longer, call ``detach_buffer``.
         """
         self._end += count
         pieces: list[Buffer] = []
@@ -108,15 +107,15 @@ class FrameForwarder:
         return pieces
 
     def detach_buffer(self) -> None:
-        """Do not write to this memory again: somebody still reads it."""
+        """Stop writing to this buffer, because its views are still in use."""
         self._move_to(len(self._memory))
 
     def _waits(self) -> bool:
-        """Whether the frame that is not complete must not go on yet."""
+        """Whether the incomplete frame must be held."""
         return self._manner is ForwardMode.BUFFER or (self._manner is None and self._begins is not None)
 
     def _next(self, pieces: list[Buffer]) -> bool:
-        """Go on by one step; whether there was one."""
+        """Process one step; return whether progress was possible."""
         if self._missing:
             return self._next_missing()
         if self._manner is None and not self._begin():
@@ -135,7 +134,10 @@ class FrameForwarder:
         return True
 
     def _begin(self) -> bool:
-        """Read the size and the head of the next frame, and choose its manner; whether that was possible."""
+        """Read the size and the head of the next frame, and choose its forward mode.
+
+        Return whether enough bytes were available.
+        """
         there = self._end - self._start - SIZE_BYTES
         if there < 0:
             return False
@@ -158,7 +160,7 @@ class FrameForwarder:
         return True
 
     def _next_missing(self) -> bool:
-        """Leave the next bytes of a frame that passes alone; whether it is complete."""
+        """Skip the next bytes of a streamed frame; return whether it is complete."""
         came = min(self._missing, self._end - self._start)
         self._start += came
         self._missing -= came
@@ -176,7 +178,7 @@ class FrameForwarder:
             self._passed = stop
 
     def _move_down(self) -> None:
-        """Bring the frame that is not complete to the beginning of the memory."""
+        """Move the incomplete frame to the beginning of the buffer."""
         if self._start == self._end and len(self._memory) > _RETAINED:
             self._new_memory(_FIRST)
         elif self._start:
@@ -184,7 +186,7 @@ class FrameForwarder:
         self._count_from_start()
 
     def _move_to(self, size: int) -> None:
-        """Continue in another memory."""
+        """Continue in a new buffer."""
         kept = self._view[self._start : self._end]
         self._new_memory(size)
         self._view[: len(kept)] = kept

@@ -1,6 +1,6 @@
-"""Which address of a proxy stands for which broker: one listener for each.
+"""The listening sockets of a proxy, one for each broker.
 
-This module owns the choice of ports. It opens sockets, and does nothing with them.
+This module chooses the ports. It opens sockets, but does not use them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _LAST_PORT: Final = 65535
 
 
 class Listeners:
-    """The sockets on which a proxy listens: one for the bootstrap servers, and one for each broker that was named.
+    """The listening sockets of a proxy: one for the bootstrap servers, and one for each broker in a response.
 
-    ``first`` is the address for the bootstrap servers. Brokers get the ports after it, in the order in which they are
-    named; a port that is in use is left out. With port 0 the system chooses all ports. ``advertised`` is the host that
-    clients are given, by default the one that is listened on. ``opened`` is called with each new socket and its broker.
-    A socket accepts connections from the moment when it is opened. At most 1,000 brokers get one: more are given to
-    clients as they are.
+    ``first`` is the address for the bootstrap servers. Brokers are assigned the following ports, in order of
+    appearance; ports in use are skipped. With port 0 the system chooses all ports. ``advertised`` is the host for
+    clients, by default the listening host. ``opened`` is called with each new socket and its broker. A socket accepts
+    connections as soon as it is open. At most 1,000 brokers get a socket: clients receive the original addresses of
+    further brokers.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Listeners:
         self.bootstrap = self._open(None)
 
     def translate(self, host: str, port: int) -> tuple[str, int]:
-        """Return the address that stands for a broker's; the listener is open when this returns."""
+        """Return the proxy's address for a broker's address. The listener is open when this returns."""
         broker = Endpoint(host, port)
         if broker not in self._brokers:
             if len(self._brokers) >= _MOST:
@@ -56,7 +56,7 @@ class Listeners:
         return Endpoint(self._advertised, listening.getsockname()[1])
 
     def _bound(self, *, wanted: bool) -> socket.socket:
-        """A socket at the next port that is free. ``wanted`` says that it must be that very port."""
+        """Return a socket at the next free port. ``wanted`` requires exactly the next port."""
         while True:
             port = self._next
             try:

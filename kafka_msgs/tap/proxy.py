@@ -1,7 +1,7 @@
-"""The proxy itself: it listens with asyncio, and makes a pair of connections for each client.
+"""The proxy: it listens with asyncio, and creates a relay for each client connection.
 
-Bytes go on first. What was seen is given to ``seen`` after that. Each side is read only as fast as the other side takes
-what was read. If too much waits for ``seen``, nothing is read until it has caught up.
+Bytes are forwarded first and reported to ``seen`` afterwards. Each side is read only as fast as the other side accepts
+the bytes. If too many items wait for ``seen``, reading pauses until it has caught up.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 __all__ = ["Tap"]
 
 _END_ROUNDS: Final = 4
-"""After how many rounds of the event loop a connection that was aborted has ended; with TLS there are two layers."""
+"""The number of event loop iterations until an aborted connection has ended; TLS adds a second layer."""
 
 LOOPBACK: Final = Endpoint("127.0.0.1", 0)
-"""Where a proxy listens if nothing else is given: ports that the system chooses, for this machine only."""
+"""The default listening address: ports that the system chooses, on this machine only."""
 
 
 class Tap:
-    """A proxy between clients and the brokers of one cluster, alive inside an ``async with`` block.
+    """A proxy between clients and the brokers of one cluster. It runs inside an ``async with`` block.
 
-    Clients connect to ``address``. Each broker that a response names gets a listener of its own, and clients are given
-    its address. ``bootstrap_servers`` are tried in order. ``seen`` gets each exchange and each fault. It must not
-    raise. If it is None, only what has to change is looked at, and the proxy is faster. ``listen`` and ``advertised``
-    are ``first`` and ``advertised`` of ``Listeners``. ``client_tls`` is the context of connections with clients, and
-    ``broker_tls`` that of connections with brokers; None is for plain ones. The others are those of ``TapConfig``.
-    Raises ``TapError`` if it cannot listen.
+    Clients connect to ``address``. Each broker in a response gets a separate listener, whose address replaces the
+    broker's address. ``bootstrap_servers`` are tried in order. ``seen`` receives each exchange and each fault, and must
+    not raise. If it is None, the proxy parses only the responses that it has to change, and is faster. ``listen`` and
+    ``advertised`` are ``first`` and ``advertised`` of ``Listeners``. ``client_tls`` is the TLS context for client
+    connections, and ``broker_tls`` for broker connections; None disables TLS. The remaining arguments are attributes of
+    ``TapConfig``. Raises ``TapError`` if it cannot listen.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Tap:
 
     @property
     def address(self) -> Endpoint:
-        """Where clients connect first."""
+        """The address for clients."""
         return self._listeners.bootstrap
 
     async def __aenter__(self) -> Tap:
@@ -127,23 +127,23 @@ class Tap:
         task.add_done_callback(self._tasks.discard)
 
     def _pause(self) -> None:
-        """Read nothing, of any connection."""
+        """Pause reading on all connections."""
         for pair in self._pairs:
             pair.wait_for_backlog()
 
     def _resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
         for pair in self._pairs:
             pair.go_on()
 
 
 def _tls_options(context: ssl.SSLContext | None) -> dict[str, Any]:
-    """How asyncio is asked for encrypted connections.
+    """Return the asyncio options for TLS connections.
 
-    One that ends has 30 seconds, asyncio's default, to take what still waits for it and to say that it ends, too.
+    A closing connection has 30 seconds, asyncio's default, to send its pending bytes and the TLS close notification.
     """
     return {} if context is None else {"ssl": context}
 
 
 def _nothing(item: Item) -> None:
-    """Stand for a receiver where nobody asks to see."""
+    """Ignore an item, if no receiver is given."""

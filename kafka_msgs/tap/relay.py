@@ -1,14 +1,14 @@
-"""A connection of a client and the one to a broker that belongs to it: protocols of asyncio, without a proxy around.
+"""A relay of one client connection to a broker connection: two asyncio protocols, independent of the proxy.
 
-Each side is read while nothing holds it. What holds a side has a name, and whoever holds it releases it:
+Each side is read unless it is held. Each hold has a name and is released by its owner:
 
 ========= ================ =============================================== =========================================
 name      side             from                                            until
 ========= ================ =============================================== =========================================
 connect   client           it was accepted                                 a broker is connected
-writing   either           too much waits to be sent to the other side     most of it was sent
-in flight client           too many requests wait for their responses      responses came, or nobody knows any more
-backlog   both             too much waits to be reported                   half of it was reported
+writing   either           too many bytes await sending to the other side  most of them were sent
+in flight client           too many requests await their responses         responses arrived or are not observed
+backlog   both             too many items await reporting                  half of them were reported
 ========= ================ =============================================== =========================================
 """
 
@@ -30,24 +30,24 @@ from kafka_msgs.tap.frame_forwarder import FrameForwarder
 __all__ = ["ClientSide", "Relay", "RelayConfig"]
 
 _WRITE_LIMIT: Final = 2**20
-"""How many bytes may wait for one side before the other is not read any more."""
+"""The maximum number of bytes waiting to be sent to one side before reading from the other side pauses."""
 _CONNECT_SECONDS: Final = 30
 _IGNORED: Final = 2**12
 
 
 @frozen(kw_only=True)
 class RelayConfig:
-    """What all pairs of a proxy share. ``tls`` are the options of asyncio for connections with brokers."""
+    """The shared configuration of all relays of a proxy. ``tls`` are the asyncio options for broker connections."""
 
     tap: TapConfig
     backlog: Backlog
     pairs: set[Relay]
-    """Those that are open."""
+    """The open relays."""
     tls: dict[str, Any]
 
 
 class Relay:
-    """The two connections. The first broker that answers is taken."""
+    """The two connections. The first broker that accepts a connection is used."""
 
     def __init__(self, number: int, brokers: tuple[Endpoint, ...], rules: RelayConfig) -> None:
         self.client: RelaySide | None = None
@@ -60,19 +60,19 @@ class Relay:
         self._connecting: asyncio.Task[None] | None = None
 
     def opened(self, side: RelaySide) -> None:
-        """A connection of this pair is there."""
+        """Register an open connection of this relay."""
         self._open.add(side)
         self._rules.pairs.add(self)
 
     def lost(self, side: RelaySide) -> None:
-        """A connection of this pair is gone; so the other one ends, too."""
+        """Remove a closed connection of this relay, and end the other one."""
         self._open.discard(side)
         self.end()
         if not self._open:
             self._rules.pairs.discard(self)
 
     def accepted(self, side: RelaySide) -> None:
-        """Connect to a broker. Until that is done, the client is not read."""
+        """Connect to a broker. The client is held until then."""
         self.client = side
         side.hold("connect")
         if self._rules.backlog.is_full:
@@ -80,7 +80,7 @@ class Relay:
         self._connecting = asyncio.get_running_loop().create_task(self._connect(side.peer))
 
     def joined(self, broker: RelaySide, connection: CapturedConnection) -> None:
-        """The connection to a broker is there: pass on what both sides say."""
+        """Start forwarding both directions after the broker connection is open."""
         assert self.client is not None
         self.broker = broker
         self._tap = TapConnection(connection, self._rules.tap)
@@ -91,30 +91,30 @@ class Relay:
         self.client.release("connect")
 
     def wait_for_backlog(self) -> None:
-        """Read neither side until ``go_on``."""
+        """Hold both sides until ``go_on``."""
         for side in (self.client, self.broker):
             if side is not None:
                 side.hold("backlog")
 
     def go_on(self) -> None:
-        """Read again."""
+        """Resume reading."""
         for side in (self.client, self.broker):
             if side is not None:
                 side.release("backlog")
 
     def end(self) -> None:
-        """Close both connections; what still waits to be sent is sent."""
+        """Close both connections after sending all pending bytes."""
         if self._connecting is not None:
             self._connecting.cancel()
         for side in self._open:
-            if not side.transport.is_closing():  # A second close of an encrypted transport makes abort do nothing.
+            if not side.transport.is_closing():  # Closing an encrypted transport twice makes abort do nothing.
                 side.transport.close()
         if self._tap is not None:
             self._rules.backlog.add(self._tap.close(_now()))
             self._tap = None
 
     def abort(self) -> None:
-        """Close what has not ended yet; what waits to be sent is lost."""
+        """Close all open connections; pending bytes are lost."""
         for side in self._open:
             side.transport.abort()
 
@@ -149,7 +149,7 @@ class Relay:
     def _pass_on(self, passed: ForwardResult, receiver: RelaySide, memory: FrameForwarder) -> None:
         for piece in passed.pieces:
             receiver.transport.write(piece)
-        if receiver.transport.get_write_buffer_size():  # asyncio may keep a view of what it did not send.
+        if receiver.transport.get_write_buffer_size():  # asyncio may retain a view of unsent bytes.
             memory.detach_buffer()
         self._rules.backlog.add(passed.items)
         assert self._tap is not None
@@ -161,10 +161,10 @@ class Relay:
 
 
 class RelaySide(asyncio.BufferedProtocol):
-    """One of the two connections of a pair. It is read while nothing holds it.
+    """One of the two connections of a relay. It is read unless it is held.
 
-    Encrypted connections give what they still had when they were closed, and one that has not been joined may give
-    something, too: that is ignored.
+    TLS connections may deliver remaining bytes after they were closed, and so may a connection that has not been
+    joined: such bytes are ignored.
     """
 
     transport: asyncio.Transport
@@ -183,17 +183,17 @@ class RelaySide(asyncio.BufferedProtocol):
         return Endpoint(address[0], address[1])
 
     def join(self, other: RelaySide, memory: FrameForwarder, received: Callable[[int], None]) -> None:
-        """Receive into a memory from now on, and say how many bytes came."""
+        """Receive into a forwarder from now on, and report the number of received bytes."""
         self._other, self._memory, self._received = other, memory, received
 
     def hold(self, why: str) -> None:
-        """Do not read for a reason."""
+        """Hold reading for a reason."""
         if not self.holds and not self.transport.is_closing():
             self.transport.pause_reading()
         self.holds.add(why)
 
     def release(self, why: str) -> None:
-        """Take a reason away; read if no other is left."""
+        """Remove a reason; resume reading if it was the last one."""
         if why in self.holds:
             self.holds.remove(why)
             if not self.holds and not self.transport.is_closing():
@@ -225,14 +225,14 @@ class RelaySide(asyncio.BufferedProtocol):
 
 
 class ClientSide(RelaySide):
-    """The connection that a client opened."""
+    """The connection from a client."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._pair.accepted(self)
 
     def eof_received(self) -> bool:
-        """Pass on that a client sends no more; it may still receive. With TLS an end is that of both directions."""
+        """Forward the end of the client's bytes; it may still receive. With TLS the end applies to both directions."""
         if self._other is None or self._other.transport.is_closing():
             return False
         if not (self.transport.can_write_eof() and self._other.transport.can_write_eof()):
@@ -245,16 +245,16 @@ class BrokerSide(RelaySide):
     """The connection to a broker."""
 
     def eof_received(self) -> bool:
-        """A broker that sends no more is gone: what was sent reaches the client, then both connections end."""
+        """End both connections after the client has received all bytes, because a broker that stops sending is gone."""
         return False
 
 
 def _reason(error: OSError) -> str:
-    """Why no connection was made. Some errors of asyncio have no text."""
+    """Return why a connection attempt failed. Some asyncio errors have no message."""
     silent = "no answer in time" if isinstance(error, TimeoutError) else "the connection was closed"
     return error.strerror or str(error) or silent
 
 
 def _now() -> int:
-    """Microseconds since the epoch."""
+    """Return the current time in microseconds since the epoch."""
     return time.time_ns() // 1000

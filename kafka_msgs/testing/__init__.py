@@ -1,9 +1,9 @@
-"""Help for testing code that speaks the Kafka protocol.
+"""Utilities for testing Kafka protocol code.
 
-``broker_helpers`` has topics, groups and records of an embedded broker (extra ``broker``), ``pytest_plugin`` the
-fixtures. ``cassettes`` record a real cluster once and play it back. ``strategies`` makes Hypothesis strategies from the
-generated classes (extra ``testing``). ``random_values`` makes values from a seeded random generator, and does not need
-an extra. A name is imported when it is needed.
+``broker_helpers`` works with topics, groups and records of an embedded broker (extra ``broker``), and ``pytest_plugin``
+provides the fixtures. ``cassettes`` record a real cluster once and replay it. ``strategies`` provides Hypothesis
+strategies for the generated classes (extra ``testing``). ``random_values`` generates values from a seeded random
+generator, without any extra. Names are imported on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,5 +1,6 @@
-"""Help for tests that use an embedded broker: topics and groups of their own, what a topic holds, what a group has
-committed. It needs no client, and works under every test runner.
+"""Helpers for tests with an embedded broker: new topics and groups, topic contents, and committed offsets.
+
+They need no client, and work with every test runner.
 
     >>> from kafka_msgs.broker import EmbeddedBroker
     >>> from kafka_msgs.testing import new_topic, topic_records
@@ -37,10 +38,10 @@ _READ_BYTES: Final = 2**20
 def new_topic(
     broker: EmbeddedBroker, name: str | None = None, *, partitions: int = 1, replicas: int = 1, **configs: str
 ) -> str:
-    """Create a topic, and return its name. Without a name it gets one that nothing else has.
+    """Create a topic, and return its name. Without a name it gets a unique one.
 
-    ``configs`` are settings of the topic, with ``_`` for ``.``: ``cleanup_policy="compact"``. Raises
-    ``RequestRefusedError`` with Kafka's error for a topic that cannot be.
+    ``configs`` are topic configs, with ``_`` for ``.``: ``cleanup_policy="compact"``. Raises ``RequestRefusedError``
+    with Kafka's error for an invalid topic.
     """
     new = TopicToCreate(
         name=name or f"topic-{uuid4().hex[:12]}",
@@ -53,15 +54,15 @@ def new_topic(
 
 
 def new_group() -> str:
-    """Return a group id that nothing else has."""
+    """Return a unique group id."""
     return f"group-{uuid4().hex[:12]}"
 
 
 def topic_records(broker: EmbeddedBroker, topic: str, *, committed: bool = False) -> list[ConsumerRecord]:
-    """Return all records of a topic, partition by partition in the order of their offsets.
+    """Return all records of a topic, partition by partition in offset order.
 
-    With ``committed``, records of open and of aborted transactions are left out, as a consumer with
-    ``isolation.level=read_committed`` leaves them out. Raises ``UnknownInternalTopicError``.
+    With ``committed``, records of open and aborted transactions are excluded, as for a consumer with
+    ``isolation.level=read_committed``. Raises ``UnknownInternalTopicError``.
     """
     return broker.run(lambda cluster: _records(cluster, topic, committed))
 
@@ -90,7 +91,7 @@ def _partition_records(log: PartitionLog, committed: bool) -> Iterator[ConsumerR
 
 
 def _is_hidden(batch: RecordBatch, aborted: Mapping[int, list[AbortedTransaction]]) -> bool:
-    """Whether a reader does not see the records of a batch: control records, and those of aborted transactions."""
+    """Return whether a reader skips the records of a batch: control records, and records of aborted transactions."""
     if batch.is_control:
         return True
     ended = aborted.get(batch.producer_id, ()) if batch.is_transactional else ()
@@ -98,7 +99,7 @@ def _is_hidden(batch: RecordBatch, aborted: Mapping[int, list[AbortedTransaction
 
 
 def committed_offsets(broker: EmbeddedBroker, group: str) -> dict[tuple[str, int], int]:
-    """Return the offsets that a group has committed, by topic and partition. A group that does not exist has none."""
+    """Return a group's committed offsets, by topic and partition. A nonexistent group has none."""
     return broker.run(lambda cluster: _committed(cluster, group))
 
 
@@ -112,10 +113,10 @@ def _committed(cluster: Cluster, group: str) -> dict[tuple[str, int], int]:
 
 
 class KafkaTestCase(unittest.TestCase):
-    """A test case of ``unittest`` with an embedded broker for all tests of the class.
+    """A ``unittest`` test case with one embedded broker for all tests of the class.
 
-    ``broker`` runs while the tests of the class run. ``settings`` are those of ``BrokerConfig``; a class may replace
-    them. A test fails if the broker met an exception that is not an answer.
+    ``broker`` runs while the tests of the class run. ``settings`` are attributes of ``BrokerConfig``; a class may
+    override them. A test fails if an unexpected exception occurs in the broker.
     """
 
     settings: ClassVar[dict[str, Any]] = {}

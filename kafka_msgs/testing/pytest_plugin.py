@@ -1,21 +1,21 @@
-"""The pytest plugin: fixtures with embedded brokers, for tests of programs that speak to Kafka.
+"""The pytest plugin: embedded broker fixtures for testing Kafka applications.
 
-A project names it once, in the ``conftest.py`` of its root or in the settings of pytest::
+A project enables it once, in the ``conftest.py`` of its root or in the pytest configuration::
 
     pytest_plugins = ["kafka_msgs.testing.pytest_plugin"]  # conftest.py
     addopts = -p kafka_msgs.testing.pytest_plugin          # pytest.ini
 
-It is not an entry point: pytest would rewrite the assertions of each module of this package in every run of every
-project. A test requests fixtures by name::
+It is not an entry point, because pytest would then rewrite the assertions of all modules of this package in every run
+of every project. A test requests fixtures by name::
 
     def test_orders_are_written(kafka_broker, kafka_topic):
         write_orders(kafka_broker.bootstrap_servers, kafka_topic)
         assert len(topic_records(kafka_broker, kafka_topic)) == 3
 
-``kafka_broker`` has one broker and ``kafka_cluster`` three. They live as long as the ini option
-``kafka_broker_scope`` says: ``function`` (the default), ``class``, ``module``, ``package`` or ``session``. The fixture
-``kafka_broker_settings`` may be replaced to change ``BrokerConfig``. Each process of pytest-xdist has brokers of its
-own, at ports that the system chooses. An exception in the broker that was not an answer is an error of the test.
+``kafka_broker`` has one broker and ``kafka_cluster`` three. The ini option ``kafka_broker_scope`` sets their scope:
+``function`` (the default), ``class``, ``module``, ``package`` or ``session``. Override the fixture
+``kafka_broker_settings`` to change ``BrokerConfig``. Each pytest-xdist process runs separate brokers, at ports that the
+system chooses. An unexpected exception in the broker is an error of the test.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _scope(fixture_name: str, config: pytest.Config) -> Scope:
-    """How long a broker lives, as pytest asks it for its fixture."""
+    """Return the scope of the broker fixtures, as a pytest scope callback."""
     scope: Scope = config.getini(_OPTION)
     return scope
 
 
 @pytest.fixture(scope="session")
 def kafka_broker_settings() -> dict[str, Any]:
-    """The settings of the brokers: attributes of ``BrokerConfig``. Replace this fixture to change them."""
+    """Return the broker configuration: attributes of ``BrokerConfig``. Override this fixture to change it."""
     return {}
 
 
@@ -80,19 +80,22 @@ def _running(settings: dict[str, Any]) -> Iterator[EmbeddedBroker]:
 
 @pytest.fixture(scope=_scope)
 def kafka_broker(kafka_broker_settings: dict[str, Any]) -> Iterator[EmbeddedBroker]:
-    """A running broker: a cluster of one."""
+    """Yield a running broker: a cluster of one."""
     yield from _running(kafka_broker_settings)
 
 
 @pytest.fixture(scope=_scope)
 def kafka_cluster(kafka_broker_settings: dict[str, Any]) -> Iterator[EmbeddedBroker]:
-    """A running cluster of three brokers."""
+    """Yield a running cluster of three brokers."""
     yield from _running({"brokers": _BROKERS_OF_A_CLUSTER, **kafka_broker_settings})
 
 
 @pytest.fixture
 def kafka_new_topic(request: pytest.FixtureRequest) -> Callable[..., str]:
-    """A function that creates a topic at the broker of the test: ``kafka_new_topic(partitions=3)`` returns its name."""
+    """Return a function that creates a topic on the test's broker and returns its name.
+
+    Its arguments are the arguments of ``new_topic`` after the broker: ``kafka_new_topic(partitions=3)``.
+    """
     from kafka_msgs.testing.broker_helpers import new_topic
 
     broker = _broker_of(request)
@@ -105,20 +108,20 @@ def kafka_new_topic(request: pytest.FixtureRequest) -> Callable[..., str]:
 
 @pytest.fixture
 def kafka_topic(kafka_new_topic: Callable[..., str]) -> str:
-    """The name of a new topic with one partition at the broker of the test."""
+    """Return the name of a new topic with one partition on the test's broker."""
     return kafka_new_topic()
 
 
 @pytest.fixture
 def kafka_group() -> str:
-    """A group id that nothing else has."""
+    """Return a unique group id."""
     from kafka_msgs.testing.broker_helpers import new_group
 
     return new_group()
 
 
 def _broker_of(request: pytest.FixtureRequest) -> EmbeddedBroker:
-    """The cluster of a test if it asks for one, or its broker."""
+    """Return the cluster of a test if it requests one, or its broker."""
     name = "kafka_cluster" if "kafka_cluster" in request.fixturenames else "kafka_broker"
     broker: EmbeddedBroker = request.getfixturevalue(name)
     return broker
@@ -126,8 +129,9 @@ def _broker_of(request: pytest.FixtureRequest) -> EmbeddedBroker:
 
 @pytest.fixture(scope="session")
 def kafka_cassette_cluster(request: pytest.FixtureRequest) -> str | None:
-    """The addresses of the real cluster that cassettes record: the option ``--kafka-cluster``. Replace this fixture to
-    start one.
+    """Return the addresses of the real cluster to record: the option ``--kafka-cluster``.
+
+    Override this fixture to start a cluster.
     """
     cluster: str | None = request.config.getoption(_CLUSTER)
     return cluster
@@ -135,10 +139,10 @@ def kafka_cassette_cluster(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture
 def kafka_cassette(request: pytest.FixtureRequest) -> Iterator[Cassette]:
-    """A cassette that stands for a cluster: it plays what was recorded, or records it.
+    """Yield a cassette that replaces a cluster: it replays the recording, or creates it.
 
-    The file is ``cassettes/MODULE/TEST.jsonl`` beside the module of the test. The marker ``kafka_cassette`` may name
-    another one, relative to that folder, and has the other options of ``Cassette``.
+    The file is ``cassettes/MODULE/TEST.jsonl`` next to the test module. The marker ``kafka_cassette`` may name another
+    file, relative to that folder, and accepts the other options of ``Cassette``.
     """
     from kafka_msgs.testing.cassettes import Cassette
 

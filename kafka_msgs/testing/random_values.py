@@ -1,7 +1,6 @@
-"""Random values of the generated classes, from a seeded generator: for campaigns of many thousand messages.
+"""Random values of the generated classes from a seeded generator, for test campaigns with many thousands of messages.
 
-This module does not need an extra. The seed finds a failing value again. ``strategies`` can make a failing value
-smaller.
+This module does not need an extra. The seed reproduces a failing value. ``strategies`` can also shrink a failing value.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ class _Options:
 def random_message(cls: type[_M], version: int, rng: Random, *, unknown_tags: bool = True, max_elements: int = 3) -> _M:
     """Return a value of ``cls`` that can be encoded at ``version``.
 
-    Fields that the version lacks keep their defaults. Arrays have up to ``max_elements`` elements (in rare cases,
-    arrays of plain values have 130). ``unknown_tags`` allows tagged fields that the definition does not name, in
-    flexible versions. The same state of ``rng`` gives the same value. Raises ``UnsupportedVersionError``.
+    Fields that the version lacks have their defaults. Arrays have up to ``max_elements`` elements (in rare cases,
+    arrays of simple values have 130). ``unknown_tags`` allows undeclared tagged fields in flexible versions. The same
+    state of ``rng`` gives the same value. Raises ``UnsupportedVersionError``.
     """
     edge_values.check_version(cls, version)
     options = _Options(unknown_tags, max_elements)
@@ -101,7 +100,7 @@ def _array_maker(element: _Maker, max_elements: int, *, many: bool) -> _Maker:
 
 
 def _edged(edges: Sequence[Any], rare: Sequence[Any], ordinary: _Maker) -> _Maker:
-    """Make an ordinary value, often one of ``edges``, and seldom one of ``rare``."""
+    """Generate an ordinary value, often one of ``edges``, and seldom one of ``rare``."""
 
     def make(rng: Random) -> Any:
         chance = rng.random()

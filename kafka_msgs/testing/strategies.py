@@ -3,8 +3,8 @@
     @given(messages(OffsetFetchRequest, version=2))
     def test_my_proxy_forwards(request): ...
 
-A strategy makes values that can be encoded at its version. It tries the edges first: nulls, empty arrays, the ends of
-the integer types, text that is not ASCII, lengths at which the encoding of a length grows, and unknown tags.
+A strategy generates values that can be encoded at its version. It tries edge values first: nulls, empty arrays, the
+ends of the integer types, text that is not ASCII, lengths at which the encoding of a length grows, and unknown tags.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class _Options:
 def messages(cls: type[_M], version: int, *, unknown_tags: bool = True, max_elements: int = 3) -> SearchStrategy[_M]:
     """Return a strategy for values of a message class that can be encoded at ``version``.
 
-    Fields that the version lacks keep their defaults. Arrays have up to ``max_elements`` elements. ``unknown_tags``
-    allows tagged fields that the definition does not name, in flexible versions. Not-a-number is not used, because a
-    value with it does not equal itself. Raises ``UnsupportedVersionError``.
+    Fields that the version lacks have their defaults. Arrays have up to ``max_elements`` elements. ``unknown_tags``
+    allows undeclared tagged fields in flexible versions. NaN is excluded, because a value with NaN does not equal
+    itself. Raises ``UnsupportedVersionError``.
     """
     edge_values.check_version(cls, version)
     flexible = version in cls.INFO.flexible
@@ -55,8 +55,8 @@ def struct(
 ) -> SearchStrategy[_S]:
     """Return a strategy for values of a nested class inside its message at ``version``.
 
-    ``flexible`` is whether the message is flexible at that version. The nested class does not know it. The other
-    arguments are those of ``messages``.
+    ``flexible`` specifies whether the message is flexible at that version, which the nested class does not define. The
+    other arguments are the same as for ``messages``.
     """
     strategy: SearchStrategy[_S] = _struct(cls, version, flexible, _Options(unknown_tags, max_elements))
     return strategy
@@ -103,7 +103,7 @@ def _primitive(op: Op) -> SearchStrategy[Any]:
 
 
 def _with_rare(ordinary: SearchStrategy[Any], edges: tuple[Any, ...], rare: tuple[Any, ...]) -> SearchStrategy[Any]:
-    """Use edges often, and the long ones seldom, because a long one takes a hundred times as long as another."""
+    """Generate edge values often and long ones seldom, because a long value is about 100 times slower."""
     return ordinary | st.sampled_from(edges * 20 + rare)
 
 

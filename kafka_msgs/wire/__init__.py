@@ -1,13 +1,13 @@
 """Requests and responses on a connection: a header, then the message.
 
-This package does no input or output. Functions take bytes and return values. ``client_connection`` and
-``server_connection`` are the two sides of a connection: messages in, bytes out; bytes in, events out. ``framing`` cuts
-the bytes of a connection into payloads. ``payloads`` decodes a payload to a frame (header and message together) and
-encodes it again. ``headers`` has the rules for header versions. It also reads a header whose message is unknown.
-``correlation`` finds the response to each request of a connection that is observed. ``error_responses`` makes the
-response to a request that failed. ``negotiation`` has the versions that a server or a proxy offers. ``payload_patch``
-changes single fields of a payload. The source is the Kafka protocol guide, sections "Network" and "Request and Response
-Headers".
+This package does no input or output; its functions take bytes and return values. ``client_connection`` and
+``server_connection`` are the two sides of a connection: they encode outgoing messages to bytes and turn incoming bytes
+into events. ``framing`` splits the bytes of a connection into payloads. ``payloads`` decodes a payload to a frame
+(header and message together) and encodes it again. ``headers`` implements the header version rules and reads headers of
+unknown messages. ``correlation`` matches responses to requests on an observed connection. ``error_responses`` builds
+the response to a failed request. ``negotiation`` computes the versions that a server or a proxy supports.
+``payload_patch`` changes individual fields of a payload. The source is the Kafka protocol guide, sections "Network" and
+"Request and Response Headers".
 """
 
 from typing import TYPE_CHECKING
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     )
     from kafka_msgs.wire.server_connection import ServerConnection
 else:
-    # Clients need none of these. Splicing loads the reference interpreter, too.
+    # Clients need none of these. Splicing also loads the reference interpreter.
     _LAZY = {
         "correlation": ("MatchedPair", "Correlation", "OrphanResponse", "UnansweredRequest", "Outcome"),
         "error_responses": ("error_response",),

@@ -1,10 +1,11 @@
-"""The client's side of a connection: requests in, bytes out; bytes in, events out. There is no input or output here.
+"""The client side of a connection, without input or output: requests to bytes, and received bytes to events.
 
-``receive_data`` only keeps bytes. ``next_event`` returns what they mean. ``send`` returns the bytes to send. Each side
-may break the protocol. Then ``LocalProtocolError`` or ``RemoteProtocolError`` is raised, and the state is ERROR and
-stays ERROR. A request that cannot be encoded and a response that cannot be decoded do not break a connection.
+``receive_data`` buffers received bytes, ``next_event`` returns the next event from them, and ``send`` returns bytes to
+send. Either side may violate the protocol. ``LocalProtocolError`` or ``RemoteProtocolError`` is then raised, and the
+state permanently becomes ERROR. A request that cannot be encoded or a response that cannot be decoded does not break
+the connection.
 
-The states of a client, and what is possible in each. Anything else is a protocol error::
+The client states and their possible events. Anything else is a protocol error::
 
     state      event                                        next state
     ---------  -------------------------------------------  ----------
@@ -14,15 +15,15 @@ The states of a client, and what is possible in each. Anything else is a protoco
     HANDSHAKE  receive an earlier response                  HANDSHAKE
     HANDSHAKE  receive the response of the SaslHandshake    TOKENS
     TOKENS     send a token                                 TOKENS
-    TOKENS     receive the answer to a token                TOKENS
-    TOKENS     send a request: the SASL exchange is over    OPEN
+    TOKENS     receive the response to a token              TOKENS
+    TOKENS     send a request, which ends the SASL tokens   OPEN
     any        the end of the connection, between frames    CLOSED
     any        close                                        CLOSED
     any        a protocol error of either side              ERROR
 
-ERROR has no next state, ``close`` included. A broker answers the requests of a connection in their order, so only the
+ERROR has no next state, even after ``close``. A broker responds to the requests of a connection in order, so only the
 oldest request is awaited. A Produce with ``acks=0`` has no response. The model is
-``org.apache.kafka.clients.NetworkClient``; KIP-43 has the SASL tokens.
+``org.apache.kafka.clients.NetworkClient``; the SASL tokens are defined in KIP-43.
 """
 
 from __future__ import annotations
@@ -56,16 +57,17 @@ __all__ = ["ClientConnection"]
 _OPEN: Final = ConnectionState.OPEN
 _TOKENS: Final = ConnectionState.TOKENS
 _START: Final = Struct(">ihhi")
-"""Size of the frame, then api key, version and correlation id: the start of every request."""
+"""Frame size, API key, version and correlation id: the start of every request."""
 _CORRELATION_ID: Final = Struct(">i")
 _LARGEST_ID: Final = 2**31 - 1
 
 
 class ClientConnection(Connection):
-    """The client's side of a connection to a broker.
+    """The client side of a connection to a broker.
 
-    ``client_id`` is in the header of each request. ``max_frame_size`` is the limit of a frame in bytes, for requests
-    and responses. ``catalog`` has the classes of the responses (default: those that belong to the requests).
+    ``client_id`` is sent in the header of each request. ``max_frame_size`` is the maximum frame size in bytes, for
+    requests and responses. ``catalog`` contains the response classes (default: the response class of each request
+    class).
     """
 
     __slots__ = ("_client_id", "_exchanges", "_number", "_ready", "_waiting")
@@ -81,24 +83,24 @@ class ClientConnection(Connection):
         self._client_id = client_id
         self._number = 0
         self._exchanges: dict[tuple[Any, ...], RequestCodec] = {}
-        # Correlation id, tag and description of what is in flight, the oldest first. A token has no description.
+        # Correlation id, opaque and codec of in-flight requests, oldest first. A token has no codec.
         self._waiting: deque[tuple[int, Any, SentRequest | None]] = deque()
         self._ready: deque[NoResponse] = deque()
 
     @property
     def in_flight(self) -> int:
-        """How many requests and tokens wait for their responses."""
+        """The number of requests and tokens that await a response."""
         return len(self._waiting)
 
     def send(
         self, request: Request[Any], version: int, *, opaque: object = None, options: CodecOptions = DEFAULT_OPTIONS
     ) -> bytes:
-        """Return the bytes of a request, to be sent before those of later calls. The event for it will have ``opaque``.
+        """Return the bytes of a request, to be sent before the bytes of later calls. Its event will have ``opaque``.
 
-        ``options`` are those of the codec, for the request and its response. Raises ``LocalProtocolError`` if the state
+        ``options`` are the codec options for the request and its response. Raises ``LocalProtocolError`` if the state
         does not allow a request. The following errors change nothing, and the connection stays usable: ``EncodeError``,
-        ``UnsupportedVersionError``, ``UnknownMessageError`` if the class of the response is missing, and
-        ``FrameSizeError`` for a request above the limit.
+        ``UnsupportedVersionError``, ``UnknownMessageError`` if the response class is missing, and ``FrameSizeError``
+        for a request above the limit.
         """
         if self._state is not _OPEN and self._state is not _TOKENS:
             self._fail_local("a request cannot be sent")
@@ -113,11 +115,11 @@ class ClientConnection(Connection):
         return b"".join((_START.pack(size, exchange.api_key, version, number), exchange.rest, body))
 
     def send_payload(self, payload: Buffer, *, opaque: object = None, options: CodecOptions = DEFAULT_OPTIONS) -> bytes:
-        """Return the frame of a request that is encoded already, such as one that a proxy passes on.
+        """Return the frame of an already encoded request, for example one that a proxy forwards.
 
-        Nothing of the payload changes, so its response has the correlation id of the payload. The api and the version
-        may be unknown. ``options`` are for the response, if it is decoded. Raises ``LocalProtocolError``. The following
-        errors change nothing: ``TruncatedError`` for a payload that is too short for a request, and ``FrameSizeError``.
+        The payload is unchanged, so its response has the same correlation id. The API and the version may be unknown.
+        ``options`` are for decoding the response. Raises ``LocalProtocolError``. The following errors change nothing:
+        ``TruncatedError`` for a payload that is too short for a request, and ``FrameSizeError``.
         """
         if self._state is not _OPEN and self._state is not _TOKENS:
             self._fail_local("a request cannot be sent")
@@ -131,8 +133,8 @@ class ClientConnection(Connection):
     def send_token(self, token: Buffer, *, opaque: object = None) -> bytes:
         """Return the bytes of a SASL token, which is sent without a header after a SaslHandshake of version 0 (KIP-43).
 
-        The event for it will have ``opaque``. A token is unanswered if a request follows it: the last token of GSSAPI
-        has no answer. Raises ``LocalProtocolError`` and ``FrameSizeError``.
+        Its event will have ``opaque``. A token followed by a request has no response, like the last token of GSSAPI.
+        Raises ``LocalProtocolError`` and ``FrameSizeError``.
         """
         if self._state is not _TOKENS:
             self._fail_local("a token without a header follows only the response of a SaslHandshake of version 0")
@@ -141,7 +143,7 @@ class ClientConnection(Connection):
         return frame
 
     def next_event(self) -> ClientEvent | NeedData:
-        """Return what happened next, or ``NEED_DATA``. Raises ``RemoteProtocolError``, then and in each later call."""
+        """Return the next event, or ``NEED_DATA``. Raises ``RemoteProtocolError``, now and in each later call."""
         if self._ready:
             return self._ready.popleft()
         payload = self._next_payload()
@@ -166,7 +168,7 @@ class ClientConnection(Connection):
         return ResponseReceived(opaque, asked.api_key, asked.version, number, payload, asked)
 
     def close(self) -> tuple[NoResponse, ...]:
-        """End the connection on this side; return what is unanswered, in order. An ERROR stays an ERROR."""
+        """Close this side of the connection; return all unanswered requests in order. An ERROR state remains."""
         self._abandon(expected=False)
         unanswered = tuple(self._ready)
         self._ready.clear()
@@ -191,12 +193,12 @@ class ClientConnection(Connection):
             self._state = ConnectionState.HANDSHAKE
 
     def _abandon(self, *, expected: bool) -> None:
-        """What is in flight will not be answered."""
+        """Mark all in-flight requests as unanswered."""
         self._ready.extend(NoResponse(opaque, expected) for _, opaque, _ in self._waiting)
         self._waiting.clear()
 
     def _end(self) -> ClientEvent:
-        """Return the next event after the last frame of a connection that ended."""
+        """Return the next event after the last frame of an ended connection."""
         self._abandon(expected=False)
         if self._ready:
             return self._ready.popleft()

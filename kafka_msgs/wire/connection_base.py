@@ -1,4 +1,4 @@
-"""What both sides of a connection have in common: states, the bytes that came, their end, and errors that stay."""
+"""The common base of both connection sides: states, received bytes, the end of the connection, and permanent errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Connection", "ConnectionState"]
 
 
 class ConnectionState(StrEnum):
-    """The state of a connection. The modules of the two sides have the tables of what is possible in each."""
+    """The state of a connection. The modules of the two sides contain the state transition tables."""
 
     OPEN = "OPEN"
     HANDSHAKE = "HANDSHAKE"
@@ -25,7 +25,7 @@ class ConnectionState(StrEnum):
 
 
 class Connection:
-    """One side of a connection, without input or output. This is the base of the two sides."""
+    """One side of a connection, without input or output. This is the base class of both sides."""
 
     __slots__ = ("_catalog", "_ended", "_error", "_frames", "_max_frame_size", "_state")
 
@@ -39,7 +39,7 @@ class Connection:
 
     @property
     def state(self) -> ConnectionState:
-        """The state now."""
+        """The current state."""
         return self._state
 
     @property
@@ -49,7 +49,7 @@ class Connection:
 
     @property
     def bytes_needed(self) -> int:
-        """How many bytes of the frame that is being received are missing, or 0 if its size is not known.
+        """The number of missing bytes of the current frame, or 0 if its size is unknown.
 
         A caller can use this as a hint for the size of its next read.
         """
@@ -57,7 +57,7 @@ class Connection:
 
     @property
     def max_frame_size(self) -> int:
-        """The limit of a frame in bytes. A new limit is for frames whose size has not arrived."""
+        """The maximum frame size in bytes. A new limit applies only to frames whose size arrives later."""
         return self._max_frame_size
 
     @max_frame_size.setter
@@ -65,10 +65,10 @@ class Connection:
         self._max_frame_size = self._frames.limit = size
 
     def receive_data(self, data: Buffer) -> None:
-        """Take bytes that the other side sent. ``b""`` is the end of the connection. This only keeps the bytes.
+        """Buffer bytes from the other side. ``b""`` marks the end of the connection.
 
-        The size of a frame is checked before anything of it is kept. After an error and after ``close`` the bytes are
-        dropped. Raises ``LocalProtocolError`` for bytes after the end.
+        The frame size is checked before any byte of the frame is buffered. After an error and after ``close`` the bytes
+        are dropped. Raises ``LocalProtocolError`` for bytes after the end.
         """
         if self._error is not None or self._state is ConnectionState.CLOSED:
             return
@@ -80,7 +80,7 @@ class Connection:
             self._frames.receive(data)
 
     def _next_payload(self) -> bytes | None:
-        """Return the payload of the next frame, or None. Raises ``RemoteProtocolError``, and the error that stays."""
+        """Return the payload of the next frame, or None. Raises ``RemoteProtocolError``, and the permanent error."""
         if self._error is not None:
             raise self._error
         try:
@@ -92,13 +92,13 @@ class Connection:
         return payload
 
     def _close(self) -> None:
-        """Forget the bytes that came. An ERROR stays an ERROR."""
+        """Drop the received bytes. An ERROR state remains."""
         self._frames = FrameSplitter(limit=self._max_frame_size)
         if self._error is None:
             self._state = ConnectionState.CLOSED
 
     def _fail_local(self, reason: str) -> NoReturn:
-        """Say that this side broke the protocol. The error that broke the connection first is the one that stays."""
+        """Raise a protocol error of this side. The first error of a broken connection is permanent."""
         if self._error is not None:
             reason = f"{reason}: {self._error}"
         error = LocalProtocolError(state=self._state, reason=reason)
@@ -107,7 +107,7 @@ class Connection:
         raise error
 
     def _fail_remote(self, reason: str, cause: Exception | None = None) -> NoReturn:
-        """Say that the other side broke the protocol."""
+        """Raise a protocol error of the other side."""
         self._error = RemoteProtocolError(state=self._state, reason=reason)
         self._state = ConnectionState.ERROR
         raise self._error from cause

@@ -1,9 +1,9 @@
-"""Which response answers which request on one connection.
+"""Matching of requests and responses on one connection.
 
-A broker answers the requests of a connection in their order. Each response has the correlation id of its request. If a
-request is answered, no earlier request will be answered any more. A Produce request with acks=0 has no response. After
-a SaslHandshake of version 0 both sides send SASL tokens without a header (KIP-43). A Kafka client keeps the same order
-in ``org.apache.kafka.clients.InFlightRequests``. This module owns these rules. It does no input or output.
+A broker responds to the requests of a connection in order, and each response has the correlation id of its request.
+Once a request has a response, earlier requests receive none. A Produce request with acks=0 has no response. After a
+SaslHandshake of version 0, both sides send SASL tokens without a header (KIP-43). A Kafka client tracks the same order
+in ``org.apache.kafka.clients.InFlightRequests``. This module implements these rules and does no input or output.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MatchedPair(Generic[Q, A]):
 
 @frozen
 class UnansweredRequest(Generic[Q]):
-    """A question that gets no answer: the broker does not send one, or it has answered a later question."""
+    """A question without an answer: the broker sends none, or it has answered a later question."""
 
     question: Q
     prefix: RequestPrefix | None
@@ -56,7 +56,7 @@ class UnansweredRequest(Generic[Q]):
 
 @frozen
 class OrphanResponse(Generic[A]):
-    """An answer without a question. ``correlation_id`` is None if the answer is too short to have one."""
+    """An answer without a question. ``correlation_id`` is None if the answer is too short to contain one."""
 
     answer: A
     correlation_id: int | None
@@ -66,7 +66,7 @@ Outcome: TypeAlias = MatchedPair[Q, A] | UnansweredRequest[Q] | OrphanResponse[A
 
 
 class _Waiting(NamedTuple, Generic[T]):
-    """An item that waits for the other direction. Only a request has a ``prefix``; tokens and answers have None."""
+    """An item that waits for the other direction. ``prefix`` is None for tokens and answers."""
 
     item: T
     size: int
@@ -75,7 +75,7 @@ class _Waiting(NamedTuple, Generic[T]):
 
 
 class _Queue(Generic[T]):
-    """The items of one direction that wait, the oldest first. ``numbers`` counts their correlation ids."""
+    """The waiting items of one direction, oldest first. ``numbers`` counts their correlation ids."""
 
     def __init__(self) -> None:
         self.held = 0
@@ -109,13 +109,13 @@ class _Queue(Generic[T]):
 
 
 class Correlation(Generic[Q, A]):
-    """The questions and answers of a connection that wait for each other.
+    """The questions and answers of a connection that await each other.
 
-    The two directions may be given in any order relative to each other. A question and an answer are values of the
-    caller, for example a frame and the time when it was seen. At most ``limit`` frames of each direction wait, and at
-    most ``limit_bytes`` bytes of both directions together. Above a limit the oldest frames are given up. A proxy that
+    The two directions may be added in any order relative to each other. A question or an answer is a value of the
+    caller, for example a frame and the time of its capture. At most ``limit`` frames of each direction wait, and at
+    most ``limit_bytes`` bytes of both directions together. Above a limit the oldest frames are dropped. A proxy that
     must not lose a request stops reading requests while ``len(correlation)`` is at the limit. Raises ``OptionError``
-    for a limit that is not a whole number.
+    for a limit that is not an integer.
     """
 
     def __init__(
@@ -131,31 +131,31 @@ class Correlation(Generic[Q, A]):
         self._tokens = False
 
     def __len__(self) -> int:
-        """How many questions wait for their answers."""
+        """Return the number of questions that await their answers."""
         return len(self._questions)
 
     @property
     def waiting(self) -> int:
-        """How many frames of both directions wait."""
+        """The number of waiting frames in both directions."""
         return len(self._questions) + len(self._answers)
 
     @property
     def held(self) -> int:
-        """How many bytes the waiting payloads have."""
+        """The total size of the waiting payloads in bytes."""
         return self._questions.held + self._answers.held
 
     @property
     def asked(self) -> int:
-        """How many bytes the payloads of the waiting questions have."""
+        """The total size of the waiting questions' payloads in bytes."""
         return self._questions.held
 
     @property
     def tokens(self) -> bool:
-        """Whether frames without a header may follow: a SaslHandshake of version 0 was seen."""
+        """Whether frames without a header may follow, after a SaslHandshake of version 0."""
         return self._tokens
 
     def expected(self) -> Collection[int]:
-        """Return the correlation ids of the questions that wait."""
+        """Return the correlation ids of the waiting questions."""
         return self._questions.numbers.keys()
 
     def request_of(self, correlation_id: int) -> RequestPrefix | None:
@@ -165,7 +165,7 @@ class Correlation(Generic[Q, A]):
         return next(each.prefix for each in self._questions if each.number == correlation_id)
 
     def add_request(self, payload: Buffer, question: Q, *, whole: bool = True) -> list[Outcome[Q, A]]:
-        """Take the next request; return the outcomes that are now known, in order.
+        """Add the next request; return the resulting outcomes in order.
 
         ``whole`` is False if ``payload`` is only the beginning of the request. Raises ``TruncatedError`` for a payload
         that is too short for a request and is not a token.
@@ -181,17 +181,17 @@ class Correlation(Generic[Q, A]):
         return self._settle(prefix.correlation_id)
 
     def add_response(self, payload: Buffer, answer: A) -> list[Outcome[Q, A]]:
-        """Take the next response; return the outcomes that are now known, in order."""
+        """Add the next response; return the resulting outcomes in order."""
         number = read_correlation_id(payload) if len(payload) >= _CORRELATION_ID_BYTES else None
         self._answers.add(_Waiting(answer, len(payload), number))
         return self._settle(number)
 
     def close(self) -> list[Outcome[Q, A]]:
-        """End the connection; return an outcome for each question and answer that still waits."""
+        """End the connection; return an outcome for each waiting question and answer."""
         return self._give_up(len(self._questions), len(self._answers))
 
     def _settle(self, number: int | None) -> list[Outcome[Q, A]]:
-        """Make the pairs that the newest item, which has this correlation id, completes. No other pair can be new."""
+        """Match the pairs that the latest item with this correlation id completes. No other new pairs are possible."""
         found: list[Outcome[Q, A]] = []
         if self._answers and self._first_is_token():
             found += self._settle_tokens()
@@ -204,7 +204,7 @@ class Correlation(Generic[Q, A]):
         return found
 
     def _settle_tokens(self) -> Iterator[Outcome[Q, A]]:
-        """Pair tokens with answers in order. The answer to a request after the tokens may already wait."""
+        """Match tokens with answers in order. The answer to a request after the tokens may already wait."""
         while self._answers and self._first_is_token():
             yield MatchedPair(self._questions.take().item, self._answers.take().item, None)
             if not self._first_is_token():
@@ -217,7 +217,7 @@ class Correlation(Generic[Q, A]):
                 yield from self._pair(each.number)
 
     def _pair(self, number: int) -> list[Outcome[Q, A]]:
-        """Pair the first question and the first answer with this number. A token before the question prevents this."""
+        """Match the first question and the first answer with this number, unless a token precedes the question."""
         if number not in self._questions.numbers or number not in self._answers.numbers:
             return []
         asked = _place(takewhile(_has_header, self._questions), number)

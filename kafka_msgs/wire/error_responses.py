@@ -1,10 +1,9 @@
-"""The response to a request that failed as a whole, for any api and version.
+"""The response to a failed request, for any API and version.
 
-In Kafka each request class builds this response in its own code
-(``org.apache.kafka.common.requests.AbstractRequest.getErrorResponse``). Here the response follows from the definitions.
-If the response has an error code at the top, that error code is enough. If a version has no error code there, the
-response repeats the elements of the request. Each element has the fields that name it, and the error code. The tables
-below hold the facts that the definitions do not have.
+In Kafka each request class builds this response in code
+(``org.apache.kafka.common.requests.AbstractRequest.getErrorResponse``). Here it is derived from the definitions. A
+top-level error code is sufficient. In versions without one, the response repeats the elements of the request, each with
+its identifying fields and the error code. The tables below contain the facts that are missing in the definitions.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _SOURCES: Final[Mapping[tuple[int, str], tuple[str, ...]]] = {
     (ApiKey.DESCRIBE_LOG_DIRS, "Results"): (),
     (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "Results"): ("Deletions", "Upsertions"),
 }
-"""The arrays of a request that an array of its response repeats, if the names do not show it."""
+"""The request arrays that a response array repeats, if the names differ."""
 
 _ELEMENTS_TOO: Final[Mapping[int, VersionRange]] = {
     ApiKey.FETCH: VersionRange.parse("0-12"),
@@ -44,23 +43,23 @@ _ELEMENTS_TOO: Final[Mapping[int, VersionRange]] = {
     ApiKey.ELECT_LEADERS: VersionRange.parse("0+"),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: VersionRange.parse("0+"),
 }
-"""The versions at which elements carry the error code as well as the top."""
+"""The versions in which both the elements and the top level contain the error code."""
 
 _ARRAYS_THAT_NAME: Final = frozenset({(ApiKey.ALTER_CLIENT_QUOTAS, "Entity")})
 """Arrays within an element that identify the element."""
 
 _COPIED: Final = frozenset({(ApiKey.FETCH, "SessionId")})
-"""Fields at the top that are copied from the request."""
+"""Top-level fields that are copied from the request."""
 
 _NOT_NAMES: Final = frozenset({"NumPartitions", "ReplicationFactor", "Timestamp", "LeaderEpoch", "LogStartOffset"})
-"""Fields that are in the elements of both request and response, but do not identify the element."""
+"""Fields that occur in the elements of both request and response, but do not identify the element."""
 
 _NAMED_BY: Final[Mapping[str, str]] = {
     "User": "Name",
     "TopicName": "Name",
     "PartitionIndex": "Partition",
 }
-"""Fields of elements that have another name in the request."""
+"""Element fields that have another name in the request."""
 
 _NO_VALUE: Final[Mapping[tuple[int, str], Any]] = {
     (ApiKey.PRODUCE, "BaseOffset"): -1,
@@ -81,7 +80,7 @@ _NO_VALUE: Final[Mapping[tuple[int, str], Any]] = {
     (ApiKey.CREATE_DELEGATION_TOKEN, "MaxTimestampMs"): -1,
     (ApiKey.DESCRIBE_CLIENT_QUOTAS, "Entries"): None,
 }
-"""The value that means "no value" next to an error code, if it is not the default of the field."""
+"""The value that means "no value" next to an error code, if it differs from the field's default."""
 
 
 def error_response(
@@ -93,11 +92,11 @@ def error_response(
     throttle_time_ms: int = 0,
     catalog: MessageCatalog | None = None,
 ) -> R:
-    """Return the response which reports that the whole request failed with an error code, such as ``ErrorCode.X``.
+    """Return the response that reports the failure of the whole request with an error code.
 
-    ``version`` is the version of the request. The response must be written at the same version. ``error_message`` and
-    ``throttle_time_ms`` (milliseconds) are set if the response has fields for them. The class of the response belongs
-    to the class of the request, or comes from ``catalog``.
+    ``error_code`` is, for example, ``ErrorCode.X``. ``version`` is the version of the request, and the response must be
+    written at the same version. ``error_message`` and ``throttle_time_ms`` (milliseconds) are set if the response has
+    fields for them. The response class belongs to the request class, or comes from ``catalog``.
     """
     api_key = request.INFO.api_key
     cls: Any = catalog.message_class(api_key, "response", version) if catalog else request.response_class()
@@ -111,7 +110,7 @@ def error_response(
 
 @frozen
 class _Failure:
-    """The failure of a request of one api and version. It makes the fields of the response, struct by struct."""
+    """The failure of a request of one API and version. It builds the fields of the response, struct by struct."""
 
     api_key: int
     version: int
@@ -119,7 +118,7 @@ class _Failure:
     message: str | None
 
     def top(self, cls: type[Struct], request: Struct) -> dict[str, Any]:
-        """Return the fields of the response itself."""
+        """Return the top-level fields of the response."""
         present = tuple(_present(cls, self.version))
         values = self._codes(present)
         repeats = not values or self.version in _ELEMENTS_TOO.get(self.api_key, NONE)
@@ -131,7 +130,7 @@ class _Failure:
         return values
 
     def _element(self, cls: type[Struct], source: Any) -> Struct:
-        """Return an element for one of the request, or for one of its plain values."""
+        """Return the element for an element of the request, or for a simple value in it."""
         present = tuple(_present(cls, self.version))
         values = self._codes(present)
         if not isinstance(source, Struct):
@@ -146,16 +145,14 @@ class _Failure:
         return cls(**values)
 
     def _copied(self, field: FieldInfo, source: Struct) -> Iterator[tuple[str, Any]]:
-        """Yield the attribute and value of a field that identifies the element, if the request has the field."""
+        """Yield the attribute and value of an identifying field, if the request has the field."""
         name = _NAMED_BY.get(field.name, field.name)
         for each in _present(type(source), self.version):
             if each.name in (name, field.name) and each.type == field.type and name not in _NOT_NAMES:
                 yield field.attribute, self._fitting(field, getattr(source, each.attribute))
 
     def _elements(self, field: FieldInfo, cls: type[Struct], source: Struct, *, at_top: bool) -> tuple[Struct, ...]:
-        """Return the elements of an array that repeats an array of the request, or nothing if it does not repeat
-        one.
-        """
+        """Return the elements of an array that repeats an array of the request. Other arrays are empty."""
         return tuple(self._element(cls, each) for each in self._repeated(field, source, at_top=at_top))
 
     def _repeated(self, field: FieldInfo, source: Struct, *, at_top: bool) -> Iterator[Any]:
@@ -181,7 +178,7 @@ class _Failure:
         return values
 
     def _fitting(self, field: FieldInfo, value: Any) -> Any:
-        """Return the value, or the default of the field if the value is a null that this version does not allow."""
+        """Return the value, or the field's default if this version does not allow null."""
         return field.default if value is None and self.version not in field.nullable else value
 
     def _has_code(self, cls: type[Struct]) -> bool:
@@ -200,7 +197,7 @@ def _holds(field: FieldInfo, value: object) -> bool:
 
 
 def _values_at(source: Any, path: Sequence[str]) -> Iterator[Any]:
-    """Yield the elements of an array of a struct, or of the arrays within those of another."""
+    """Yield the elements of an array of a struct, or of the arrays nested within another."""
     name, *rest = path
     attribute = next(field.attribute for field in fields(type(source)) if field.name == name)
     for each in getattr(source, attribute) or ():

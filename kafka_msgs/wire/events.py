@@ -1,4 +1,4 @@
-"""What happens on a connection: the events of ``ClientConnection`` and ``ServerConnection``. All are immutable."""
+"""The events of ``ClientConnection`` and ``ServerConnection``. All of them are immutable."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ __all__ = [
 
 
 class NeedData(Enum):
-    """There is no further event until ``receive_data`` gets more bytes."""
+    """No further event until ``receive_data`` receives more bytes."""
 
     NEED_DATA = "NEED_DATA"
 
 
 class TokensPending(Enum):
-    """The next frame cannot be understood before the server has answered what it received (SASL, KIP-43)."""
+    """The next frame is ambiguous until the server has responded to the received frames (SASL, KIP-43)."""
 
     PAUSED = "PAUSED"
 
@@ -51,10 +51,10 @@ PAUSED: Final = TokensPending.PAUSED
 
 @frozen
 class ResponseReceived:
-    """The response to a request. It is decoded when ``message`` or ``frame`` is called, not before.
+    """The response to a request. It is decoded lazily when ``message`` or ``frame`` is called.
 
-    ``opaque`` is the value that was given with the request. ``api_key`` and ``version`` are those of the request, and
-    ``payload`` has the bytes of the frame: the header of the response, then the message.
+    ``opaque`` is the value passed with the request. ``api_key`` and ``version`` are taken from the request, and
+    ``payload`` contains the bytes of the frame: the response header, then the message.
     """
 
     opaque: Any
@@ -65,27 +65,28 @@ class ResponseReceived:
     _asked: SentRequest = field(repr=False, eq=False)
 
     def message(self) -> Response:
-        """Return the decoded response. Bytes after it are ignored, as Kafka's clients ignore them.
+        """Return the decoded response. Trailing bytes are ignored, as in Kafka's clients.
 
-        A broker that does not have the version of an ApiVersions request answers in version 0, with the error code
-        UNSUPPORTED_VERSION (KIP-511). Then the response of version 0 is returned. The connection itself is not broken
-        by a response that cannot be decoded. Raises ``DecodeError``. For a request that was sent as a payload it also
-        raises ``UnknownMessageError`` and ``UnsupportedVersionError``.
+        A broker that does not support the version of an ApiVersions request responds with version 0 and the error code
+        UNSUPPORTED_VERSION (KIP-511). The response of version 0 is then returned. An undecodable response does not
+        break the connection. Raises ``DecodeError``. For a request that was sent as a payload it also raises
+        ``UnknownMessageError`` and ``UnsupportedVersionError``.
         """
         return self._asked.message(self.payload)
 
     def frame(self) -> ResponseFrame:
-        """Return the decoded response with its header, its version, and the bytes after it. Raises what ``message``
-        raises.
+        """Return the decoded response with its header, its version, and the trailing bytes.
+
+        Raises the errors of ``message``.
         """
         return self._asked.frame(self.payload)
 
 
 @frozen
 class RequestReceived:
-    """A request of a client. It is decoded when ``message``, ``frame`` or ``header`` is called, not before.
+    """A request from a client. It is decoded lazily when ``message``, ``frame`` or ``header`` is called.
 
-    ``payload`` has the bytes of the frame: the header of the request, then the message. The api or the version may be
+    ``payload`` contains the bytes of the frame: the request header, then the message. The API or the version may be
     unknown. ``needs_response`` is False only for a Produce with ``acks=0``.
     """
 
@@ -98,19 +99,19 @@ class RequestReceived:
     _options: CodecOptions = field(repr=False, eq=False)
 
     def message(self) -> Request[Response]:
-        """Return the decoded request. Bytes after it are ignored, as brokers ignore them.
+        """Return the decoded request. Trailing bytes are ignored, as in Kafka's brokers.
 
-        Raises ``UnknownMessageError``, ``UnsupportedVersionError`` and ``DecodeError``. The connection itself is not
-        broken by a request that cannot be decoded.
+        An undecodable request does not break the connection. Raises ``UnknownMessageError``,
+        ``UnsupportedVersionError`` and ``DecodeError``.
         """
         return self.frame().message
 
     def frame(self) -> RequestFrame:
-        """Return the decoded request with its header and the bytes after it. Raises what ``message`` raises."""
+        """Return the decoded request with its header and the trailing bytes. Raises the errors of ``message``."""
         return decode_request(self.payload, catalog=self._catalog, options=self._options)
 
     def header(self) -> RequestHeader:
-        """Return the header, also of an unknown api or version. Raises ``DecodeError``."""
+        """Return the header, even for an unknown API or version. Raises ``DecodeError``."""
         return read_request_header(self.payload, catalog=self._catalog, options=self._options)
 
 
@@ -118,7 +119,8 @@ class RequestReceived:
 class TokenReceived:
     """A SASL token without a header, after a SaslHandshake of version 0 (KIP-43).
 
-    ``opaque`` is the value that the client gave with the token that this one answers. It is None on a server.
+    On a client, ``opaque`` is the value passed with the client token to which this token responds. On a server it is
+    None.
     """
 
     opaque: Any
@@ -127,10 +129,10 @@ class TokenReceived:
 
 @frozen
 class NoResponse:
-    """A request or token that gets no response. ``opaque`` is the value that was given with it.
+    """A request or token without a response. ``opaque`` is the value passed with it.
 
-    ``expected`` is True if this is as it should be: a Produce with ``acks=0``, or the last token of a SASL exchange.
-    Such a request is unanswered as soon as it was sent. ``expected`` is False if the connection ended before the
+    ``expected`` is True for requests that never have a response: a Produce with ``acks=0``, or the last token of a SASL
+    exchange. They are reported immediately after sending. ``expected`` is False if the connection ended before the
     response.
     """
 
@@ -140,11 +142,11 @@ class NoResponse:
 
 @frozen
 class ConnectionClosed:
-    """The other side sends nothing more, or this side has called ``close``. No other event follows."""
+    """The end of the connection: the last event, after the other side's last byte or after ``close``."""
 
 
 ClientEvent: TypeAlias = ResponseReceived | TokenReceived | NoResponse | ConnectionClosed
-"""What ``ClientConnection.next_event`` returns, besides ``NEED_DATA``."""
+"""The events that ``ClientConnection.next_event`` returns, besides ``NEED_DATA``."""
 
 ServerEvent: TypeAlias = RequestReceived | TokenReceived | ConnectionClosed
-"""What ``ServerConnection.next_event`` returns, besides ``NEED_DATA`` and ``PAUSED``."""
+"""The events that ``ServerConnection.next_event`` returns, besides ``NEED_DATA`` and ``PAUSED``."""

@@ -1,8 +1,8 @@
-"""Frames of a connection: a size of four bytes (int32, big-endian), then a payload with that number of bytes.
+"""Frames of a connection: a four-byte size (int32, big-endian), then a payload with that number of bytes.
 
-This module owns the size and its limit, for reading and for writing. The bytes must be complete and in order. If bytes
-are missing, ``kafka_msgs.capture`` decides what to do. There is no input or output here. The source is the Kafka
-protocol guide, section "Network"; Kafka reads such frames in ``org.apache.kafka.common.network.NetworkReceive``.
+This module reads, writes and limits the size. The bytes must be complete and in order; ``kafka_msgs.capture`` handles
+missing bytes. There is no input or output here. The source is the Kafka protocol guide, section "Network"; Kafka reads
+such frames in ``org.apache.kafka.common.network.NetworkReceive``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["MAX_FRAME_SIZE", "SIZE_BYTES", "FrameSplitter", "join_frames", "read
 
 SIZE_BYTES: Final = 4
 MAX_FRAME_SIZE: Final = 100 * 2**20
-"""The default limit of a payload in bytes: the default of a broker's ``socket.request.max.bytes``."""
+"""The default maximum payload size in bytes: the broker default of ``socket.request.max.bytes``."""
 
 _SIZE: Final = Struct(">i")
 _LARGEST: Final = 2**31 - 1
@@ -28,9 +28,7 @@ _LARGE_PIECE: Final = 4096
 
 
 def read_frame_size(buffer: Buffer, offset: int = 0) -> int:
-    """Return the size in bytes that a frame at ``offset`` states. It is not checked. The buffer must hold its four
-    bytes.
-    """
+    """Return the stated size in bytes of a frame at ``offset``, unchecked. The buffer must contain its four bytes."""
     size: int = _SIZE.unpack_from(buffer, offset)[0]
     return size
 
@@ -38,8 +36,8 @@ def read_frame_size(buffer: Buffer, offset: int = 0) -> int:
 def join_frames(*payloads: Buffer, limit: int = _LARGEST) -> bytes:
     """Return payloads as frames, each after its size. Raises ``FrameSizeError`` for a payload above ``limit`` bytes.
 
-    The size is an int32, so a payload never has more than 2,147,483,647 bytes. Raises ``OptionError`` for a limit that
-    is not a whole number.
+    The size is an int32, so a payload has at most 2,147,483,647 bytes. Raises ``OptionError`` for a limit that is not
+    an integer.
     """
     check_int("join_frames", "limit", limit)
     parts: list[Buffer] = []
@@ -51,12 +49,12 @@ def join_frames(*payloads: Buffer, limit: int = _LARGEST) -> bytes:
 
 
 class FrameSplitter:
-    """Cuts the bytes of one direction of a connection into payloads.
+    """A splitter of one direction's bytes into payloads.
 
-    A size is checked as soon as its four bytes have arrived, before any byte of the payload is kept. So the splitter
-    keeps at most ``limit`` bytes and the bytes of one call. A frame that arrives in pieces is joined once. The work and
-    the memory are proportional to the number of bytes, for pieces of any size. Raises ``OptionError`` for a limit that
-    is not a whole number.
+    A size is checked as soon as its four bytes have arrived, before any byte of the payload is buffered. The splitter
+    therefore buffers at most ``limit`` bytes plus the bytes of one call. A frame that arrives in pieces is joined once.
+    Work and memory are proportional to the number of bytes, for pieces of any size. Raises ``OptionError`` for a limit
+    that is not an integer.
     """
 
     __slots__ = ("_error", "_missing", "_parts", "_ready", "_size", "_start", "limit")
@@ -73,27 +71,27 @@ class FrameSplitter:
 
     @property
     def held(self) -> int:
-        """How many bytes of the incomplete frame are kept, including its size."""
+        """The number of buffered bytes of the incomplete frame, including its size."""
         return SIZE_BYTES + self._size - self._missing if self._missing else len(self._start)
 
     @property
     def missing(self) -> int:
-        """How many bytes of the incomplete frame have not arrived, or 0 if its size is not known."""
+        """The number of missing bytes of the incomplete frame, or 0 if its size is unknown."""
         return self._missing
 
     def feed(self, data: Buffer) -> Iterator[bytes]:
-        """Take the next bytes of the connection; return an iterator over the complete payloads.
+        """Add the next bytes of the connection; return an iterator over the complete payloads.
 
-        The bytes are taken immediately. Payloads that the caller did not take from the iterator come with the next
-        call. For a size that is negative or above the limit, the iterator first yields the payloads before it and then
-        raises ``FrameSizeError``. The place of the next frame is then unknown. Every later call raises the same error,
-        and the connection should be closed.
+        The bytes are added immediately. Payloads that the caller did not take from the iterator are returned by the
+        next call. If a size is negative or above the limit, the iterator first yields the payloads before it and then
+        raises ``FrameSizeError``. The position of the next frame is then unknown: every later call raises the same
+        error, and the connection should be closed.
         """
         self.receive(data)
         return iter(self.next_payload, None)
 
     def receive(self, data: Buffer) -> None:
-        """Take the next bytes of the connection. ``bytes`` are the fastest; other buffers are copied first."""
+        """Add the next bytes of the connection. ``bytes`` are fastest; other buffers are copied first."""
         if self._error is not None:
             return
         if data.__class__ is not bytes:
@@ -110,7 +108,7 @@ class FrameSplitter:
             self._cut(data, missing)
 
     def next_payload(self) -> bytes | None:
-        """Return the next complete payload, or None if there is none yet. Raises ``FrameSizeError``."""
+        """Return the next complete payload, or None if it is incomplete. Raises ``FrameSizeError``."""
         if self._ready:
             return self._ready.popleft()
         if self._error is not None:
@@ -118,13 +116,13 @@ class FrameSplitter:
         return None
 
     def close(self) -> None:
-        """Note the end of the connection. Raises ``TruncatedError`` if a frame is incomplete."""
+        """End the connection. Raises ``TruncatedError`` if a frame is incomplete."""
         if self.held:
             reason = f"the connection ended after {self.held} bytes of a frame"
             raise TruncatedError(message="frame", version=None, path="", offset=self.held, reason=reason)
 
     def _cut(self, data: bytes, start: int) -> None:
-        """Take the complete frames of ``data`` from ``start`` on, and keep the beginning of the next one."""
+        """Extract the complete frames of ``data`` from ``start`` on, and buffer the beginning of the next one."""
         end = len(data)
         while end - start >= SIZE_BYTES:
             size: int = _SIZE.unpack_from(data, start)[0]
@@ -143,7 +141,7 @@ class FrameSplitter:
         self._start = data[start:]
 
     def _keep(self, piece: bytes) -> None:
-        """Keep a piece of the incomplete frame. Small pieces share a buffer: so they take no object each."""
+        """Buffer a piece of the incomplete frame. Small pieces share one buffer, which saves an object per piece."""
         self._missing -= len(piece)
         if len(piece) >= _LARGE_PIECE:
             self._parts.append(piece)

@@ -1,8 +1,9 @@
-"""Headers of requests and responses: which header version belongs to which message, and how to read a header.
+"""Headers of requests and responses: the header version of each message, and reading headers.
 
 A flexible request has header version 2, any other request has 1. A flexible response has header version 1, any other
-response has 0 (KIP-482). The tables below are the exceptions. They are facts of the protocol and have no other place in
-the project. In Kafka, the generated class ``org.apache.kafka.common.message.ApiMessageType`` has the same rules.
+response has 0 (KIP-482). The tables below contain the exceptions, which are facts of the protocol and occur nowhere
+else in the project. In Kafka, the generated class ``org.apache.kafka.common.message.ApiMessageType`` has the same
+rules.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ __all__ = [
 ]
 
 _CONTROLLED_SHUTDOWN: Final = 7
-"""An api that Kafka 4.0 removed."""
+"""An API that Kafka 4.0 removed."""
 
 _REQUEST_EXCEPTIONS: Final = {(_CONTROLLED_SHUTDOWN, 0): 0}
-"""ControlledShutdown version 0 has a header without client id."""
+"""ControlledShutdown version 0 has a header without a client id."""
 
 _RESPONSE_EXCEPTIONS: Final[dict[int, int]] = {ApiKey.API_VERSIONS: 0}
-"""The header of an ApiVersions response is always version 0: the client does not yet know the broker (KIP-511)."""
+"""An ApiVersions response always has header version 0, because the client does not yet know the broker (KIP-511)."""
 
 _PREFIX: Final = Struct(">hhi")
 _CORRELATION_ID: Final = Struct(">i")
@@ -48,7 +49,7 @@ _OLDEST_WITH_CLIENT_ID: Final = 1
 
 
 class RequestPrefix(NamedTuple):
-    """The eight bytes at the start of every request, for every api and version."""
+    """The first eight bytes of every request, for every API and version."""
 
     api_key: int
     version: int
@@ -56,7 +57,7 @@ class RequestPrefix(NamedTuple):
 
 
 def read_request_prefix(payload: Buffer) -> RequestPrefix:
-    """Return the first eight bytes of the payload of a request; raises ``TruncatedError``."""
+    """Return the first eight bytes of a request payload. Raises ``TruncatedError``."""
     if len(payload) < _PREFIX.size:
         reason = f"api key, version and correlation id need {_PREFIX.size} bytes, {len(payload)} left"
         raise TruncatedError(message="RequestHeader", version=None, path="", offset=0, reason=reason)
@@ -64,7 +65,7 @@ def read_request_prefix(payload: Buffer) -> RequestPrefix:
 
 
 def read_correlation_id(payload: Buffer) -> int:
-    """Return the correlation id that the payload of a response starts with; raises ``TruncatedError``."""
+    """Return the correlation id at the start of a response payload. Raises ``TruncatedError``."""
     if len(payload) < _CORRELATION_ID.size:
         reason = f"the correlation id needs {_CORRELATION_ID.size} bytes, {len(payload)} left"
         raise TruncatedError(message="ResponseHeader", version=None, path="", offset=0, reason=reason)
@@ -75,11 +76,11 @@ def read_correlation_id(payload: Buffer) -> int:
 def read_request_header(
     payload: Buffer, *, catalog: MessageCatalog | None = None, options: CodecOptions = DEFAULT_OPTIONS
 ) -> RequestHeader:
-    """Return the header of a request, also of an api or a version that the catalog lacks.
+    """Return the header of a request, even for an API or version that the catalog lacks.
 
-    Such a header is read as the flexible versions of its api suggest, and where that fails, or the api is unknown, as
-    header version 1: every later version starts with the same bytes (KIP-482). So a server can answer
-    UNSUPPORTED_VERSION, and a proxy can pass on what it does not know. Raises ``DecodeError``.
+    An unknown version is read according to the flexible versions of its API. If that fails, or the API is unknown, the
+    header is read as version 1: every later version starts with the same bytes (KIP-482). A server can then respond
+    with UNSUPPORTED_VERSION, and a proxy can forward unknown requests. Raises ``DecodeError``.
     """
     data = buffer_bytes(payload)
     api_key, version, _ = read_request_prefix(data)
@@ -96,10 +97,10 @@ def read_request_header(
 
 
 def looks_like_request(payload: Buffer, size: int | None = None, catalog: MessageCatalog | None = None) -> bool:
-    """Whether the beginning of a frame of ``size`` bytes is the header of a request of a version that is known.
+    """Return whether a frame of ``size`` bytes starts with a request header of a known version.
 
-    Nothing else distinguishes a request from other bytes, such as SASL tokens. The api must have the version, and the
-    client id must fit into the frame.
+    Only the header distinguishes a request from other bytes, such as SASL tokens. The API must have the version, and
+    the client id must fit into the frame.
     """
     size = len(payload) if size is None else size
     if len(payload) < _PREFIX.size + _CLIENT_ID_LENGTH.size:
@@ -113,9 +114,9 @@ def looks_like_request(payload: Buffer, size: int | None = None, catalog: Messag
 
 
 def decode_request_header(data: bytes, version: int, options: CodecOptions) -> tuple[RequestHeader, int]:
-    """Return the header at the start of a request, and the offset after it; raises ``DecodeError``.
+    """Return the header at the start of a request, and the offset after it. Raises ``DecodeError``.
 
-    Header version 0 is only the prefix. Current definitions do not have it any more.
+    Header version 0 consists only of the prefix. Current definitions no longer contain it.
     """
     if version:
         return RequestHeader.read(data, version, options=options)
@@ -127,7 +128,7 @@ def decode_request_header(data: bytes, version: int, options: CodecOptions) -> t
 
 
 def encode_request_header(header: RequestHeader, version: int, options: CodecOptions) -> bytes:
-    """Return the bytes of a request's header; raises ``EncodeError``."""
+    """Return the bytes of a request header. Raises ``EncodeError``."""
     if version:
         return header.encode(version, options=options)
     whole = header.encode(_OLDEST_WITH_CLIENT_ID, options=options)
@@ -135,7 +136,7 @@ def encode_request_header(header: RequestHeader, version: int, options: CodecOpt
 
 
 def header_version(cls: type[Request[Response] | Response], version: int) -> int:
-    """Return the version of the header in front of a request or response of this class at ``version``.
+    """Return the header version of a request or response of this class at ``version``.
 
     If the definition states the header version, that version is returned. For all other messages the rule and the
     exceptions above apply.
@@ -151,9 +152,9 @@ def header_version(cls: type[Request[Response] | Response], version: int) -> int
 
 
 def request_header_version(api_key: int, version: int, catalog: MessageCatalog | None = None) -> int:
-    """Return the version of the header of a request. The request may be of a version that the catalog does not have.
+    """Return the header version of a request. The catalog need not contain the request version.
 
-    Raises ``UnknownMessageError`` for an api key that the catalog does not have.
+    Raises ``UnknownMessageError`` for an API key that the catalog does not have.
     """
     exception = _REQUEST_EXCEPTIONS.get((api_key, version))
     if exception is not None:
@@ -162,5 +163,5 @@ def request_header_version(api_key: int, version: int, catalog: MessageCatalog |
 
 
 def response_header_version(api_key: int, version: int, catalog: MessageCatalog | None = None) -> int:
-    """Return the version of the header of a response; raises ``UnknownMessageError``."""
+    """Return the header version of a response. Raises ``UnknownMessageError``."""
     return header_version((catalog or release_catalog()).message_class(api_key, "response", version), version)

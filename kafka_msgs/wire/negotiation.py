@@ -1,8 +1,8 @@
-"""Which versions a client and a server may use (KIP-35): what a server offers, and what a proxy leaves of an offer.
+"""Version negotiation (KIP-35): the versions that a server supports, and their limitation by a proxy.
 
-A server that does not have the version of an ApiVersions request answers in version 0, which every client can read. The
-error code is UNSUPPORTED_VERSION, and the response has the versions of ApiVersions itself, so that the client can ask
-again (KIP-511).
+A server that does not support the version of an ApiVersions request responds with version 0, which every client can
+read. The error code is UNSUPPORTED_VERSION, and the response contains the versions of ApiVersions itself, so that the
+client can retry (KIP-511).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafka_msgs.messages.api_versions_response import ApiVersion, ApiVersionsRes
 __all__ = ["FALLBACK", "cap_api_versions", "offered_api_versions", "response_version", "unsupported_api_versions"]
 
 FALLBACK: Final = 0
-"""The version of the ApiVersions response if the server does not have the version of the request (KIP-511)."""
+"""The version of the ApiVersions response if the server does not support the version of the request (KIP-511)."""
 
 _HIGHEST: Final = 2**15 - 1
 
@@ -33,17 +33,17 @@ def response_version(api_key: int, version: int, catalog: MessageCatalog | None 
 
 
 def offered_api_versions(api_keys: Iterable[int], *, catalog: MessageCatalog | None = None) -> ApiVersionsResponse:
-    """Return the response of a server that offers these apis at the versions of ``catalog`` (default: the release's).
+    """Return the response of a server that supports these APIs at the versions of ``catalog`` (default: the release's).
 
-    If the versions of an api have a gap, only those above it are offered. A version whose layout may still change is
-    offered, too; ``attrs.evolve`` makes another offer. Apis that ``catalog`` does not have are left out.
+    If the versions of an API have a gap, only the versions above it are included. Unstable versions are also included;
+    use ``attrs.evolve`` to change the response. APIs that ``catalog`` does not have are omitted.
     """
     everything = (ApiVersion(api_key=each, min_version=0, max_version=_HIGHEST) for each in api_keys)
     return cap_api_versions(ApiVersionsResponse(api_keys=tuple(everything)), catalog=catalog)
 
 
 def unsupported_api_versions(catalog: MessageCatalog | None = None) -> ApiVersionsResponse:
-    """Return the response to an ApiVersions request of a version that ``catalog`` does not have."""
+    """Return the response to an ApiVersions request whose version ``catalog`` does not have."""
     offer = offered_api_versions([ApiKey.API_VERSIONS], catalog=catalog)
     return evolve(offer, error_code=ErrorCode.UNSUPPORTED_VERSION)
 
@@ -51,11 +51,11 @@ def unsupported_api_versions(catalog: MessageCatalog | None = None) -> ApiVersio
 def cap_api_versions(
     response: ApiVersionsResponse, *, catalog: MessageCatalog | None = None, without: Collection[int] = ()
 ) -> ApiVersionsResponse:
-    """Return a broker's response, limited to the apis and versions that ``catalog`` has (default: the release's).
+    """Return a broker's response, limited to the APIs and versions of ``catalog`` (default: the release's).
 
-    A client that gets this response sends no request that the proxy cannot decode. Apis without a common version are
-    left out. Apis whose api key is in ``without`` are left out, too. Everything else is kept: error code, throttle time
-    (ms), features, and the unknown tagged fields of the response and of each api.
+    A client that receives this response sends only requests that the proxy can decode. APIs without a common version
+    and APIs whose API key is in ``without`` are omitted. All other values stay unchanged: error code, throttle time
+    (ms), features, and the unknown tagged fields of the response and of each API.
     """
     classes = catalog or release_catalog()
     capped = (_capped(each, classes) for each in response.api_keys if each.api_key not in without)
@@ -63,7 +63,7 @@ def cap_api_versions(
 
 
 def _capped(offered: ApiVersion, classes: MessageCatalog) -> ApiVersion | None:
-    """Return the highest range of versions that both have without a gap, or None if they have no common version."""
+    """Return the highest range of common versions without a gap, or None without a common version."""
     both = [
         version
         for version in classes.versions(offered.api_key, "request")

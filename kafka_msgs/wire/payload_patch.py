@@ -1,8 +1,7 @@
-"""Single fields of a payload, to read and to change. All other bytes stay as they are, however they were encoded.
+"""Reading and changing individual fields of a payload, while all other bytes stay unchanged in their original encoding.
 
-A proxy needs this to change an address or an id, and to pass on everything else. The fields of a header are replaced at
-their places. The fields of a message are found by its definition: ``kafka_msgs.codec.field_access`` reads and changes
-them.
+A proxy needs this to change an address or an id and forward everything else. Header fields are replaced in place.
+Message fields are found with the message definition: ``kafka_msgs.codec.field_access`` reads and changes them.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ _LONGEST_CLIENT_ID: Final = 2**15 - 1
 
 
 def replace_correlation_id(payload: Buffer, correlation_id: int) -> bytes:
-    """Return the payload of a request with another correlation id. Raises ``TruncatedError``.
+    """Return a request payload with another correlation id. Raises ``TruncatedError``.
 
-    A proxy that sends the requests of several clients on one connection needs this.
+    A proxy needs this to send the requests of several clients on one connection.
     """
     read_request_prefix(payload)
     data = buffer_bytes(payload)
@@ -56,16 +55,16 @@ def replace_correlation_id(payload: Buffer, correlation_id: int) -> bytes:
 
 
 def renumber_response(payload: Buffer, correlation_id: int) -> bytes:
-    """Return the payload of a response with another correlation id. Raises ``TruncatedError``."""
+    """Return a response payload with another correlation id. Raises ``TruncatedError``."""
     read_correlation_id(payload)
     return _CORRELATION_ID.pack(correlation_id) + buffer_bytes(payload)[_CORRELATION_ID.size :]
 
 
 def replace_client_id(payload: Buffer, client_id: str | None, *, catalog: MessageCatalog | None = None) -> bytes:
-    """Return the payload of a request with another client id.
+    """Return a request payload with another client id.
 
-    Every header has the client id at the same place, except for the one header that does not have it (version 0): it is
-    returned unchanged. Raises ``DecodeError``, and ``EncodeError`` for a client id of more than 32,767 bytes.
+    Every header has the client id at the same position, except header version 0, which has none and is returned
+    unchanged. Raises ``DecodeError``, and ``EncodeError`` for a client id of more than 32,767 bytes.
     """
     data = buffer_bytes(payload)
     api_key, version, _ = read_request_prefix(data)
@@ -82,7 +81,7 @@ def replace_client_id(payload: Buffer, client_id: str | None, *, catalog: Messag
 
 
 def patch_request(payload: Buffer, edits: Mapping[str, Edit], *, catalog: MessageCatalog | None = None) -> bytes:
-    """Return the payload of a request with changed fields; see ``patch_response`` for ``edits`` and the errors."""
+    """Return a request payload with changed fields; see ``patch_response`` for ``edits`` and the errors."""
     data = buffer_bytes(payload)
     cls, version, start = _request_at(data, catalog)
     return Patch(cls, version, edits, options=_OPTIONS)(data, start)
@@ -91,16 +90,16 @@ def patch_request(payload: Buffer, edits: Mapping[str, Edit], *, catalog: Messag
 def patch_response(
     payload: Buffer, api_key: int, version: int, edits: Mapping[str, Edit], *, catalog: MessageCatalog | None = None
 ) -> bytes:
-    """Return the payload of a response with changed fields; ``api_key`` and ``version`` are those of its request.
+    """Return a response payload with changed fields; ``api_key`` and ``version`` are taken from its request.
 
     ``edits`` maps paths such as ``brokers[].host`` to functions from value to value; ``kafka_msgs.Patch`` describes
-    them. A field that the version does not have is left out, and so is a tagged field that the payload does not have.
-    Text that is not UTF-8 is given to an edit with surrogates, and written back.
+    them. Edits of fields that the version does not have, or of tagged fields that the payload does not contain, are
+    skipped. Edits receive text that is not UTF-8 with surrogates, which are written back as the original bytes.
 
-    If nothing changes, the payload is returned as it came. Bytes after the last chosen field are not checked. Raises
+    If no field changes, the original payload is returned. Bytes after the last selected field are not checked. Raises
     ``DecodeError``, ``EncodeError`` for a value that does not fit, ``UnknownMessageError``,
     ``UnsupportedVersionError``, ``UnknownColumnError`` for a path that no version of the message has, and
-    ``OptionError`` for paths that overlap.
+    ``OptionError`` for overlapping paths.
     """
     data = buffer_bytes(payload)
     cls, start = _response_at(data, api_key, version, catalog)
@@ -108,7 +107,7 @@ def patch_response(
 
 
 def peek_request(payload: Buffer, *paths: str, catalog: MessageCatalog | None = None) -> Request[Response]:
-    """Return chosen fields of a request: a message in which all others have their defaults.
+    """Return selected fields of a request, as a message whose remaining fields have their defaults.
 
     See ``kafka_msgs.Peek`` for the paths and the errors.
     """
@@ -120,9 +119,9 @@ def peek_request(payload: Buffer, *paths: str, catalog: MessageCatalog | None = 
 def peek_response(
     payload: Buffer, api_key: int, version: int, *paths: str, catalog: MessageCatalog | None = None
 ) -> Response:
-    """Return chosen fields of a response: a message in which all others have their defaults.
+    """Return selected fields of a response, as a message whose remaining fields have their defaults.
 
-    ``api_key`` and ``version`` are those of its request. See ``kafka_msgs.Peek`` for the paths and the errors.
+    ``api_key`` and ``version`` are taken from its request. See ``kafka_msgs.Peek`` for the paths and the errors.
     """
     data = buffer_bytes(payload)
     cls, start = _response_at(data, api_key, version, catalog)

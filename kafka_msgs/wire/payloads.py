@@ -1,10 +1,9 @@
-"""Payloads of frames: header and message together, both ways, without loss.
+"""Lossless decoding and encoding of frame payloads: header and message together.
 
-A decoded frame keeps everything: its header with unknown tags, the message, its version, and the bytes after the
-message. It also keeps the payload, and ``encode`` returns that payload. The reason is that Kafka's encoding is not
-canonical: different bytes can have equal values. For example, a varint may be longer than necessary, a tag may hold a
-default, and a null array may have any negative length. A frame that a program made or changed is encoded from its
-values.
+A decoded frame contains everything: its header with unknown tags, the message, its version, and the trailing bytes. It
+also contains the payload, which ``encode`` returns, because Kafka's encoding is not canonical: different bytes can have
+equal values. For example, a varint may be longer than necessary, a tag may hold a default, and a null array may have
+any negative length. A new or changed frame is encoded from its values.
 """
 
 from __future__ import annotations
@@ -48,10 +47,10 @@ _VIEWS: Final = CodecOptions(memoryview_records=True, utf8_errors="surrogateesca
 
 @frozen(kw_only=True)
 class _Frame:
-    """What requests and responses have in common.
+    """The common base of requests and responses.
 
-    ``trailing`` has the bytes after the message. ``options`` are the options of decoding. A frame that is encoded from
-    its values uses them again.
+    ``trailing`` contains the bytes after the message. ``options`` are the decoding options, which are used again when a
+    frame is encoded from its values.
     """
 
     message: Message
@@ -65,9 +64,9 @@ class _Frame:
 
 @frozen(kw_only=True)
 class RequestFrame(_Frame):
-    """A request on a connection. ``header`` has its api key, version, correlation id and client id.
+    """A request on a connection. ``header`` contains its API key, version, correlation id and client id.
 
-    ``attrs.evolve`` returns a changed frame. The changed frame does not keep the bytes of the original.
+    ``attrs.evolve`` returns a changed frame, without the original payload bytes.
     """
 
     header: RequestHeader
@@ -75,13 +74,13 @@ class RequestFrame(_Frame):
 
     @property
     def version(self) -> int:
-        """The version of the message, and of its response."""
+        """The version of the message and of its response."""
         return self.header.request_api_version
 
     def encode(self) -> bytes:
-        """Return the payload: of a decoded frame the very bytes that it came from.
+        """Return the payload. For a decoded frame, it is identical to the original payload.
 
-        Raises ``UnsupportedVersionError`` and ``EncodeError`` where the frame was made or changed.
+        Raises ``UnsupportedVersionError`` and ``EncodeError`` for a new or changed frame.
         """
         if self._received is not None:
             return self._received
@@ -94,8 +93,8 @@ class RequestFrame(_Frame):
 class ResponseFrame(_Frame):
     """A response on a connection, and the version of its message.
 
-    The version is that of the request. The one exception is an ApiVersions request whose version the broker does not
-    have. ``attrs.evolve`` returns a changed frame. The changed frame does not keep the bytes of the original.
+    The version is the version of the request, unless it is an ApiVersions request whose version the broker does not
+    support. ``attrs.evolve`` returns a changed frame, without the original payload bytes.
     """
 
     header: ResponseHeader
@@ -103,9 +102,9 @@ class ResponseFrame(_Frame):
     version: int
 
     def encode(self) -> bytes:
-        """Return the payload: of a decoded frame the very bytes that it came from.
+        """Return the payload. For a decoded frame, it is identical to the original payload.
 
-        Raises ``UnsupportedVersionError`` and ``EncodeError`` where the frame was made or changed.
+        Raises ``UnsupportedVersionError`` and ``EncodeError`` for a new or changed frame.
         """
         if self._received is not None:
             return self._received
@@ -121,11 +120,11 @@ def decode_request(
     options: CodecOptions = DEFAULT_OPTIONS,
     refuse_trailing: bool = False,
 ) -> RequestFrame:
-    """Return the request in the payload of a frame, decoded with the classes of ``catalog`` (default: the release's).
+    """Return the request in a frame payload, decoded with the classes of ``catalog`` (default: the release's).
 
-    Bytes after the message are kept, because brokers accept them. With ``refuse_trailing`` they raise
-    ``TrailingDataError``. Raises ``UnknownMessageError``, ``UnsupportedVersionError`` (``read_request_header`` can
-    still read the header) and ``DecodeError``.
+    Trailing bytes are retained, because brokers accept them. With ``refuse_trailing`` they raise ``TrailingDataError``.
+    Raises ``UnknownMessageError``, ``UnsupportedVersionError`` (``read_request_header`` can still read the header) and
+    ``DecodeError``.
     """
     data = buffer_bytes(payload)
     api_key, version, _ = read_request_prefix(data)
@@ -145,9 +144,9 @@ def encode_request(
     client_id: str | None = None,
     options: CodecOptions = DEFAULT_OPTIONS,
 ) -> bytes:
-    """Return the payload of a frame: the header that the request needs, and the request.
+    """Return a frame payload: the header that the request requires, and the request.
 
-    Raises ``UnsupportedVersionError`` and ``EncodeError``. A message that is not a request also raises ``EncodeError``.
+    Raises ``UnsupportedVersionError`` and ``EncodeError``, including for a message that is not a request.
     """
     _check_kind(message, Request, version)
     header = RequestHeader(
@@ -168,12 +167,12 @@ def decode_response(
     options: CodecOptions = DEFAULT_OPTIONS,
     refuse_trailing: bool = False,
 ) -> ResponseFrame:
-    """Return the response in the payload of a frame; ``api_key`` and ``version`` are those of its request.
+    """Return the response in a frame payload; ``api_key`` and ``version`` are taken from its request.
 
-    ``catalog`` and ``refuse_trailing`` are as for ``decode_request``. A broker that does not have the version of an
-    ApiVersions request answers in version 0 (KIP-511). So an ApiVersions response that cannot be read at the version of
-    the request is also read at version 0. Raises ``UnknownMessageError``, ``UnsupportedVersionError`` and
-    ``DecodeError``. These errors are about the version of the request.
+    ``catalog`` and ``refuse_trailing`` are the same as for ``decode_request``. A broker that does not support the
+    version of an ApiVersions request responds with version 0 (KIP-511). An ApiVersions response that cannot be read at
+    the request version is therefore also read at version 0. Raises ``UnknownMessageError``, ``UnsupportedVersionError``
+    and ``DecodeError``, which refer to the request version.
     """
     data = buffer_bytes(payload)
     classes = catalog or release_catalog()
@@ -189,10 +188,9 @@ def decode_response(
 def encode_response(
     message: Response, version: int, *, correlation_id: int, options: CodecOptions = DEFAULT_OPTIONS
 ) -> bytes:
-    """Return the payload of a frame: the header that the response needs, and the response.
+    """Return a frame payload: the header that the response requires, and the response.
 
-    Raises ``UnsupportedVersionError`` and ``EncodeError``. A message that is not a response also raises
-    ``EncodeError``.
+    Raises ``UnsupportedVersionError`` and ``EncodeError``, including for a message that is not a response.
     """
     header = ResponseHeader(correlation_id=correlation_id)
     return ResponseFrame(header=header, message=message, version=version, options=options).encode()
@@ -224,23 +222,23 @@ def _received(frame: _F, data: bytes) -> _F:
 
 
 def _check_kind(message: Message, base: type[Message], version: int) -> None:
-    """Refuse what a type checker refuses: a response in the place of a request, or data without an api key."""
+    """Refuse arguments that a type checker refuses: a response instead of a request, or data without an API key."""
     if not isinstance(message, base):
         reason = f"a message of type {message.INFO.kind} cannot be sent as a {base.__name__.lower()}"
         raise EncodeError(message=message.INFO.name, version=version, path="", value=message, reason=reason)
 
 
 def request_needs_response(request: Message) -> bool:
-    """Whether a broker answers this request. It answers every request except a Produce with ``acks=0``."""
+    """Return whether a broker responds to this request: always, except for a Produce with ``acks=0``."""
     info = request.INFO
     return not (info.kind == "request" and info.api_key == ApiKey.PRODUCE and getattr(request, "acks", None) == 0)
 
 
 def payload_needs_response(payload: Buffer, catalog: MessageCatalog | None = None) -> bool:
-    """Whether a broker answers the request in this payload.
+    """Return whether a broker responds to the request in this payload.
 
-    Only a Produce is decoded for this. A Produce that cannot be decoded counts as answered. Raises ``TruncatedError``
-    for a payload that is too short for a request.
+    Only a Produce is decoded. An undecodable Produce is assumed to have a response. Raises ``TruncatedError`` for a
+    payload that is too short for a request.
     """
     if read_request_prefix(payload).api_key != ApiKey.PRODUCE:
         return True

@@ -1,8 +1,8 @@
-"""What a connection remembers of a request: how its response is decoded, and how more requests like it are encoded.
+"""The codec of a sent request: it decodes the response, and encodes further requests of the same class and version.
 
-A connection makes an ``RequestCodec`` for each class and version that it sends, and keeps it. So sending a request
-needs one look-up, and the bytes of its header that never change are made once. A request that was encoded elsewhere is
-only ``SentRequest``: its api and version may be unknown.
+A connection creates a ``RequestCodec`` for each class and version that it sends, and caches it. Sending a request then
+requires one lookup, and the constant bytes of its header are built once. A request that was encoded elsewhere is only a
+``SentRequest``, because its API and version may be unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _NO_TAGS: Final = 0
 
 @frozen(eq=False)
 class SentRequest:
-    """The api and version of a request, and how its response is decoded. ``catalog`` is None for the release's."""
+    """The API and version of a request, and the decoder of its response.
+
+    ``catalog`` is None for the release's catalog.
+    """
 
     api_key: int
     version: int
@@ -45,13 +48,13 @@ class SentRequest:
     def frame(self, payload: bytes) -> ResponseFrame:
         """Return the decoded response.
 
-        Raises ``DecodeError``, and ``UnknownMessageError`` or ``UnsupportedVersionError`` if the api or version is
+        Raises ``DecodeError``, and ``UnknownMessageError`` or ``UnsupportedVersionError`` if the API or version is
         unknown.
         """
         return decode_response(payload, self.api_key, self.version, catalog=self.catalog, options=self.options)
 
     def message(self, payload: bytes) -> Response:
-        """Return the message of the response. Bytes after it are ignored. Raises what ``frame`` raises."""
+        """Return the message of the response. Trailing bytes are ignored. Raises the errors of ``frame``."""
         return self.frame(payload).message
 
 
@@ -80,11 +83,11 @@ class RequestCodec(SentRequest):
         options: CodecOptions,
         catalog: MessageCatalog | None,
     ) -> RequestCodec:
-        """Return the exchange of a class at a version.
+        """Return the codec of a class at a version.
 
         Raises ``UnsupportedVersionError`` if the request or the response does not have the version,
-        ``UnknownMessageError`` or ``UnknownNameError`` if the class of the response is missing, and ``EncodeError`` for
-        a client id that does not fit its field.
+        ``UnknownMessageError`` or ``UnknownNameError`` if the response class is missing, and ``EncodeError`` for a
+        client id that does not fit its field.
         """
         key = request.INFO.api_key
         encode = codec_for(request, version, options).encode
@@ -103,7 +106,7 @@ class RequestCodec(SentRequest):
         )
 
     def message(self, payload: bytes) -> Response:
-        """Return the message of the response; the usual response has nothing that needs a frame."""
+        """Return the message of the response. Ordinary responses are decoded without building a frame."""
         try:
             return self._decode(payload, self._message_start(payload))
         except DecodeError:

@@ -1,10 +1,11 @@
-"""The server's side of a connection: bytes in, events out; responses in, bytes out. There is no input or output here.
+"""The server side of a connection, without input or output: received bytes to events, and responses to bytes.
 
-``receive_data`` only keeps bytes. ``next_event`` returns what they mean. ``send_response`` returns the bytes to send.
-Each side may break the protocol. Then ``LocalProtocolError`` or ``RemoteProtocolError`` is raised, and the state is
-ERROR and stays ERROR. A request that cannot be decoded and a response that cannot be encoded do not break a connection.
+``receive_data`` buffers received bytes, ``next_event`` returns the next event from them, and ``send_response`` returns
+bytes to send. Either side may violate the protocol. ``LocalProtocolError`` or ``RemoteProtocolError`` is then raised,
+and the state permanently becomes ERROR. A request that cannot be decoded or a response that cannot be encoded does not
+break the connection.
 
-The states of a server, and what is possible in each. Anything else is a protocol error::
+The server states and their possible events. Anything else is a protocol error::
 
     state        event                                             next state
     -----------  ------------------------------------------------  ----------
@@ -14,16 +15,16 @@ The states of a server, and what is possible in each. Anything else is a protoco
     HANDSHAKE    send the response to an earlier request           HANDSHAKE
     HANDSHAKE    send the response to the SaslHandshake            TOKENS
     TOKENS       receive a token                                   TOKENS
-    TOKENS       send the answer to a token                        TOKENS
-    TOKENS       end_tokens: the SASL exchange is over             OPEN
-    any          the end of the client's bytes, between frames     HALF_CLOSED, or CLOSED if nothing is unanswered
+    TOKENS       send the response to a token                      TOKENS
+    TOKENS       end_tokens, at the end of the SASL exchange       OPEN
+    any          the end of the client's bytes, between frames     HALF_CLOSED, or CLOSED without unanswered requests
     HALF_CLOSED  send the response to the oldest request           HALF_CLOSED, or CLOSED after the last response
     any          close                                             CLOSED
     any          a protocol error of either side                   ERROR
 
-ERROR has no next state, ``close`` included. While a SaslHandshake or a token is unanswered, the meaning of the next
-frame is not known. Then ``next_event`` returns ``PAUSED``. Kafka does this in
-``org.apache.kafka.common.network.KafkaChannel``. KIP-43 has the SASL tokens.
+ERROR has no next state, even after ``close``. While a SaslHandshake or a token has no response, the meaning of the next
+frame is unknown, and ``next_event`` returns ``PAUSED``. Kafka does this in
+``org.apache.kafka.common.network.KafkaChannel``. The SASL tokens are defined in KIP-43.
 """
 
 from __future__ import annotations
@@ -63,13 +64,13 @@ _SHORTEST_REQUEST: Final = 8
 
 
 class ServerConnection(Connection):
-    """The server's side of a connection from a client.
+    """The server side of a connection from a client.
 
-    ``max_frame_size`` is the limit of a request in bytes, as a broker's ``socket.request.max.bytes``. ``catalog`` has
-    the classes of requests and responses (default: the release's), and ``options`` are for decoding requests.
+    ``max_frame_size`` is the maximum request size in bytes, like a broker's ``socket.request.max.bytes``. ``catalog``
+    contains the request and response classes (default: the release's), and ``options`` are for decoding requests.
 
-    A server knows when a SASL exchange is over, and calls ``end_tokens``. A proxy does not know it. With
-    ``guess_tokens`` the first frame that looks like a request ends the tokens, and tokens need no answer.
+    A server can detect the end of a SASL exchange, and then calls ``end_tokens``. A proxy cannot. With
+    ``guess_tokens``, the first frame that looks like a request ends the tokens, and tokens need no response.
     """
 
     __slots__ = ("_guess_tokens", "_options", "_tokens_waiting", "_waiting")
@@ -90,18 +91,18 @@ class ServerConnection(Connection):
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their responses."""
+        """The number of requests that await a response."""
         return len(self._waiting)
 
     @property
     def oldest(self) -> RequestReceived | None:
-        """The request that must be answered next, or None."""
+        """The next request that requires a response, or None."""
         return self._waiting[0] if self._waiting else None
 
     def next_event(self) -> ServerEvent | NeedData | TokensPending:
-        """Return what happened next, or ``NEED_DATA``, or ``PAUSED`` if the server must first answer.
+        """Return the next event, or ``NEED_DATA``, or ``PAUSED`` if the server must respond first.
 
-        Raises ``RemoteProtocolError``, then and in each later call.
+        Raises ``RemoteProtocolError``, now and in each later call.
         """
         if self._state is _HANDSHAKE or (self._state is _TOKENS and self._tokens_waiting and not self._guess_tokens):
             return PAUSED
@@ -118,12 +119,12 @@ class ServerConnection(Connection):
     def send_response(
         self, request: RequestReceived, response: Response, *, options: CodecOptions = DEFAULT_OPTIONS
     ) -> bytes:
-        """Return the bytes of the response to a request, to be sent before those of later calls.
+        """Return the bytes of the response to a request, to be sent before the bytes of later calls.
 
-        Responses are sent in the order of the requests: ``request`` must be ``oldest``. The version is that of the
-        request. An ApiVersions request of an unknown version is answered in version 0 (KIP-511). Raises
-        ``LocalProtocolError``, also for the response of another api. The following errors change nothing, and the
-        connection stays usable: ``EncodeError`` and ``UnsupportedVersionError``.
+        Responses must be sent in the order of the requests, so ``request`` must be ``oldest``. The response has the
+        version of the request. An ApiVersions request of an unknown version has a response of version 0 (KIP-511).
+        Raises ``LocalProtocolError``, including for the response of another API. The following errors change nothing,
+        and the connection stays usable: ``EncodeError`` and ``UnsupportedVersionError``.
         """
         self._check_turn(request)
         if response.INFO.api_key != request.api_key:
@@ -140,11 +141,11 @@ class ServerConnection(Connection):
         error_message: str | None = None,
         throttle_time_ms: int = 0,
     ) -> bytes:
-        """Return the bytes of the response which reports that a whole request failed; see ``error_response``.
+        """Return the bytes of the response that reports the failure of the whole request; see ``error_response``.
 
-        Raises ``LocalProtocolError``, and what ``RequestReceived.message`` raises. For a request that cannot be decoded
-        there is no response: close the connection, as brokers do. ``unsupported_api_versions`` makes the response to an
-        ApiVersions request of an unknown version.
+        Raises ``LocalProtocolError``, and the errors of ``RequestReceived.message``. For an undecodable request no
+        response is possible: close the connection, as brokers do. ``unsupported_api_versions`` builds the response to
+        an ApiVersions request of an unknown version.
         """
         self._check_turn(request)
         message: Request[Response] = request.message()
@@ -159,9 +160,9 @@ class ServerConnection(Connection):
         return self.send_response(request, response)
 
     def send_payload(self, payload: Buffer) -> bytes:
-        """Return the frame of a response that is encoded already, such as one that a proxy passes on.
+        """Return the frame of an already encoded response, for example one that a proxy forwards.
 
-        It answers ``oldest`` and must have its correlation id. Raises ``LocalProtocolError``. A payload that is too
+        It responds to ``oldest`` and must have its correlation id. Raises ``LocalProtocolError``. A payload that is too
         short for a response raises ``TruncatedError`` and changes nothing.
         """
         self._check_open()
@@ -171,14 +172,14 @@ class ServerConnection(Connection):
         return self._answered(payload)
 
     def send_token(self, token: Buffer) -> bytes:
-        """Return the bytes of the answer to a SASL token. Raises ``LocalProtocolError``."""
+        """Return the bytes of the response to a SASL token. Raises ``LocalProtocolError``."""
         if self._state is not _TOKENS or not self._tokens_waiting:
             self._fail_local("an answer to no token")
         self._tokens_waiting -= 1
         return join_frames(token)
 
     def end_tokens(self) -> None:
-        """Note that the SASL exchange is over: requests follow. A token that waits gets no answer.
+        """End the SASL exchange: requests follow. A waiting token receives no response.
 
         Raises ``LocalProtocolError`` outside the state TOKENS.
         """
@@ -188,7 +189,7 @@ class ServerConnection(Connection):
         self._state = _OPEN
 
     def close(self) -> tuple[RequestReceived, ...]:
-        """End the connection on this side; return the requests that are unanswered. An ERROR stays an ERROR."""
+        """Close this side of the connection; return the unanswered requests. An ERROR state remains."""
         unanswered = tuple(self._waiting)
         self._waiting.clear()
         self._tokens_waiting = 0

@@ -1,4 +1,4 @@
-"""The controller: the image of the cluster, and the changes of it, which are records.
+"""The controller: the metadata image of the cluster, and the records that change it.
 
-``image`` has the state and applies records. The other modules answer requests with records that change it.
+``image`` holds the state and applies records. The other modules translate requests into records.
 """

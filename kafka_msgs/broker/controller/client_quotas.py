@@ -1,6 +1,6 @@
-"""Changes of quotas of clients: from what is asked to metadata records, and which quotas a filter finds.
+"""Client quota changes as metadata records, and quota lookup by filter.
 
-Checks, error codes and their texts are those of Kafka's ``ClientQuotaControlManager`` and ``ClientQuotasImage``.
+Checks, error codes and error messages match Kafka's ``ClientQuotaControlManager`` and ``ClientQuotasImage``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityDat
 __all__ = ["Entity", "alter_quotas", "find_quotas"]
 
 Entity: TypeAlias = Mapping[str, str | None]
-"""What has quotas: names by type. The name None is the default of its type."""
+"""A quota entity: names by entity type. The name None is the default entity of its type."""
 Change: TypeAlias = tuple[str, float | None]
-"""The name of a quota, and its new value; None removes it."""
+"""A quota name and its new value; None removes the quota."""
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
@@ -35,7 +35,7 @@ _OF_CLIENTS: Final = {
     "controller_mutation_rate": "DOUBLE",
 }
 _OF_ADDRESSES: Final = {"connection_creation_rate": "INT"}
-"""The quotas of each kind of entity, with the types of their values."""
+"""The supported quotas of each entity kind, with their value types."""
 
 _FRACTION: Final = 1e-6
 _MOST_RECORDS: Final = 10_000
@@ -44,9 +44,9 @@ _MOST_RECORDS: Final = 10_000
 def alter_quotas(
     image: MetadataImage, asked: Iterable[tuple[Entity, Sequence[Change]]]
 ) -> tuple[list[ClientQuotaRecord], list[tuple[Entity, RequestRefusedError | None]]]:
-    """Return the records that change quotas, and the outcome for each entity: None, or why it stays as it was.
+    """Return the records that change quotas, and one result per entity: None, or the reason for its refusal.
 
-    Raises ``RequestRefusedError`` with POLICY_VIOLATION for a request that changes too much.
+    Raises ``RequestRefusedError`` with POLICY_VIOLATION for a request with too many changes.
     """
     records: list[ClientQuotaRecord] = []
     results: dict[frozenset[tuple[str, str | None]], tuple[Entity, RequestRefusedError | None]] = {}
@@ -93,7 +93,7 @@ def _check_entity(entity: Entity) -> None:
 
 
 def _allowed(entity: Entity) -> Mapping[str, str]:
-    """Return the quotas that an entity may have, with their types."""
+    """Return the quotas that an entity supports, with their value types."""
     if IP not in entity:
         return _OF_CLIENTS
     if len(entity) > 1:
@@ -105,7 +105,7 @@ def _allowed(entity: Entity) -> Mapping[str, str]:
 
 
 def _is_address(text: str) -> bool:
-    """Whether a text is an address. Names are not looked up, but for this machine's own."""
+    """Return whether a text is an address. Host names are not resolved, except this machine's own names."""
     try:
         ip_address(text)
     except ValueError:
@@ -133,7 +133,7 @@ def find_quotas(
 ) -> Iterator[tuple[Entity, Mapping[str, float]]]:
     """Yield the entities that match all components (type, ``QuotaMatchType``, name), and their quotas.
 
-    ``strict`` leaves out entities with other types. Raises ``RequestRefusedError`` for a filter that cannot be.
+    ``strict`` excludes entities that also have other types. Raises ``RequestRefusedError`` for an invalid filter.
     """
     names, kinds = _filter(components)
     for key, quotas in image.quotas.items():
@@ -145,7 +145,7 @@ def find_quotas(
 
 
 def _filter(components: Iterable[tuple[str, int, str | None]]) -> tuple[dict[str, str | None], set[str]]:
-    """Return the names that a filter wants by type, and the types that may have any name."""
+    """Return the names that a filter requires by type, and the types that match any name."""
     names: dict[str, str | None] = {}
     kinds: set[str] = set()
     for kind, match, name in components:
@@ -182,7 +182,7 @@ def _check_match(match: int, name: str | None) -> None:
 
 
 def _text(entity: Entity) -> str:
-    """Return an entity as Kafka writes it."""
+    """Return an entity in Kafka's text format."""
     entries = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in sorted(entity.items()))
     return f"ClientQuotaEntity(entries={{{entries}}})"
 

@@ -1,6 +1,6 @@
-"""Changes of settings: of topics, brokers, groups and client metrics, from what is asked to metadata records.
+"""Config changes for topics, brokers, groups and client metrics, as metadata records.
 
-Checks, error codes and their texts are those of Kafka's ``ConfigurationControlManager`` and
+Checks, error codes and error messages match Kafka's ``ConfigurationControlManager`` and
 ``ControllerConfigurationValidator``.
 """
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 __all__ = ["MIN_IN_SYNC", "alter_configs", "check_resource", "replace_configs"]
 
 MIN_IN_SYNC: Final = "min.insync.replicas"
-"""The setting of brokers that the controller keeps itself (KIP-966)."""
+"""The broker config that the controller manages itself (KIP-966)."""
 
 _LONGEST_VALUE: Final = 32767
 _MATCHED: Final = frozenset(
     {"client_instance_id", "client_id", "client_software_name", "client_software_version"}
     | {"client_source_address", "client_source_port"}
 )
-"""What subscriptions to client metrics may match (KIP-714)."""
+"""The client attributes that a client metrics subscription can match (KIP-714)."""
 _SHORTEST_MS: Final = 100
 _LONGEST_MS: Final = 3_600_000
 _ENDPOINT: Final = re.compile(r"\w+://\[?[\w\-%.:]*\]?:-?\d+", re.ASCII)
 
 Change = tuple[str, int, str | None]
-"""The name of a setting, the operation (``AlterConfigOp``) and its value."""
+"""A config name, an operation (``AlterConfigOp``) and a value."""
 
 
 def alter_configs(
     cluster: Cluster, kind: ConfigResourceType, name: str, changes: Sequence[Change]
 ) -> list[ConfigRecord]:
-    """Return the records that change some settings of a resource. Raises ``RequestRefusedError``."""
+    """Return the records that change individual configs of a resource. Raises ``RequestRefusedError``."""
     own = resource_overrides(cluster, kind, name)
     after: dict[str, str | None] = dict(own)
     for setting, operation, value in changes:
@@ -60,13 +60,13 @@ def alter_configs(
 def replace_configs(
     cluster: Cluster, kind: ConfigResourceType, name: str, configs: Mapping[str, str | None]
 ) -> list[ConfigRecord]:
-    """Return the records that give a resource these settings, and no others. Raises ``RequestRefusedError``."""
+    """Return the records that replace all configs of a resource. Raises ``RequestRefusedError``."""
     after = {**dict.fromkeys(resource_overrides(cluster, kind, name)), **configs}
     return _checked(cluster, kind, name, configs, after)
 
 
 def check_resource(kind: ConfigResourceType, name: str) -> None:
-    """Raise ``RequestRefusedError`` for a resource that cannot be."""
+    """Raise ``RequestRefusedError`` for an invalid resource."""
     if kind is ConfigResourceType.TOPIC:
         if not name:
             raise _invalid("Default topic resources are not allowed.")
@@ -84,13 +84,13 @@ def _check_there(cluster: Cluster, kind: ConfigResourceType, name: str) -> None:
 
 
 _WITH_LISTS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
-"""The resources of whose settings the controller of Kafka knows that they are lists."""
+"""The resource types whose list configs Kafka's controller recognizes."""
 
 
 def _operated(
     kind: ConfigResourceType, setting: str, operation: int, value: str | None, own: Mapping[str, str]
 ) -> str | None:
-    """Return the new value of a setting, or None if it has none of its own any more."""
+    """Return the new value of a config, or None if the resource no longer overrides it."""
     if operation == AlterConfigOp.DELETE:
         return None
     if operation == AlterConfigOp.SET:
@@ -115,7 +115,10 @@ def _operated(
 
 
 def _no_list(kind: ConfigResourceType, setting: str, operation: str, *, is_known: bool) -> str:
-    """Return the text for a setting that is no list: brokers look at their own settings, controllers at the others."""
+    """Return the error message for a config that is not a list.
+
+    Brokers check their own configs, and controllers check all others.
+    """
     if kind is not ConfigResourceType.BROKER:
         return f"Can't {operation} to key {setting} because its type is not LIST."
     if not is_known:
@@ -124,7 +127,7 @@ def _no_list(kind: ConfigResourceType, setting: str, operation: str, *, is_known
 
 
 def _split(text: str) -> list[str]:
-    """Return the parts between commas as Java's ``split`` does: without empty ones at the end."""
+    """Return the text between commas like Java's ``split``: without trailing empty strings."""
     return text.rstrip(",").split(",") if text.strip(",") or not text else []
 
 
@@ -178,7 +181,7 @@ def _check_listeners(text: str) -> None:
 
 
 def _check_value(setting: ConfigKey, value: str) -> None:
-    """Check a value of a broker. A wrong one makes the request wrong, in Kafka."""
+    """Check a value of a broker config. As in Kafka, a wrong value makes the whole request invalid."""
     try:
         setting.check(value)
     except RequestRefusedError as error:
@@ -206,7 +209,7 @@ def _check_group(cluster: Cluster, configs: Mapping[str, str]) -> None:
 
 
 def _coordinator_config(cluster: Cluster) -> CoordinatorConfig:
-    """Return the settings of the group coordinators, whose bounds hold for groups."""
+    """Return the group coordinator configs, whose bounds apply to groups."""
     names = {name.replace("_", "."): name for name in fields_dict(CoordinatorConfig)}
     return CoordinatorConfig.parse({name: text for name, text in cluster.configs.static.items() if name in names})
 
@@ -225,7 +228,7 @@ def _check_client_metrics(cluster: Cluster, configs: Mapping[str, str]) -> None:
 
 
 def _check_matches(parts: Iterable[str]) -> None:
-    """Check the clients that a subscription matches: names of facts, each with a regular expression."""
+    """Check the client match patterns of a subscription: attribute names, each with a regular expression."""
     for part in parts:
         name, *patterns = part.rstrip("=").split("=")
         if len(patterns) != 1 or name.strip() not in _MATCHED or not _is_regex(patterns[0].strip()):

@@ -1,7 +1,7 @@
-"""Kafka's settings as data: of brokers, topics, groups and client metrics, with types, defaults and allowed values.
+"""Kafka's config definitions for brokers, topics, groups and client metrics: types, defaults and allowed values.
 
-The table is ``config_defs.tsv``. ``ConfigKey.check`` refuses a text as Kafka's ``ConfigDef`` does. ``BrokerConfigs``
-are the settings of an embedded cluster, read as numbers and flags.
+The table is ``settings.tsv``. ``ConfigKey.check`` validates a text like Kafka's ``ConfigDef``. ``BrokerConfigs``
+provides the configs of an embedded cluster as numbers and flags.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PAIRS_ALLOWED: Final = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 _PAIR: Final = re.compile(r"(\d+:\d+)?")
 _CHOICES: Final = re.compile(r"(?P<any_case>\(case insensitive\) )?\[(?P<names>[\w, -]+)\]")
 _BLANKS: Final = "".join(map(chr, range(33)))
-"""What Java takes away at both ends of a text."""
+"""The characters that Java's ``String.trim`` removes."""
 _BLANKS_IN_LISTS: Final = " \t\n\v\f\r"
 _WHOLE: Final = re.compile(r"[+-]?\d+")
 _DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
@@ -40,9 +40,11 @@ _DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|(\d+(\.\d*)?|\.\d+)([eE][+-]?\
 
 @frozen
 class ConfigKey:
-    """One setting. ``type`` is Kafka's, in small letters; ``default`` is a text or None; ``allowed`` has Kafka's form
-    of the allowed values, such as ``[0,...]``. ``internal`` settings are not shown, and those that are not ``dynamic``
-    are only given at the start of a broker.
+    """A config definition.
+
+    ``type`` is Kafka's type in lowercase; ``default`` is a text or None; ``allowed`` is Kafka's description of the
+    allowed values, for example ``[0,...]``. ``internal`` configs are hidden, and configs that are not ``dynamic`` can
+    only be set when a broker starts.
     """
 
     name: str
@@ -53,18 +55,18 @@ class ConfigKey:
     dynamic: bool = True
 
     def check(self, text: str) -> Any:
-        """Return the value of a text. Raises ``RequestRefusedError`` with INVALID_CONFIG."""
+        """Return the parsed value of a text. Raises ``RequestRefusedError`` with INVALID_CONFIG."""
         value = self._parsed(text)
         for check in (_check_range, _check_items, _check_choice, _check_throttled):
             check(self, value)
         return value
 
     def normalize(self, text: str) -> str:
-        """Return the value of a text as Kafka writes it: ``7`` for ``" +7 "``. Raises ``RequestRefusedError``."""
+        """Return a value in Kafka's text format: ``7`` for ``" +7 "``. Raises ``RequestRefusedError``."""
         return _text_of(self._parsed(text))
 
     def refuse(self, value: Any, reason: str) -> RequestRefusedError:
-        """Return the error for a wrong value, with the text that Kafka gives."""
+        """Return the error for an invalid value, with Kafka's error message."""
         return RequestRefusedError(
             error=ErrorCode.INVALID_CONFIG,
             message=f"Invalid value {_text_of(value)} for configuration {self.name}: {reason}",
@@ -85,7 +87,7 @@ class ConfigKey:
 
     @property
     def _repeats(self) -> bool:
-        """Whether a list keeps values that it names twice, and empty ones."""
+        """Whether a list keeps duplicate and empty values."""
         return self.allowed == _PAIRS_ALLOWED
 
     def _number(self, text: str, trimmed: str) -> int | float:
@@ -96,12 +98,12 @@ class ConfigKey:
             if bits is not None and _WHOLE.fullmatch(trimmed) and -(1 << bits - 1) <= int(trimmed) < 1 << bits - 1:
                 return int(trimmed)
         except ValueError:
-            pass  # More digits than Python reads.
+            pass  # More digits than Python's ``int`` parses.
         raise self.refuse(text, f"Not a number of type {self.type.upper()}")
 
 
 def _text_of(value: Any) -> str:
-    """Return a value of a setting as Java writes it."""
+    """Return a config value in Java's text format."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
@@ -149,7 +151,7 @@ def _check_choice(setting: ConfigKey, value: Any) -> None:
 
 
 def _check_throttled(setting: ConfigKey, value: Any) -> None:
-    """Kafka's ``ThrottledReplicaListValidator``: ``*``, or pairs of a partition and a broker."""
+    """Validate like Kafka's ``ThrottledReplicaListValidator``: ``*``, or pairs of a partition and a broker."""
     if setting.allowed != _PAIRS_ALLOWED or value == ("*",):
         return
     if not all(_PAIR.fullmatch(each) for each in value):
@@ -159,7 +161,10 @@ def _check_throttled(setting: ConfigKey, value: Any) -> None:
 
 @cache
 def config_keys(resource: str) -> Mapping[str, ConfigKey]:
-    """Return the settings of a kind of resource by name: ``TOPIC``, ``BROKER``, ``GROUP`` or ``CLIENT_METRICS``."""
+    """Return the config definitions of a resource type by name.
+
+    The types are ``TOPIC``, ``BROKER``, ``GROUP`` and ``CLIENT_METRICS``.
+    """
     text = (files("kafka_msgs.broker.controller") / "settings.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines()[1:])
     return {
@@ -177,9 +182,9 @@ def config_keys(resource: str) -> Mapping[str, ConfigKey]:
 
 
 class BrokerConfigs:
-    """The settings of the brokers: what was given at the start, and Kafka's defaults otherwise.
+    """The broker configs: static values, and Kafka's defaults for all others.
 
-    ``static`` has what was given. Raises ``OptionError`` for an unknown name and for a wrong value.
+    ``static`` holds the values given at the start. Raises ``OptionError`` for an unknown name or an invalid value.
     """
 
     def __init__(self, static: Mapping[str, str]) -> None:
@@ -194,16 +199,16 @@ class BrokerConfigs:
                 raise OptionError(source="BrokerConfig", option=name, value=text, reason=str(error.message)) from None
 
     def text(self, name: str) -> str | None:
-        """Return a setting as text, or None if it has no value."""
+        """Return a config as text, or None if it has no value."""
         return self._defs[name].normalize(self.static[name]) if name in self.static else self._defs[name].default
 
     def number(self, name: str) -> int:
-        """Return a setting that is a whole number."""
+        """Return an integer config."""
         text = self.text(name)
         if text is None:
             raise InternalError(reason=f"{name} has no value")
         return int(text)
 
     def flag(self, name: str) -> bool:
-        """Return a setting that is true or false."""
+        """Return a boolean config."""
         return self.text(name) == "true"

@@ -1,7 +1,7 @@
-"""The values of settings and where they come from: of a topic, of the brokers, and Kafka's defaults.
+"""Config values of topics and brokers, with their sources and Kafka's defaults.
 
-A setting of a topic has synonyms: broker settings that stand for it where the topic itself has none. The first that has
-a value counts. This is the work of Kafka's ``ConfigHelper`` and ``ServerTopicConfigSynonyms``.
+A topic config has synonyms: broker configs that apply if the topic does not override the value. The first synonym with
+a value wins. These are the rules of Kafka's ``ConfigHelper`` and ``ServerTopicConfigSynonyms``.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ _BROKER_NAMES: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     "file.delete.delay.ms": (("log.segment.delete.delay.ms", 1),),
     "min.cleanable.dirty.ratio": (("log.cleaner.min.cleanable.ratio", 1),),
 }
-"""The broker settings that stand for a setting of a topic, the strongest first, and the factor of their unit."""
+"""The broker synonyms of each topic config in order of precedence, with their unit factors."""
 _GROUPS: Final = {name: tuple((each, 1) for each, _ in names) for names in _BROKER_NAMES.values() for name, _ in names}
-"""The broker settings that stand for one another, by the name of each."""
+"""The groups of broker configs that are synonyms of each other, by config name."""
 
 
 @frozen
 class ConfigSynonym:
-    """A value of a setting, under the name of the setting that has it."""
+    """A config value and the name of the config that provides it."""
 
     name: str
     value: str | None
@@ -85,7 +85,7 @@ class ConfigSynonym:
     factor: int = 1
 
     def scaled(self) -> str | None:
-        """Return the value in the unit of the setting that it stands for. A negative number has no unit."""
+        """Return the value in the unit of the config that it substitutes. Negative numbers are not converted."""
         if self.factor == 1 or self.value is None or int(self.value) < 0:
             return self.value
         return str(int(self.value) * self.factor)
@@ -93,7 +93,7 @@ class ConfigSynonym:
 
 @frozen
 class ConfigEntry:
-    """A setting with its value, and all values that it could have, the one that counts first."""
+    """A config with its effective value and all its synonyms in order of precedence."""
 
     setting: ConfigKey
     value: str | None
@@ -102,14 +102,15 @@ class ConfigEntry:
 
     @property
     def sensitive(self) -> bool:
-        """Whether the value is a secret. Then no answer has it."""
+        """Whether the value is a secret. Responses omit secrets."""
         return self.setting.type == "password"
 
 
 def _entry(setting: ConfigKey, counts: ConfigSynonym | None, shown: tuple[ConfigSynonym, ...]) -> ConfigEntry:
-    """Return the entry of a setting whose value is that of the synonym that ``counts``; None stands for the default.
+    """Return the entry of a config whose effective value comes from ``counts``; None selects the default.
 
-    The value has Kafka's form, such as ``7`` for ``" +7 "``. Among the synonyms, values of brokers stay as given.
+    The value is in Kafka's text format, for example ``7`` for ``" +7 "``. Broker values among the synonyms stay
+    unchanged.
     """
     value = setting.default if counts is None else counts.scaled()
     if value is not None:
@@ -121,7 +122,7 @@ def _entry(setting: ConfigKey, counts: ConfigSynonym | None, shown: tuple[Config
 
 
 def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the entries of a topic whose own settings are ``own``, without internal ones."""
+    """Yield the entries of a topic with the overrides ``own``, without internal configs."""
     for setting in config_keys(TOPIC).values():
         if not setting.internal:
             names = _BROKER_NAMES.get(setting.name, ())
@@ -137,16 +138,19 @@ def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEn
 _OF_RESOURCES: Final = frozenset(
     {ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_GROUP_CONFIG, ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG}
 )
-"""The sources of values that a topic, a group or a subscription has itself."""
+"""The sources of overrides on a topic, a group or a subscription."""
 
 
 def resource_overrides(cluster: Cluster, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
-    """Return the settings that a resource has itself."""
+    """Return the config overrides of a resource."""
     return cluster.image.configs.get((kind, name), {})
 
 
 def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> Iterator[ConfigEntry]:
-    """Yield the entries of a resource, without internal ones. The name of a broker is its id, or empty for all."""
+    """Yield the entries of a resource, without internal configs.
+
+    The name of a broker is its id, or empty for all brokers.
+    """
     own = resource_overrides(cluster, kind, name)
     if kind is ConfigResourceType.TOPIC:
         yield from topic_entries(cluster, own)
@@ -165,7 +169,7 @@ def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> I
 
 
 def _broker_entries(cluster: Cluster, broker_id: int | None, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the entries of a broker. None stands for what all brokers have: only settings that are dynamic there."""
+    """Yield the entries of a broker. None selects the cluster-wide defaults, which contain only dynamic configs."""
     static = {**cluster.configs.static, **({} if broker_id is None else _settings_of_one(cluster, broker_id))}
     for setting in config_keys(BROKER).values():
         if setting.internal or (broker_id is None and setting.name not in own):
@@ -179,7 +183,7 @@ def _broker_entries(cluster: Cluster, broker_id: int | None, own: Mapping[str, s
 
 
 def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
-    """Return what the file of settings of a broker would have of its own: its id, its place and its listeners."""
+    """Return the configs that are specific to one broker's properties file: its id, rack and listeners."""
     broker = cluster.brokers[broker_id]
     listeners, advertised = (
         ",".join(f"{name}://{f'[{host}]' if ':' in host else host}:{port}" for name, (host, port) in each.items())
@@ -199,7 +203,7 @@ def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
 
 
 def _group_synonyms(cluster: Cluster, setting: ConfigKey) -> Iterator[ConfigSynonym]:
-    """Yield the values of a setting of groups that are not of one group: those of its broker setting."""
+    """Yield the cluster-wide values of a group config: the values of its broker config."""
     broker = config_keys(BROKER).get(_GROUP_NAMES.get(setting.name, f"group.{setting.name}"))
     if broker is not None:
         yield from broker_synonyms(cluster, ((broker.name, 1),), None)
@@ -208,7 +212,7 @@ def _group_synonyms(cluster: Cluster, setting: ConfigKey) -> Iterator[ConfigSyno
 
 
 _GROUP_NAMES: Final = {"streams.assignor.name": "group.streams.assignors"}
-"""The broker settings that stand for a setting of groups, if their names are not the same after ``group.``."""
+"""The broker configs of group configs, if the names differ after ``group.``."""
 
 
 RESOURCES: Final[Mapping[ConfigResourceType, tuple[str, ConfigSource]]] = {
@@ -217,27 +221,27 @@ RESOURCES: Final[Mapping[ConfigResourceType, tuple[str, ConfigSource]]] = {
     ConfigResourceType.GROUP: (GROUP, ConfigSource.DYNAMIC_GROUP_CONFIG),
     ConfigResourceType.CLIENT_METRICS: (CLIENT_METRICS, ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG),
 }
-"""The settings of each type of resource, and the source of a value that a resource has itself."""
+"""The config definitions of each resource type, and the source of an override on such a resource."""
 
 
 def effective_topic_configs(cluster: Cluster, topic: str) -> dict[str, str | None]:
-    """Return the values of all settings of a topic."""
+    """Return the effective values of all configs of a topic."""
     own = resource_overrides(cluster, ConfigResourceType.TOPIC, topic)
     return {entry.setting.name: entry.value for entry in topic_entries(cluster, own)}
 
 
 def _from(name: str, synonyms: tuple[ConfigSynonym, ...]) -> tuple[ConfigSynonym, ...]:
-    """Return the synonyms that an answer shows: Kafka leaves out those before the first with the name itself."""
+    """Return the synonyms for a response. Kafka omits the synonyms before the first one with the config's own name."""
     return tuple(dropwhile(lambda each: each.name != name, synonyms))
 
 
 def broker_synonyms(
     cluster: Cluster, names: Iterable[tuple[str, int]], broker_id: int | None, static: Mapping[str, str] | None = None
 ) -> Iterator[ConfigSynonym]:
-    """Yield the values of broker settings that stand for one another, given by names and factors, by their sources.
+    """Yield the values of synonymous broker configs, given as names and factors, in order of their sources.
 
-    ``broker_id`` None stands for what all brokers have. ``static`` has the settings that the broker was started with,
-    if they are not those of all brokers.
+    ``broker_id`` None selects the cluster-wide defaults. ``static`` holds the broker's static configs, if they differ
+    from the static configs of all brokers.
     """
     configs, known = cluster.image.configs, config_keys(BROKER)
     own = {} if broker_id is None else configs.get((ConfigResourceType.BROKER, str(broker_id)), {})

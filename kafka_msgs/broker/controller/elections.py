@@ -1,8 +1,8 @@
-"""Leaders and replicas in sync: what changes when brokers stop, start, or when somebody asks.
+"""Leader elections and in-sync replicas: changes when brokers stop or start, and on request.
 
-A partition keeps its leader as long as that broker runs. Then a replica in sync leads, in the order of the replicas,
-then an eligible leader replica (KIP-966), and any replica only if the topic allows unclean elections. Replication is
-virtual here: a replica is in sync as soon as its broker runs. The rules are those of Kafka's
+A partition keeps its leader while that broker runs. Otherwise the first in-sync replica in assignment order becomes the
+leader, then an eligible leader replica (KIP-966), and any other replica only if the topic allows unclean elections.
+Replication is virtual: a replica is in sync as soon as its broker runs. The rules match Kafka's
 ``PartitionChangeBuilder``.
 """
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def leader_changes_on_stop(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]:
-    """Return what changes when a broker stops. The image may still say that it runs."""
+    """Return the partition changes when a broker stops. The image may still list it as running."""
     alive = {broker.id for broker in cluster.image.alive()} - {broker_id}
     return [
         record
@@ -43,7 +43,7 @@ def leader_changes_on_stop(cluster: Cluster, broker_id: int) -> list[PartitionCh
 
 
 def leader_changes_on_start(cluster: Cluster, broker_ids: Collection[int]) -> list[PartitionChangeRecord]:
-    """Return what changes when brokers start. The image may still say that they do not run."""
+    """Return the partition changes when brokers start. The image may still list them as stopped."""
     alive = {broker.id for broker in cluster.image.alive()} | set(broker_ids)
     return [
         record for topic, state in _partitions(cluster, broker_ids) for record in _changed(cluster, topic, state, alive)
@@ -51,7 +51,7 @@ def leader_changes_on_start(cluster: Cluster, broker_ids: Collection[int]) -> li
 
 
 def leader_changes_on_shutdown(cluster: Cluster) -> list[PartitionChangeRecord]:
-    """Return what changes when no broker runs: nothing has a leader, and who was in sync may lead again."""
+    """Return the partition changes when no broker runs: all leaders are removed, and in-sync replicas stay eligible."""
     return [
         record
         for topic in cluster.image.topics.values()
@@ -61,9 +61,9 @@ def leader_changes_on_shutdown(cluster: Cluster) -> list[PartitionChangeRecord]:
 
 
 def elect_leader(state: PartitionRegistration, broker_id: int) -> PartitionChangeRecord:
-    """Return the record that makes a replica in sync the leader.
+    """Return the record that elects an in-sync replica.
 
-    Raises ``RequestRefusedError`` with PREFERRED_LEADER_NOT_AVAILABLE for a broker that cannot lead.
+    Raises ``RequestRefusedError`` with PREFERRED_LEADER_NOT_AVAILABLE if the broker cannot become the leader.
     """
     if broker_id not in state.isr:
         raise RequestRefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
@@ -71,8 +71,9 @@ def elect_leader(state: PartitionRegistration, broker_id: int) -> PartitionChang
 
 
 def elect_preferred(cluster: Cluster, state: PartitionRegistration) -> PartitionChangeRecord:
-    """Return the election of the first replica. Raises ``RequestRefusedError`` with ELECTION_NOT_NEEDED, or if it
-    cannot.
+    """Return the record that elects the preferred replica.
+
+    Raises ``RequestRefusedError`` with ELECTION_NOT_NEEDED or PREFERRED_LEADER_NOT_AVAILABLE.
     """
     preferred = state.replicas[0]
     if state.leader == preferred:
@@ -83,7 +84,7 @@ def elect_preferred(cluster: Cluster, state: PartitionRegistration) -> Partition
 
 
 def elect_unclean(cluster: Cluster, state: PartitionRegistration) -> PartitionChangeRecord:
-    """Return the election of any replica that runs, for a partition without a leader.
+    """Return the record that elects any running replica, for a partition without a leader.
 
     Raises ``RequestRefusedError`` with ELECTION_NOT_NEEDED or ELIGIBLE_LEADERS_NOT_AVAILABLE.
     """
@@ -96,7 +97,7 @@ def elect_unclean(cluster: Cluster, state: PartitionRegistration) -> PartitionCh
 
 
 def replace_replicas(cluster: Cluster, state: PartitionRegistration, replicas: Sequence[int]) -> PartitionChangeRecord:
-    """Return the record that gives a partition other replicas. They are in sync at once if they run."""
+    """Return the record that replaces the replicas of a partition. Running replicas are in sync immediately."""
     isr = tuple(each for each in replicas if cluster.image.is_alive(each))
     directories = tuple(cluster.image.brokers[each].log_dirs[0] for each in replicas)
     changes: dict[str, Any] = {"replicas": tuple(replicas), "isr": isr, "directories": directories}
@@ -108,7 +109,7 @@ def replace_replicas(cluster: Cluster, state: PartitionRegistration, replicas: S
 
 
 def _partitions(cluster: Cluster, broker_ids: Collection[int]) -> Iterator[tuple[TopicImage, PartitionRegistration]]:
-    """Yield the partitions that one of these brokers is a replica of."""
+    """Yield the partitions with a replica on one of these brokers."""
     wanted = set(broker_ids)
     for topic in cluster.image.topics.values():
         for state in topic.partitions:
@@ -119,12 +120,12 @@ def _partitions(cluster: Cluster, broker_ids: Collection[int]) -> Iterator[tuple
 def _changed(
     cluster: Cluster, topic: TopicImage, state: PartitionRegistration, alive: Iterable[int]
 ) -> Iterator[PartitionChangeRecord]:
-    """Yield the change of a partition, if these brokers run and if that changes anything."""
+    """Yield the change of a partition for these running brokers, if anything changes."""
     running = [each for each in state.replicas if each in set(alive)]
     leader = _leader(cluster, topic, state, running)
     isr: tuple[int, ...] = ()
     if leader != NO_LEADER:
-        # Replicas that ran all the time keep their place; the others follow the leader at once.
+        # Replicas that kept running keep their place; restarted replicas are in sync immediately.
         isr = tuple([each for each in state.isr if each in running] or [leader])
         isr += tuple(each for each in running if each not in isr)
     settings = effective_topic_configs(cluster, topic.name)

@@ -1,4 +1,4 @@
-"""The features of the release (KIP-584): their levels, and those that a new cluster starts at."""
+"""The features of the release (KIP-584): supported levels, and initial levels of a new cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_msgs.versions import VersionRange
 __all__ = ["METADATA_VERSION", "STARTING_FEATURES", "SUPPORTED_FEATURES"]
 
 METADATA_VERSION: Final = "metadata.version"
-"""The feature that says which records the metadata log may have."""
+"""The feature that determines the record versions of the metadata log."""
 
 SUPPORTED_FEATURES: Final[Mapping[str, VersionRange]] = {
     METADATA_VERSION: VersionRange(7, 33),
@@ -21,7 +21,7 @@ SUPPORTED_FEATURES: Final[Mapping[str, VersionRange]] = {
     "share.version": VersionRange(0, 2),
     "streams.version": VersionRange(0, 1),
 }
-"""The levels that brokers of Kafka 4.4.0 have."""
+"""The feature levels that Kafka 4.4.0 supports."""
 
 STARTING_FEATURES: Final[Mapping[str, int]] = {name: levels.highest for name, levels in SUPPORTED_FEATURES.items()}
-"""The levels of a cluster that was formatted by Kafka 4.4.0."""
+"""The feature levels of a cluster formatted by Kafka 4.4.0."""

@@ -1,7 +1,7 @@
-"""The image of the cluster: brokers, topics, partitions, settings and security, as the metadata records say.
+"""The metadata image of the cluster: brokers, topics, partitions, configs and security.
 
-The image changes only by records (``MetadataImage.apply``). So the image is the same after all records are read again
-from the log. ``image_types`` has what it consists of. This is the work of Kafka's ``org.apache.kafka.image`` package.
+The image changes only through records (``MetadataImage.apply``), so replaying the metadata log produces the same image.
+``image_types`` defines its parts. The image corresponds to Kafka's ``org.apache.kafka.image`` package.
 """
 
 from __future__ import annotations
@@ -65,32 +65,32 @@ _UNCHANGED_LEADER: Final = -2
 
 @define
 class MetadataImage:
-    """The state of the cluster. Nobody changes it but ``apply``."""
+    """The state of the cluster. Only ``apply`` changes it."""
 
     brokers: dict[int, BrokerRegistration] = Factory(dict)
     topics: dict[str, TopicImage] = Factory(dict)
     topics_by_id: dict[UUID, TopicImage] = Factory(dict)
     configs: dict[tuple[int, str], dict[str, str]] = Factory(dict)
-    """The settings of resources, by type (``ConfigResourceType``) and name."""
+    """Config overrides by resource type (``ConfigResourceType``) and name."""
     features: dict[str, int] = Factory(dict)
     acls: dict[UUID, AccessControlEntryRecord] = Factory(dict)
     scram: dict[tuple[str, int], UserScramCredentialRecord] = Factory(dict)
     """SCRAM credentials, by user and mechanism."""
     quotas: dict[frozenset[tuple[str, str | None]], dict[str, float]] = Factory(dict)
-    """Quotas, by the types and names of their entity. The name None is the default of a type."""
+    """Quotas, by the types and names of their entity. The name None is the default entity of a type."""
     controllers: dict[int, RegisterControllerRecord] = Factory(dict)
     delegation_tokens: dict[str, DelegationTokenRecord] = Factory(dict)
-    """Delegation tokens by id. Nobody can use them here."""
+    """Delegation tokens by id. Clients cannot use them."""
     next_producer_id: int = 0
     partition_count: int = 0
-    """How many partitions all topics have together."""
+    """The total number of partitions."""
     offset: int = field(default=0)
-    """How many records were applied: the offset of the next one."""
+    """The number of applied records, which is the offset of the next one."""
     _by_metric_name: dict[str, list[str]] = Factory(dict)
-    """The topics whose names have dots or underscores, by the name that metrics show."""
+    """Topics whose names contain dots or underscores, by their name in metrics."""
 
     def apply(self, record: MetadataRecord, delta: MetadataDelta) -> None:
-        """Apply a record. Raises ``InternalError`` for a record that this image does not have."""
+        """Apply a record. Raises ``InternalError`` for an unknown record type."""
         applier = _APPLIERS.get(type(record))
         if applier is not None:
             applier(self, record, delta)
@@ -100,26 +100,26 @@ class MetadataImage:
         self.offset += 1
 
     def partition(self, topic_id: UUID, partition: int) -> PartitionRegistration | None:
-        """Return a partition, or None if it is not there."""
+        """Return a partition, or None if it does not exist."""
         topic = self.topics_by_id.get(topic_id)
         return topic.partitions[partition] if topic and 0 <= partition < len(topic.partitions) else None
 
     def colliding_names(self, name: str) -> Sequence[str]:
-        """Return the topics whose names differ from ``name`` in dots and underscores only, if it has such a one."""
+        """Return the topics whose names differ from ``name`` only in dots and underscores."""
         return self._by_metric_name.get(_metric_name(name), ()) if _collides(name) else ()
 
     def alive(self) -> list[BrokerRegistration]:
-        """Return the brokers that run, by id."""
+        """Return the running brokers, by id."""
         return [self.brokers[each] for each in sorted(self.brokers) if self.brokers[each].alive]
 
     def is_alive(self, broker_id: int) -> bool:
-        """Return whether a broker is registered and runs."""
+        """Return whether a broker is registered and running."""
         broker = self.brokers.get(broker_id)
         return broker is not None and broker.alive
 
 
 def _metric_name(topic: str) -> str:
-    """Return the name of a topic in metrics, which have no dots."""
+    """Return the name of a topic in metrics, where dots are replaced."""
     return topic.replace(".", "_")
 
 
@@ -202,7 +202,7 @@ def _add_partition(image: MetadataImage, record: PartitionRecord, delta: Metadat
     )
     delta.note(topic.name, state.key, None, state)
     image.partition_count += 1
-    # A snapshot may have the partitions in any order.
+    # Snapshots may list partitions in any order.
     insort(topic.partitions, state, key=attrgetter("partition"))
 
 
@@ -212,7 +212,7 @@ def _change_partition(image: MetadataImage, record: PartitionChangeRecord, delta
     changes: dict[str, Any] = {name: getattr(record, name) for name in _CHANGEABLE if getattr(record, name) is not None}
     if record.leader_recovery_state >= 0:
         changes["leader_recovery_state"] = record.leader_recovery_state
-    # Each record with a leader is an election, also if the leader stays the same.
+    # Each record with a leader is an election, even if the leader stays the same.
     if record.leader != _UNCHANGED_LEADER:
         changes.update(leader=record.leader, leader_epoch=before.leader_epoch + 1)
     after = evolve(before, partition_epoch=before.partition_epoch + 1, **changes)
@@ -232,7 +232,7 @@ _CHANGEABLE: Final = (
 
 
 def _clear_elr(image: MetadataImage, record: ClearElrRecord, delta: MetadataDelta) -> None:
-    """Forget the eligible leader replicas of a topic, or of all."""
+    """Clear the eligible leader replicas of a topic, or of all topics."""
     for topic in (image.topics[record.topic_name],) if record.topic_name else image.topics.values():
         for at, before in enumerate(topic.partitions):
             topic.partitions[at] = after = evolve(before, eligible_leader_replicas=(), last_known_elr=())
@@ -314,7 +314,7 @@ _IGNORED: Final = frozenset(
         "ZkMigrationStateRecord",
     }
 )
-"""Records of a metadata log that say nothing about what this image has."""
+"""Record types of the metadata log that do not affect this image."""
 
 _APPLIERS: Final[Mapping[type[MetadataRecord], Callable[[MetadataImage, Any, MetadataDelta], None]]] = {
     AccessControlEntryRecord: _add_acl,

@@ -1,6 +1,4 @@
-"""What the image of a cluster consists of, and ``MetadataDelta``: what a commit changed, for those who follow the
-image.
-"""
+"""The parts of the metadata image, and ``MetadataDelta``, which describes the changes of a commit to listeners."""
 
 from __future__ import annotations
 
@@ -27,12 +25,12 @@ __all__ = [
 NO_LEADER: Final = -1
 
 PartitionKey = tuple[UUID, int]
-"""A partition: the id of its topic, and its number."""
+"""A partition key: the topic id and the partition number."""
 
 
 @frozen
 class Endpoint:
-    """The address of a listener of a broker. ``security_protocol`` is the number that records have."""
+    """The address of a broker's listener. ``security_protocol`` is its number in metadata records."""
 
     host: str
     port: int
@@ -41,7 +39,7 @@ class Endpoint:
 
 @frozen(kw_only=True)
 class BrokerRegistration:
-    """A registered broker. A fenced broker is registered, but does not run. ``endpoints`` are by listener name."""
+    """A registered broker. A fenced broker is registered but not running. ``endpoints`` are by listener name."""
 
     id: int
     epoch: int
@@ -61,7 +59,7 @@ class BrokerRegistration:
 
 @frozen(kw_only=True)
 class PartitionRegistration:
-    """A partition: its replicas, those in sync, its leader, and the epochs. ``leader`` is -1 if there is none."""
+    """A partition: its replicas, in-sync replicas, leader and epochs. ``leader`` is -1 without a leader."""
 
     topic_id: UUID
     partition: int
@@ -79,7 +77,7 @@ class PartitionRegistration:
 
     @property
     def key(self) -> PartitionKey:
-        """The id of the topic, and the number of the partition."""
+        """The topic id and the partition number."""
         return self.topic_id, self.partition
 
 
@@ -94,7 +92,7 @@ class TopicImage:
 
 @frozen
 class LeaderChange:
-    """A change of the leader of a partition: the states before and after. None is a partition that is not there."""
+    """A leader change of a partition: its registration before and after, or None for a nonexistent partition."""
 
     topic: str
     before: PartitionRegistration | None
@@ -103,10 +101,11 @@ class LeaderChange:
 
 @define
 class MetadataDelta:
-    """What the records of one commit changed.
+    """The changes of one commit.
 
-    ``created`` and ``deleted`` have topics by id. ``storage`` has each partition that changed, with its states before
-    and after; after is None if it was deleted. ``config_entries`` has the resources (type, name) with other settings.
+    ``created`` and ``deleted`` hold topics by id. ``storage`` maps each changed partition to its registration before
+    and after the commit; after is None for a deleted partition. ``config_entries`` lists the resources (type, name)
+    whose configs changed.
     """
 
     records: list[MetadataRecord] = Factory(list)
@@ -117,7 +116,7 @@ class MetadataDelta:
     configs: set[tuple[int, str]] = Factory(set)
 
     def leader_changes(self) -> Iterator[LeaderChange]:
-        """Yield the partitions that have another leader or leader epoch, or that are new or gone."""
+        """Yield the partitions that were created or deleted, or whose leader or leader epoch changed."""
         for change in self.partitions.values():
             before, after = change.before, change.after
             if before is None or after is None or _term(before) != _term(after):
@@ -126,7 +125,7 @@ class MetadataDelta:
     def note(
         self, topic: str, key: PartitionKey, before: PartitionRegistration | None, after: PartitionRegistration | None
     ) -> None:
-        """Note the new state of a partition. Its state before the first change stays."""
+        """Record the new registration of a partition, keeping the one before its first change."""
         known = self.partitions.get(key)
         self.partitions[key] = LeaderChange(topic, known.before if known else before, after)
 

@@ -1,6 +1,7 @@
-"""The records that make an image: what a snapshot of the metadata log holds (KIP-630).
+"""Conversion of an image into records, as stored in metadata snapshots (KIP-630).
 
-Applied to an empty image, in this order, they give an equal image. It is the order of Kafka's ``MetadataImage.write``.
+Applying the records to an empty image in this order recreates the image. The order is the same as in Kafka's
+``MetadataImage.write``.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _NOBODY: Final = -1
 
 
 def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
-    """Yield the records that make this image."""
-    # The level of the records themselves comes first.
+    """Yield the records that recreate this image."""
+    # The metadata version, which determines the record versions, comes first.
     for name in sorted(image.features, key=lambda each: (each != METADATA_VERSION, each)):
         yield FeatureLevelRecord(name=name, feature_level=image.features[name])
     yield from map(_broker, image.brokers.values())

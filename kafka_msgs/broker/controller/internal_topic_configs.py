@@ -1,4 +1,4 @@
-"""The topics that coordinators keep their state in: their names, and how they are created."""
+"""Names and configs of the internal topics in which coordinators store their state."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ SHARE_GROUP_STATE: Final = "__share_group_state"
 
 @frozen
 class InternalTopicConfig:
-    """An internal topic. ``prefix`` begins the names of the broker settings that say how it is created. ``fixed`` are
-    settings of the topic with their values, and ``settings`` those with the names of broker settings.
+    """An internal topic.
+
+    ``prefix`` is the common prefix of the broker configs for creating the topic. ``fixed`` maps topic configs to their
+    values, and ``settings`` maps topic configs to broker configs.
     """
 
     name: str
@@ -36,15 +38,15 @@ class InternalTopicConfig:
     settings: Mapping[str, str]
 
     def partitions(self, settings: BrokerConfigs) -> int:
-        """Return the number of its partitions."""
+        """Return the number of partitions."""
         return settings.number(f"{self.prefix}.num.partitions")
 
     def replication_factor(self, settings: BrokerConfigs) -> int:
-        """Return its replication factor."""
+        """Return the replication factor."""
         return settings.number(f"{self.prefix}.replication.factor")
 
     def configs(self, settings: BrokerConfigs) -> dict[str, str]:
-        """Return the settings of the topic."""
+        """Return the topic configs."""
         return {**self.fixed, **{name: settings.text(source) or "" for name, source in self.settings.items()}}
 
 
@@ -81,7 +83,7 @@ INTERNAL_TOPICS: Final[Mapping[str, InternalTopicConfig]] = {
         ),
     )
 }
-"""The internal topics by name. How they are made is from Kafka's ``AutoTopicCreationManager`` and its coordinators."""
+"""The internal topics by name. Their configs are those in Kafka's ``AutoTopicCreationManager`` and coordinators."""
 
 
 def is_internal(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which brokers get the replicas of new partitions: in turn, and on different racks as far as there are racks."""
+"""Replica placement for new partitions: round-robin over the brokers, alternating between racks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["place_replicas"]
 def place_replicas(
     brokers: Sequence[BrokerRegistration], *, partitions: int, replication_factor: int, first: int
 ) -> list[tuple[int, ...]]:
-    """Return the replicas of each new partition. ``first`` turns the order, so that leaders are spread.
+    """Return the replicas of each new partition. ``first`` rotates the order, so that leaders are spread.
 
-    ``brokers`` are those that are registered. Only those that run get replicas, unless too few of them do. Raises
+    ``brokers`` are the registered brokers. Only running brokers receive replicas, unless too few brokers run. Raises
     ``RequestRefusedError`` with INVALID_REPLICATION_FACTOR.
     """
     running = [broker for broker in brokers if broker.alive and not broker.in_controlled_shutdown]
@@ -38,7 +38,7 @@ def place_replicas(
 
 
 def _by_turns(brokers: Sequence[BrokerRegistration]) -> list[int]:
-    """Return the ids of brokers, one of each rack after the other."""
+    """Return the broker ids, alternating between racks."""
     racks: dict[str | None, list[int]] = {}
     for broker in brokers:
         racks.setdefault(broker.rack, []).append(broker.id)

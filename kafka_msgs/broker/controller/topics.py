@@ -1,6 +1,6 @@
-"""Creation and deletion of topics, and new partitions: from what is asked to metadata records.
+"""Topic creation, topic deletion and new partitions, as metadata records.
 
-Checks, error codes and their texts are those of Kafka's ``ReplicationControlManager``.
+Checks, error codes and error messages match Kafka's ``ReplicationControlManager``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 MAX_PARTITIONS: Final = 10_000
-"""How many partitions one request may create, as in Kafka."""
+"""The maximum number of partitions that one request may create, as in Kafka."""
 
 _LONGEST_NAME: Final = 249
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
@@ -57,8 +57,9 @@ _DEFAULT: Final = -1
 
 @frozen(kw_only=True)
 class TopicToCreate:
-    """A topic that is to be created. -1 stands for the defaults of the cluster. ``assignments`` has the replicas by
-    partition; then both numbers must be -1.
+    """A topic to create.
+
+    -1 selects the cluster default. ``assignments`` maps partitions to replicas; both numbers must then be -1.
     """
 
     name: str
@@ -75,7 +76,7 @@ def create_topic(cluster: Cluster, new: TopicToCreate) -> list[MetadataRecord]:
 
 
 def check_new_name(image: MetadataImage, name: str) -> None:
-    """Raise ``RequestRefusedError`` for a name that no new topic can have."""
+    """Raise ``RequestRefusedError`` for a name that is invalid or taken."""
     check_topic_name(name)
     if name in image.topics:
         raise RequestRefusedError(error=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"Topic '{name}' already exists.")
@@ -83,14 +84,14 @@ def check_new_name(image: MetadataImage, name: str) -> None:
 
 
 def check_not_reserved(name: str) -> None:
-    """Raise ``RequestRefusedError`` with INVALID_REQUEST for the topic of the metadata log, which nobody may create."""
+    """Raise ``RequestRefusedError`` with INVALID_REQUEST for the topic of the metadata log, which is reserved."""
     if name == METADATA_TOPIC:
         message = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
         raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
 
 
 def topic_records(cluster: Cluster, new: TopicToCreate) -> list[MetadataRecord]:
-    """Return the records that create a topic whose name was checked. Raises ``RequestRefusedError``."""
+    """Return the records that create a topic with an already validated name. Raises ``RequestRefusedError``."""
     check_not_reserved(new.name)
     configs = check_topic_configs(new.configs)
     replicas = _assigned(cluster, new) if new.assignments else _placed(cluster, new)
@@ -113,7 +114,7 @@ def delete_topic(topic: TopicImage) -> list[MetadataRecord]:
 def add_partitions(
     cluster: Cluster, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
 ) -> list[MetadataRecord]:
-    """Return the records that give a topic more partitions, ``count`` in all. Raises ``RequestRefusedError``."""
+    """Return the records that increase the number of partitions to ``count``. Raises ``RequestRefusedError``."""
     present = len(topic.partitions)
     if count == present:
         raise _invalid_partitions(f"Topic already has {present} partition(s).")
@@ -138,7 +139,7 @@ def add_partitions(
 
 
 def automatic_topic(cluster: Cluster, name: str) -> TopicToCreate:
-    """Return how a topic is created that is not described: an internal one, or one with the defaults."""
+    """Return the definition of an auto-created topic: an internal topic, or one with the cluster defaults."""
     internal = INTERNAL_TOPICS.get(name)
     if internal is None:
         return TopicToCreate(name=name)
@@ -151,13 +152,13 @@ def automatic_topic(cluster: Cluster, name: str) -> TopicToCreate:
 
 
 def auto_create_topic(cluster: Cluster, name: str) -> None:
-    """Create the topic of a coordinator, as brokers do by themselves. If it cannot be created, it stays missing."""
+    """Create the topic of a coordinator automatically. If creation fails, the topic stays missing."""
     with suppress(RequestRefusedError):
         cluster.commit(create_topic(cluster, automatic_topic(cluster, name)))
 
 
 def check_topic_name(name: str) -> None:
-    """Raise ``RequestRefusedError`` with INVALID_TOPIC_EXCEPTION for a name that a topic cannot have."""
+    """Raise ``RequestRefusedError`` with INVALID_TOPIC_EXCEPTION for an invalid topic name."""
     reason = None
     if not name:
         reason = "the empty string is not allowed"
@@ -172,7 +173,7 @@ def check_topic_name(name: str) -> None:
 
 
 def missing_topic_error(name: str) -> ErrorCode:
-    """Return the error for a name that no topic has."""
+    """Return the error for a topic name that does not exist."""
     try:
         check_topic_name(name)
     except RequestRefusedError as error:
@@ -181,7 +182,7 @@ def missing_topic_error(name: str) -> ErrorCode:
 
 
 def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """Return settings for a topic. Raises ``RequestRefusedError`` with INVALID_CONFIG for what Kafka refuses."""
+    """Return validated topic configs. Raises ``RequestRefusedError`` with INVALID_CONFIG."""
     known = config_keys(TOPIC)
     nulls = [name for name, value in configs.items() if value is None]
     if nulls:
@@ -205,13 +206,13 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _check_collision(image: MetadataImage, name: str) -> None:
-    """Refuse a name that differs from an existing one only in dots and underscores: metrics could not tell them."""
+    """Refuse a name that differs from an existing one only in dots and underscores: their metrics would collide."""
     for other in image.colliding_names(name):
         raise _invalid_topic(f"Topic '{name}' collides with existing topic: {other}")
 
 
 def _assigned(cluster: Cluster, new: TopicToCreate) -> list[tuple[int, ...]]:
-    """Return the replicas that were asked for, in the order of the partitions."""
+    """Return the requested replica assignments, in partition order."""
     if new.replication_factor != _DEFAULT:
         message = "A manual partition assignment was specified, but replication factor was not set to -1."
         raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)

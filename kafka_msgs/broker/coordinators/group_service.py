@@ -1,4 +1,4 @@
-"""The group coordinator of each broker: its log, the topics of the cluster, and the time."""
+"""The group coordinator of each broker, connected to its log, the topics of the cluster and the clock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["GroupCoordinatorService", "Reply"]
 
 Reply = Callable[[Any], None]
-"""Takes the response of a group coordinator."""
+"""A callback for the response of a group coordinator."""
 
 
 class GroupCoordinatorService:
@@ -66,7 +66,7 @@ class GroupCoordinatorService:
 
     @staticmethod
     def attach(cluster: Cluster) -> None:
-        """Let the group coordinators of a cluster follow the leaders of their topic, and the topics of the cluster."""
+        """Make the group coordinators of a cluster follow its topics and the leaders of ``__consumer_offsets``."""
         cluster.image_listeners.append(partial(_changed, cluster))
         cluster.clock_jump_listeners.append(partial(_jump, cluster))
         follow_leaders(cluster, CONSUMER_OFFSETS, partial(GroupCoordinatorService.of_broker, cluster))
@@ -87,7 +87,7 @@ class GroupCoordinatorService:
             self._cluster.long_work.begin(self._load(partition, log, epoch))
 
     def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
-        """Load a partition, a record at a time. It ends when another broker leads the partition."""
+        """Load a partition one record at a time. Stop when another broker becomes the leader."""
         for record in iter_records(log):
             if self._logs.get(partition) != (log, epoch):
                 return
@@ -97,19 +97,22 @@ class GroupCoordinatorService:
             self._settle(self.coordinator.loaded(partition, log.log_end_offset, now=self._cluster.now))
 
     def resign(self, partition: int, epoch: int | None) -> None:
-        """Forget a partition that another broker leads."""
+        """Unload a partition that another broker leads."""
         self._settle(self.coordinator.resign(partition, epoch, now=self._cluster.now))
         self._logs.pop(partition, None)
 
     # Requests
 
     def handle(self, call: ServerCall[Any], request: Request[Any] | None = None, reply: Reply | None = None) -> None:
-        """Let the coordinator handle a call. ``request`` stands for that of the call, and ``reply`` for its answer."""
+        """Pass a call to the coordinator.
+
+        ``request`` replaces the call's request, and ``reply`` receives the response instead of the call.
+        """
         send = reply or call.respond
         self.handle_then(call, call.request if request is None else request, lambda answer: send(answer.response))
 
     def handle_then(self, call: ServerCall[Any], request: Request[Any], take: Callable[[Answer], None]) -> None:
-        """Let the coordinator handle a request of a call. ``take`` gets its answer, now or later."""
+        """Pass a request of a call to the coordinator. ``take`` receives the response, immediately or later."""
         context = RequestContext(
             version=call.version,
             client_id=call.client_id or "",
@@ -126,7 +129,7 @@ class GroupCoordinatorService:
         producer: ProducerIdAndEpoch,
         guard: VerificationGuard | None,
     ) -> None:
-        """As ``handle``, for a request whose records are in a transaction. ``guard`` is for the append."""
+        """Like ``handle``, for a request whose records are part of a transaction. ``guard`` is for the append."""
         if guard is not None:
             self._guards[producer] = guard
         self.handle(call, request, reply)
@@ -137,7 +140,7 @@ class GroupCoordinatorService:
     ) -> ErrorCode:
         """End a transaction in a partition that this broker leads. Return the error, which may be NONE.
 
-        ``coordinator_epoch`` is that of the transaction coordinator.
+        ``coordinator_epoch`` is the epoch of the transaction coordinator.
         """
         self._coordinator_epoch = coordinator_epoch
         answers: list[Answer] = []
@@ -150,11 +153,11 @@ class GroupCoordinatorService:
         return ErrorCode(error)
 
     def leads(self, partition: int) -> bool:
-        """Tell whether this broker leads a partition."""
+        """Return whether this broker leads a partition."""
         return partition in self._logs
 
     def share_partitions(self, group_id: str) -> Mapping[UUID, Iterable[int]]:
-        """Return the partitions that have state in a share group, by topic id. Raises ``GroupError``."""
+        """Return the partitions with state in a share group, by topic id. Raises ``GroupError``."""
         shard = self.coordinator.shards.get(self.coordinator.partition_for(group_id))
         if shard is None:
             raise GroupError(error=ErrorCode.NOT_COORDINATOR)
@@ -162,7 +165,7 @@ class GroupCoordinatorService:
         group = shard.state.groups.get(group_id)
         return initialized_partitions(group) if isinstance(group, ShareGroup) else {}
 
-    # What the coordinator needs
+    # Interface for the coordinator
 
     def _append(self, batch: RecordAppend | MarkerAppend) -> int:
         log, epoch = self._logs[batch.partition]
@@ -174,13 +177,13 @@ class GroupCoordinatorService:
             log.append(data, leader_epoch=epoch, now=now, origin=AppendOrigin.COORDINATOR, guard=guard)
         except RequestRefusedError as error:
             raise GroupError(error=error.error, message=error.message) from error
-        except RecordWriteError as error:  # a marker whose producer id or epoch no log can hold
+        except RecordWriteError as error:  # a marker with a producer id or epoch that no log accepts
             raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=str(error)) from error
         self.coordinator.committed(batch.partition, log.high_watermark)
         return log.log_end_offset
 
     def apply_delta(self, delta: MetadataDelta) -> None:
-        """Take over what changed in the cluster: topics at the end of the present step, and the settings of groups."""
+        """Follow changes of the cluster: topics at the end of the current step, and group configs."""
         changed = {change.topic for change in delta.partitions.values()}
         if changed and not self._changed_topics:
             self._cluster.call_soon(self._publish_changed_topics)
@@ -189,7 +192,7 @@ class GroupCoordinatorService:
             self._configure(resource, name)
 
     def _publish_changed_topics(self) -> None:
-        """Show all topics that changed in a step at once: an image is made anew for each change of it."""
+        """Publish all topic changes of a step at once: every change builds a new image."""
         changed, self._changed_topics = self._changed_topics, set()
         topics = self._cluster.image.topics
         self._show_topics([topics[name] for name in changed if name in topics], list(changed - topics.keys()))
@@ -200,7 +203,7 @@ class GroupCoordinatorService:
         self._settle(self.coordinator.set_image(image, now=self._cluster.now, names=names))
 
     def creation_failed(self, group_id: str, reason: str) -> None:
-        """Tell the coordinator that topics which a group needs could not be created."""
+        """Notify the coordinator that internal topics of a group could not be created."""
         self._settle(self.coordinator.creation_failed(group_id, reason, now=self._cluster.now))
 
     def _topic(self, topic: TopicImage) -> CoordinatorTopicImage:
@@ -215,10 +218,10 @@ class GroupCoordinatorService:
         if resource == ConfigResourceType.GROUP:
             self.coordinator.update_group_config(name, self._cluster.image.configs.get((resource, name), {}))
 
-    # What came of it
+    # Coordinator output
 
     def _settle(self, outcome: CoordinatorOutput) -> None:
-        """Give the answers, do the work beside the requests, and plan the next timer."""
+        """Send the responses, run the background tasks, and schedule the next timer."""
         while True:
             for answer in outcome.answers:
                 answer.opaque(answer)
@@ -232,7 +235,7 @@ class GroupCoordinatorService:
             self._timer = self._cluster.timers.schedule(due, self._tick)
 
     def _work(self, outcome: CoordinatorOutput) -> CoordinatorOutput:
-        """Do all work of an outcome. Return what came of it."""
+        """Run all background tasks of an output. Return their combined output."""
         merged = CoordinatorOutput()
         for work in outcome.background:
             value, error = None, None

@@ -1,7 +1,7 @@
-"""Who hosts a coordinator: the broker that leads a partition of its internal topic.
+"""Coordinator placement: a coordinator runs on the leader of its internal topic partition.
 
 A coordinator is elected for a partition when its broker becomes the leader, and resigns when another broker does. In
-Kafka this is the work of ``BrokerMetadataPublisher``.
+Kafka, ``BrokerMetadataPublisher`` does this.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _READ_BYTES = 2**20
 
 
 class HostedCoordinator(Protocol):
-    """A coordinator that lives where the partitions of its topic are led."""
+    """A coordinator that runs on the leaders of its topic's partitions."""
 
     def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
-        """Become the coordinator of what a partition holds, at an epoch of its leadership."""
+        """Become the coordinator for a partition, at a leader epoch."""
 
     def resign(self, partition: int, epoch: int | None) -> None:
-        """Give up a partition whose leadership moved at an epoch. None means that the partition is gone."""
+        """Resign from a partition whose leader changed at an epoch. None means that the partition was deleted."""
 
 
 def follow_leaders(cluster: Cluster, topic: str, host: Callable[[int], HostedCoordinator]) -> None:
-    """Let the coordinators of a topic follow its leaders. ``host`` gives the coordinator of a broker by its id."""
+    """Make the coordinators of a topic follow its leaders. ``host`` returns the coordinator of a broker by id."""
 
     def changed(delta: MetadataDelta) -> None:
         for change in delta.leader_changes():
@@ -66,14 +66,15 @@ def _move(cluster: Cluster, change: LeaderChange, host: Callable[[int], HostedCo
 
 
 def find_log(cluster: Cluster, topic: str, partition: int) -> PartitionLog | None:
-    """Return the log of a partition by the name of its topic, or None if there is no such partition."""
+    """Return the log of a partition by topic name, or None if the partition does not exist."""
     found = cluster.image.topics.get(topic)
     return None if found is None else cluster.log_manager.get((found.id, partition))
 
 
 def check_in_sync(cluster: Cluster, log: PartitionLog) -> PartitionRegistration:
-    """Return the state of a partition. Raise ``RequestRefusedError`` if it has no leader, or too few replicas
-    in sync.
+    """Return the registration of a partition.
+
+    Raises ``RequestRefusedError`` if it has no leader or too few in-sync replicas.
     """
     state = cluster.image.partition(log.topic_id, log.partition)
     if state is None or state.leader == NO_LEADER:
@@ -93,7 +94,7 @@ def leader_of(cluster: Cluster, topic: str, partition: int) -> int | None:
 
 
 def iter_batches(log: PartitionLog) -> Iterator[Batch]:
-    """Give all batches of a partition."""
+    """Yield all batches of a partition."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         found = log.read(offset, _READ_BYTES, max_offset=log.log_end_offset)
@@ -103,5 +104,5 @@ def iter_batches(log: PartitionLog) -> Iterator[Batch]:
 
 
 def iter_records(log: PartitionLog) -> Iterator[InternalRecord | TransactionEnd]:
-    """Give all records of a partition of an internal topic, with the ends of transactions."""
+    """Yield all records of a partition of an internal topic, including transaction ends."""
     return decode_batches(log.topic, iter_batches(log))

@@ -1,8 +1,8 @@
 """The share partitions and share sessions of each broker: Kafka's ``SharePartitionManager``.
 
-A share partition lives on the broker that leads its partition, from the first fetch of a member on. It is dropped when
-another broker leads the partition, when the share coordinator has a newer state, and when no member of the group is
-connected any more.
+A share partition lives on the broker that leads its partition and is created by the first fetch of a member. It is
+dropped when another broker becomes the leader, when the share coordinator has a newer state, or when the last member of
+the group disconnects.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ _ERRORS: Final[Mapping[int, ErrorCode]] = {
     ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
-"""What a member learns of the errors of the share coordinator. Others are UNKNOWN_SERVER_ERROR."""
+"""Share coordinator errors as members see them. All other errors become UNKNOWN_SERVER_ERROR."""
 
 _OUTDATED: Final = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 )
-"""Errors after which a share partition is dropped."""
+"""Errors that drop the share partition."""
 
 _STATES: Final[Mapping[int, RecordState]] = {**{int(each): each for each in RecordState}, 3: RecordState.ARCHIVED}
-"""The states that records of the share coordinator have. 3 is on the way to be archived (KIP-1191)."""
+"""The record states of the share coordinator. 3 is the transition to archived (KIP-1191)."""
 
 
 class SharePartitionManager:
@@ -77,7 +77,7 @@ class SharePartitionManager:
 
     @staticmethod
     def attach(cluster: Cluster) -> None:
-        """Let the share partitions of a cluster follow the leaders of their partitions."""
+        """Make the share partitions of a cluster follow the leaders of their partitions."""
         cluster.image_listeners.append(partial(_changed, cluster))
 
     @staticmethod
@@ -88,20 +88,20 @@ class SharePartitionManager:
         )
 
     def config(self, group_id: str) -> GroupConfig:
-        """Return the settings of a group."""
+        """Return the configs of a group."""
         return GroupCoordinatorService.of_broker(self._cluster, self._broker_id).coordinator.group_config(group_id)
 
     # Share partitions
 
     def find(self, key: SharePartitionKey) -> SharePartition | None:
-        """Return a share partition that is there already."""
+        """Return a share partition that is already open, or None."""
         return self._partitions.get(key)
 
     def open(self, key: SharePartitionKey) -> SharePartition:
         """Return a share partition with its state from the share coordinator.
 
         Raises ``RequestRefusedError`` with NOT_LEADER_OR_FOLLOWER if another broker leads the partition, with
-        OFFSET_NOT_AVAILABLE if no offset is known to start at, and with the errors of the share coordinator.
+        OFFSET_NOT_AVAILABLE if the start offset is unknown, and with the errors of the share coordinator.
         """
         share = self._partitions.get(key)
         if share is None:
@@ -129,7 +129,7 @@ class SharePartitionManager:
         )
 
     def _first_offset(self, log: PartitionLog, group_id: str) -> int:
-        """Return where a group begins to read a partition: ``share.auto.offset.reset``."""
+        """Return the offset at which a group starts to read a partition, from ``share.auto.offset.reset``."""
         config = self.config(group_id)
         back_ms = config.share_reset_duration_ms
         if back_ms is None:
@@ -163,7 +163,7 @@ class SharePartitionManager:
             raise _translated(error, "write") from error
 
     def drop(self, keys: Iterable[SharePartitionKey]) -> None:
-        """Forget share partitions. Who waits for them is woken."""
+        """Drop share partitions and wake up the fetches that wait for them."""
         for key in keys:
             share = self._partitions.pop(key, None)
             if share is not None:
@@ -171,15 +171,15 @@ class SharePartitionManager:
                 self._wake(key)
 
     def drop_places(self, places: set[TopicIdPartition]) -> None:
-        """Forget the share partitions of partitions that this broker does not lead any more."""
+        """Drop the share partitions of partitions that this broker no longer leads."""
         self.drop([key for key in self._partitions if (key.topic_id, key.partition) in places])
 
-    # What members say
+    # Acknowledgements and sessions
 
     def begin(
         self, member: MemberKey, place: TopicIdPartition, said: Iterable[AcknowledgementBatch]
     ) -> Callable[[], None]:
-        """Check what a member says about records of a partition. Return what lets it count.
+        """Check a member's acknowledgements for a partition. Return a function that applies them.
 
         Both raise ``RequestRefusedError``.
         """
@@ -209,7 +209,7 @@ class SharePartitionManager:
         return session
 
     def end_session(self, member: MemberKey) -> None:
-        """End a session, and make the records of the member available again. Raises ``RequestRefusedError``."""
+        """End a session and release the member's records. Raises ``RequestRefusedError``."""
         session = self.sessions.get(member)
         self.sessions.end(member)
         for place in session.partitions:
@@ -235,10 +235,13 @@ class SharePartitionManager:
         if error.error in _OUTDATED:
             self.drop([key])
 
-    # Who waits
+    # Waiting fetches
 
     def watch(self, keys: Iterable[SharePartitionKey], callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` when records of one of the share partitions may be available. Return what ends this."""
+        """Call ``callback`` when records of one of the share partitions may be available.
+
+        Return a function that cancels this.
+        """
         watched = tuple(keys)
         for key in watched:
             self._watches.setdefault(key, {})[callback] = None
@@ -253,7 +256,7 @@ class SharePartitionManager:
                 self._watches.pop(key, None)
 
     def _wake(self, key: SharePartitionKey) -> None:
-        """Wake up who waits for a share partition, when the present step is done."""
+        """Wake up the fetches that wait for a share partition, after the current step."""
         watches = self._watches.get(key)
         if watches:
             if not self._woken:
@@ -297,7 +300,7 @@ def _states(known: ShareSnapshotValue) -> Iterable[PersisterStateBatch]:
 
 
 def _translated(error: RequestRefusedError, doing: str) -> RequestRefusedError:
-    """Return the error of a member for an error of the share coordinator that it met while ``doing``."""
+    """Return the member error for a share coordinator error that occurred while ``doing`` something."""
     code = _ERRORS.get(error.error)
     if code is None:
         return RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)

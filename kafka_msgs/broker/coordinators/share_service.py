@@ -1,6 +1,6 @@
-"""The share coordinator of each broker, and how others of the cluster ask the one who has a share partition.
+"""The share coordinator of each broker, and the persister that sends share partition state to the right coordinator.
 
-In Kafka these are ``ShareCoordinatorService`` and ``DefaultStatePersister``.
+They correspond to Kafka's ``ShareCoordinatorService`` and ``DefaultStatePersister``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ShareCoordinatorService:
 
     @staticmethod
     def attach(cluster: Cluster) -> None:
-        """Let the share coordinators of a cluster follow the leaders of their topic, and the topics of the cluster."""
+        """Make the share coordinators of a cluster follow its topics and the leaders of their own topic."""
         cluster.image_listeners.append(partial(_changed, cluster))
         follow_leaders(cluster, SHARE_GROUP_STATE, partial(ShareCoordinatorService.on, cluster))
 
@@ -72,7 +72,7 @@ class ShareCoordinatorService:
             self._plan()
 
     def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
-        """Load a partition, a batch at a time. It ends when another broker leads the partition."""
+        """Load a partition one batch at a time. Stop when another broker becomes the leader."""
         for batch in (each for each in iter_batches(log) if isinstance(each, RecordBatch)):
             if self._logs.get(partition) != (log, epoch):
                 return
@@ -84,13 +84,13 @@ class ShareCoordinatorService:
             self.coordinator.loaded(partition)
 
     def resign(self, partition: int, epoch: int | None) -> None:
-        """Forget a partition that another broker leads."""
+        """Unload a partition that another broker leads."""
         self._logs.pop(partition, None)
         self.coordinator.resign(partition, epoch)
         if not self._logs:
             self._rest()
 
-    # What the coordinator needs
+    # Interface for the coordinator
 
     def _append(self, partition: int, record: TopicRecord) -> int:
         log, epoch = self._logs[partition]
@@ -118,7 +118,7 @@ class ShareCoordinatorService:
         self._timers = []
 
     def _prune(self) -> None:
-        """Let the records go that no share partition needs."""
+        """Delete records that no share partition needs."""
         self._timers[0] = self._cluster.call_later(self._cluster.configs.number(_PRUNE_MS), self._prune)
         for partition, offset in self.coordinator.needed_from():
             self._logs[partition][0].delete_records(offset)
@@ -138,15 +138,15 @@ def _changed(cluster: Cluster, delta: MetadataDelta) -> None:
 
 
 def _partitions(cluster: Cluster) -> int:
-    """Return the number of partitions of the topic, or what it will have."""
+    """Return the number of partitions of the topic, or its configured number before creation."""
     topic = cluster.image.topics.get(SHARE_GROUP_STATE)
     return INTERNAL_TOPICS[SHARE_GROUP_STATE].partitions(cluster.configs) if topic is None else len(topic.partitions)
 
 
 def share_coordinator(cluster: Cluster, key: SharePartitionKey) -> ShareCoordinator:
-    """Return the coordinator of a share partition. Its topic is created if it is missing.
+    """Return the coordinator of a share partition. The topic is created if it is missing.
 
-    Raises ``RequestRefusedError`` with COORDINATOR_NOT_AVAILABLE if there is none at present.
+    Raises ``RequestRefusedError`` with COORDINATOR_NOT_AVAILABLE if no broker currently coordinates it.
     """
     if SHARE_GROUP_STATE not in cluster.image.topics:
         auto_create_topic(cluster, SHARE_GROUP_STATE)
@@ -157,13 +157,13 @@ def share_coordinator(cluster: Cluster, key: SharePartitionKey) -> ShareCoordina
 
 
 class ClusterSharePersister:
-    """The state of share partitions, for group coordinators."""
+    """The share partition state, for group coordinators."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:
-        """Begin to keep the state of a share partition. Raises ``GroupError``."""
+        """Create the state of a share partition. Raises ``GroupError``."""
         key = SharePartitionKey(group_id, topic_id, partition)
         try:
             coordinator = share_coordinator(self._cluster, key)
@@ -172,7 +172,7 @@ class ClusterSharePersister:
             raise GroupError(error=error.error, message=error.message) from error
 
     def delete(self, group_id: str, topic_id: UUID, partition: int) -> None:
-        """Forget the state of a share partition. Raises ``GroupError``."""
+        """Delete the state of a share partition. Raises ``GroupError``."""
         key = SharePartitionKey(group_id, topic_id, partition)
         try:
             share_coordinator(self._cluster, key).delete(key)

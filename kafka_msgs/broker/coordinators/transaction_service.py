@@ -1,7 +1,7 @@
 """The transaction coordinator of each broker: its log, its producer ids, and the markers that it writes.
 
-A marker goes to the partition at once if it has a leader. Otherwise it is written when a leader is there again. A
-partition of ``__consumer_offsets`` gets its marker through the group coordinator, whose pending offsets it ends.
+A marker is written immediately if the partition has a leader, and otherwise when a leader is elected. A partition of
+``__consumer_offsets`` receives its marker through the group coordinator, which completes the pending offsets.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["TransactionCoordinatorService", "join_transaction"]
 
 _RETRY_MS: Final = 20
-"""After how many milliseconds a marker is written again whose partition had no leader."""
+"""The backoff in milliseconds before the coordinator retries a marker for a partition without a leader."""
 
 _PRODUCER_IDS: Final = 1000
-"""How many producer ids a broker takes from the controller at a time, as in Kafka."""
+"""The number of producer ids that a broker allocates from the controller at a time, as in Kafka."""
 
 
 class TransactionCoordinatorService:
@@ -72,7 +72,7 @@ class TransactionCoordinatorService:
 
     @staticmethod
     def attach(cluster: Cluster) -> None:
-        """Let the transaction coordinators of a cluster follow the leaders of their topic."""
+        """Make the transaction coordinators of a cluster follow the leaders of their topic."""
         follow_leaders(cluster, TRANSACTION_STATE, partial(TransactionCoordinatorService.on, cluster))
         cluster.transaction_joiner = join_transaction
         cluster.clock_jump_listeners.append(partial(_jump, cluster))
@@ -86,7 +86,7 @@ class TransactionCoordinatorService:
 
     @staticmethod
     def of(cluster: Cluster, transactional_id: str) -> TransactionCoordinatorService | None:
-        """Return the coordinator of a transactional id, or None if there is none at present."""
+        """Return the coordinator of a transactional id, or None if no broker currently coordinates it."""
         partitions = cluster.configs.number("transaction.state.log.num.partitions")
         leader = leader_of(cluster, TRANSACTION_STATE, partition_for_key(transactional_id, partitions))
         return None if leader is None else TransactionCoordinatorService.on(cluster, leader)
@@ -100,7 +100,7 @@ class TransactionCoordinatorService:
         self._cluster.long_work.begin(self._load(partition, log, epoch))
 
     def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
-        """Load a partition, a record at a time. It ends when another broker leads the partition."""
+        """Load a partition one record at a time. Stop when another broker becomes the leader."""
         for record in iter_records(log):
             if self._logs.get(partition) != (log, epoch):
                 return
@@ -112,11 +112,11 @@ class TransactionCoordinatorService:
             self.settle()
 
     def resign(self, partition: int, epoch: int | None) -> None:
-        """Forget a partition that another broker leads."""
+        """Unload a partition that another broker leads."""
         self._logs.pop(partition, None)
         self.coordinator.resign(partition, epoch)
 
-    # What the coordinator needs
+    # Interface for the coordinator
 
     def _append(self, partition: int, record: TopicRecord) -> None:
         log, epoch = self._logs[partition]
@@ -126,7 +126,7 @@ class TransactionCoordinatorService:
         log.append(batch, leader_epoch=epoch, now=now, origin=AppendOrigin.COORDINATOR)
 
     def new_producer_id(self) -> int:
-        """Return a producer id that the cluster has not given before."""
+        """Return a producer id that is new in the cluster."""
         if not self._ids:
             first = self._cluster.image.next_producer_id
             self._ids = range(first, first + _PRODUCER_IDS)
@@ -140,7 +140,7 @@ class TransactionCoordinatorService:
     def verify_or_add_partition(
         self, transactional_id: str, producer: ProducerIdAndEpoch, place: TopicPartition, *, adds: bool
     ) -> ErrorCode:
-        """Add a partition to a transaction, or check that it is in it. Return the error for the one who writes."""
+        """Add a partition to a transaction, or verify that it was added. Return the error for the producer."""
         try:
             if not adds:
                 return self.coordinator.verify_partitions(transactional_id, producer, [place])[place]
@@ -154,7 +154,7 @@ class TransactionCoordinatorService:
     # Markers and time
 
     def settle(self) -> None:
-        """Write the markers of transactions that end, and plan what the coordinator does later."""
+        """Write the markers of ending transactions and schedule the coordinator's next timer."""
         endings = self.coordinator.endings
         while endings:
             ending = endings.popleft()
@@ -170,7 +170,7 @@ class TransactionCoordinatorService:
         self.settle()
 
     def _mark(self, ending: PendingCompletion, partitions: Collection[TopicPartition]) -> None:
-        """Write the markers of some partitions of an ending. What cannot be written now is tried again."""
+        """Write the markers of an ending transaction to these partitions. Failed writes are retried."""
         waiting = [each for each in partitions if not self._write_marker(ending, each)]
         written = set(partitions).difference(waiting)
         if written:
@@ -184,7 +184,7 @@ class TransactionCoordinatorService:
             self.settle()
 
     def _write_marker(self, ending: PendingCompletion, place: TopicPartition) -> bool:
-        """Write a marker. True also means that the partition is gone, so that it needs none."""
+        """Write a marker. Also return True if the partition was deleted and needs no marker."""
         cluster = self._cluster
         log = find_log(cluster, *place)
         if log is None:
@@ -233,10 +233,10 @@ def join_transaction(
     adds: bool,
     abortable: bool,
 ) -> VerificationGuard | None:
-    """Make sure that a partition is in the transaction of a producer, before records of it are appended (KIP-890).
+    """Ensure that a partition is in a producer's transaction before its records are appended (KIP-890).
 
-    Return the guard for the append, or None if the partition has records of the transaction already. ``adds`` adds the
-    partition; otherwise the client must have added it. ``abortable`` tells whether the client knows the error
+    Return the guard for the append, or None if the partition already has records of the transaction. ``adds`` adds the
+    partition; otherwise the client must have added it. ``abortable`` is True if the client supports the error
     TRANSACTION_ABORTABLE. Raises ``RequestRefusedError``.
     """
     guard = log.verify(*producer, sequence, bumps_epoch=adds, now=cluster.now)

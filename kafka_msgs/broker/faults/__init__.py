@@ -1,4 +1,4 @@
-"""Faults on request: what an embedded broker does wrong, to which requests or when, and how often. A fault is data.
+"""Fault injection: failures that an embedded broker produces on request, with their targets and times. A fault is data.
 
     >>> from kafka_msgs import ApiKey, ErrorCode
     >>> from kafka_msgs.broker import EmbeddedBroker
@@ -7,15 +7,15 @@
     ...     fault = broker.faults.add(Fault(Fail(ErrorCode.NOT_LEADER_OR_FOLLOWER), api=ApiKey.PRODUCE, times=2))
     ...     broker.play([At(500, KillBroker(1)), At(900, StartBroker(1))])
 
-A ``Fault`` says which requests it is for, and what happens then: an effect on the request (``Fail``, ``Delay``,
-``NeverRespond``, ``Disconnect``), an effect on its answer (``DropResponse``, ``TruncateResponse``, ``WrongFrameSize``,
-``WrongCorrelationId``, ``SwapResponses``, ``TrickleResponse``), or a change of the cluster: brokers go and come back
-(``StopBroker``, ``KillBroker``, ``StartBroker``, ``RestartBroker``), leaders move (``MoveLeader``,
+A ``Fault`` selects requests and defines what happens to them: an effect on the request (``Fail``, ``Delay``,
+``NeverRespond``, ``Disconnect``), an effect on its response (``DropResponse``, ``TruncateResponse``,
+``WrongFrameSize``, ``WrongCorrelationId``, ``SwapResponses``, ``TrickleResponse``), or a change of the cluster: brokers
+stop and start (``StopBroker``, ``KillBroker``, ``StartBroker``, ``RestartBroker``), leaders move (``MoveLeader``,
 ``MoveGroupCoordinator``, ``MoveTransactionCoordinator``, ``MoveController``), the clock jumps (``JumpClock``), the disk
-is full (``FillDisk``), all is well again (``Heal``).
+fills up (``FillDisk``), or everything recovers (``Heal``).
 
-A script is a sequence of ``At``: changes and faults at moments. ``Chaos`` makes scripts by chance, from a seed.
-``FaultInjector.random`` hits a share of the requests by chance, from a seed.
+A script is a sequence of ``At``: changes and faults at given times. ``Chaos`` generates random scripts from a seed.
+``FaultInjector.random`` affects a random share of the requests, from a seed.
 """
 
 from kafka_msgs.broker.faults.chaos import Chaos

@@ -1,4 +1,4 @@
-"""Scripts of faults by chance: a seed gives a script. It is data: to be printed, kept, shortened and repeated."""
+"""Random fault scripts. A seed gives a script, which is data: it can be printed, stored, shortened and repeated."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = ["Chaos"]
 
 @frozen(kw_only=True)
 class Chaos:
-    """What may go wrong in a script, and how often. Times are in milliseconds.
+    """The possible faults in a script and their frequency. Times are in milliseconds.
 
-    ``brokers`` are the ids of the brokers; at least ``least_running`` of them run at any time. ``topics`` has the
-    number of partitions by topic: their leaders move. So do the coordinators of ``groups`` and ``transactional_ids``.
-    ``request_effects`` hit one to three requests of one of ``apis``. Something happens every ``every_ms`` on the
-    average, until ``duration_ms``. A broker that goes, and a disk that is full, are back after ``down_ms`` on the
-    average. The clock jumps by at most ``jump_ms``, forward or back; 0 is for never.
+    ``brokers`` are the broker ids; at least ``least_running`` of them run at any time. ``topics`` maps topics to their
+    number of partitions, whose leaders move. The coordinators of ``groups`` and ``transactional_ids`` move as well.
+    Each of the ``request_effects`` affects one to three requests of one of ``apis``. A fault happens every ``every_ms``
+    on average, until ``duration_ms``. A stopped broker or a full disk recovers after ``down_ms`` on average. The clock
+    jumps by at most ``jump_ms``, forward or back; 0 means never.
     """
 
     brokers: Sequence[int] = ()
@@ -52,12 +52,12 @@ class Chaos:
     least_running: int = field(default=1, validator=int_range(0))
 
     def script(self, seed: int) -> tuple[At, ...]:
-        """Return the script of a seed: always the same. It ends with ``Heal`` at ``duration_ms``."""
+        """Return the script for a seed, always the same one. It ends with ``Heal`` at ``duration_ms``."""
         return tuple(_Writer(self, Random(seed)).lines())
 
 
 class _Writer:
-    """Writes one script."""
+    """The generator of one script."""
 
     def __init__(self, chaos: Chaos, dice: Random) -> None:
         self._chaos = chaos
@@ -81,7 +81,7 @@ class _Writer:
         ]
 
     def lines(self) -> list[At]:
-        """Return what happens, in the order of time."""
+        """Return the script, sorted by time."""
         end = self._chaos.duration_ms
         lines = [At(end, Heal())]
         while self._kinds and (now := self._now + self._pause(self._chaos.every_ms)) < end:

@@ -1,6 +1,6 @@
-"""Changes of the cluster that a fault makes: brokers go and come back, leaders move, the clock jumps, the disk is full.
+"""Cluster changes that a fault makes: brokers stop and start, leaders move, the clock jumps, the disk fills up.
 
-Each is a value. It happens at a request (``Fault``) or at a moment (``At``).
+Each change is a value. It happens at a request (``Fault``) or at a time (``At``).
 """
 
 from __future__ import annotations
@@ -34,21 +34,24 @@ __all__ = [
 
 
 class ClusterChange(ABC):
-    """A change that may happen at a request, before its handler."""
+    """A change that happens before the handler of a request, or at a time."""
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Make the change. Return True if the request is lost by it: its connection is gone."""
+        """Make the change. Return True if the request is lost because its connection was closed."""
         call.cluster.faults.apply(self)
         return call.session.closed
 
     @abstractmethod
     def apply(self, cluster: Cluster) -> None:
-        """Make the change. Raises ``OptionError`` for a broker or a partition that is not there, or does not run."""
+        """Make the change.
+
+        Raises ``OptionError`` if the broker or the partition does not exist, or if the broker does not run.
+        """
 
 
 @frozen
 class MoveLeader(ClusterChange):
-    """Make a broker the leader of a partition. It becomes a replica first if it is none."""
+    """Make a broker the leader of a partition, adding it to the replicas if necessary."""
 
     topic: str
     partition: int
@@ -73,7 +76,7 @@ class MoveGroupCoordinator(ClusterChange):
 
 @frozen
 class MoveTransactionCoordinator(ClusterChange):
-    """Make a broker the coordinator of a transactional id, and of all in the same partition of its topic."""
+    """Make a broker the coordinator of a transactional id, and of all others in the same state partition."""
 
     transactional_id: str
     broker: int
@@ -85,7 +88,7 @@ class MoveTransactionCoordinator(ClusterChange):
 
 @frozen
 class MoveController(ClusterChange):
-    """Let answers name another broker as the controller."""
+    """Make another broker the controller in responses."""
 
     broker: int
 
@@ -96,7 +99,7 @@ class MoveController(ClusterChange):
 
 @frozen
 class StopBroker(ClusterChange):
-    """Stop a broker in order: others lead its partitions first. One that does not run stays as it is."""
+    """Shut a broker down cleanly: its leaderships move first. A stopped broker is unaffected."""
 
     broker: int
 
@@ -107,7 +110,7 @@ class StopBroker(ClusterChange):
 
 @frozen
 class KillBroker(ClusterChange):
-    """End a broker as a crash does: its connections are reset. One that does not run stays as it is."""
+    """End a broker like a crash: its connections are reset. A stopped broker is unaffected."""
 
     broker: int
 
@@ -118,7 +121,7 @@ class KillBroker(ClusterChange):
 
 @frozen
 class StartBroker(ClusterChange):
-    """Start a broker that was stopped or killed. One that runs stays as it is."""
+    """Start a broker that was stopped or killed. A running broker is unaffected."""
 
     broker: int
 
@@ -142,7 +145,7 @@ class RestartBroker(ClusterChange):
 
 @frozen
 class JumpClock(ClusterChange):
-    """Let the clock of the brokers jump by ``ms`` milliseconds, back if it is negative. See ``Cluster.jump_clock``."""
+    """Make the brokers' clock jump by ``ms`` milliseconds, back if negative. See ``Cluster.jump_clock``."""
 
     ms: int
 
@@ -153,7 +156,7 @@ class JumpClock(ClusterChange):
 
 @frozen
 class FillDisk(ClusterChange):
-    """Refuse everything that is to be written with KAFKA_STORAGE_ERROR, or accept it again if ``full`` is False."""
+    """Refuse all writes with KAFKA_STORAGE_ERROR, or accept them again if ``full`` is False."""
 
     full: bool = True
 
@@ -164,7 +167,7 @@ class FillDisk(ClusterChange):
 
 @frozen
 class Heal(ClusterChange):
-    """End all faults on requests, make room on the disk, and start all brokers that do not run."""
+    """End all request faults, free the disk, and start all stopped brokers."""
 
     def apply(self, cluster: Cluster) -> None:
         """Make the change."""
@@ -186,4 +189,4 @@ Change = (
     | FillDisk
     | Heal
 )
-"""What a fault does to the cluster."""
+"""A fault's change of the cluster."""

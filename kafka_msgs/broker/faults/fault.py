@@ -1,4 +1,4 @@
-"""When something goes wrong: at which requests (``Fault``), or at which moment (``At``)."""
+"""Fault triggers: requests (``Fault``) or times (``At``)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["At", "Fault"]
 
 @define
 class Fault:
-    """An effect or a change of the cluster, and the requests that it is for. What is not given is for all.
+    """An effect or a cluster change, and the requests that trigger it. Omitted criteria match all requests.
 
-    ``api`` is an api key, ``broker`` the id of a broker, ``client_id`` the name that a client gives. ``matches`` may
-    look at the whole call. The first ``after`` requests pass; then ``times`` of them are hit, or all if it is None.
-    ``hits`` counts them. A change comes before the request is handled.
+    ``api`` is an API key, ``broker`` a broker id, and ``client_id`` the client id of a request. ``matches`` can inspect
+    the whole call. The fault skips the first ``after`` matching requests and then affects ``times`` of them, or all if
+    ``times`` is None. ``hits`` counts the affected requests. A cluster change happens before the request is handled.
     """
 
     effect: Effect | Change
@@ -35,7 +35,7 @@ class Fault:
     _seen: int = field(default=0, init=False, eq=False, repr=False)
 
     def hit(self, call: ServerCall[Any]) -> bool:
-        """Return whether this call is hit, and count it."""
+        """Return whether this call is affected, and count it."""
         if self.over or not self._concerns(call):
             return False
         self._seen += 1
@@ -46,7 +46,7 @@ class Fault:
 
     @property
     def over(self) -> bool:
-        """Whether the fault has hit as often as it should."""
+        """Whether the fault has affected all its requests."""
         return self.times is not None and self.hits >= self.times
 
     def _concerns(self, call: ServerCall[Any]) -> bool:
@@ -60,7 +60,7 @@ class Fault:
 
 @frozen
 class At:
-    """A change of the cluster, or the begin of a fault, ``ms`` milliseconds after the script began."""
+    """A cluster change or the start of a fault, ``ms`` milliseconds after the start of the script."""
 
     ms: int = field(validator=int_range(0))
     what: Change | Fault

@@ -1,4 +1,4 @@
-"""The faults of a cluster: those that are under way, what is done with each request, and scripts."""
+"""The fault injector of a cluster: active faults, their effect on each request, and scripts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ _REFUSED: Final = 1000
 
 
 class FaultInjector:
-    """The faults of a cluster. They may be changed from any thread; ``play`` is for the thread of the cluster.
+    """The faults of a cluster. They may be changed from any thread; ``play`` must be called from the cluster's thread.
 
-    ``refused`` has the last changes of the cluster that could not be made, such as a move to a broker that does not
-    run, each with its error.
+    ``refused`` lists recent cluster changes that failed, each with its error: for example, a move to a stopped broker.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -40,36 +39,36 @@ class FaultInjector:
         cluster.intercept.append(self._begin)
 
     def add(self, fault: Fault) -> Fault:
-        """Begin a fault. Of several that hit a request the first one counts."""
+        """Start a fault. If several faults match a request, the first one applies."""
         self._faults.append(fault)
         return fault
 
     def remove(self, fault: Fault) -> None:
-        """End a fault. It may be over already."""
+        """End a fault. It may have ended already."""
         self._faults[:] = [each for each in self._faults if each is not fault]
 
     def random(
         self, seed: int, effects: Sequence[Effect], share: float, *, apis: Collection[int] | None = None
     ) -> None:
-        """Hit a share of the requests (0 to 1) with one of the effects, by chance.
+        """Apply one of the effects to a random share of the requests (0 to 1).
 
-        The seed decides for each api which of its requests are hit, in their order of arrival: the first, the seventh,
-        and so on. ``apis`` are the api keys of the requests that are meant; None is for all.
+        For each API the seed determines which requests are affected, in order of arrival: the first, the seventh, and
+        so on. ``apis`` are the API keys of the requests; None selects all.
         """
         chosen = None if apis is None else frozenset(apis)
         self._random = _RandomFaults(seed, tuple(effects), share, chosen)
 
     def play(self, script: Iterable[At]) -> None:
-        """Let things happen at their moments, counted from now. Several scripts may run at the same time.
+        """Schedule the changes and faults of a script, relative to now. Several scripts may run at the same time.
 
-        A script is not changed by this: of each fault in it a copy begins. What cannot be done at its moment is left
-        out, see ``refused``.
+        The script itself is not modified: each fault in it is copied before it starts. Changes that fail at their time
+        are skipped, see ``refused``.
         """
         for each in script:
             self._cluster.call_later(each.ms, partial(self._happen, each, self._scripts))
 
     def apply(self, change: ClusterChange) -> None:
-        """Make a change of the cluster now, as far as that is possible."""
+        """Make a cluster change now, as far as possible."""
         try:
             change.apply(self._cluster)
         except (OptionError, RequestRefusedError) as error:
@@ -77,7 +76,7 @@ class FaultInjector:
 
     @property
     def disk_full(self) -> bool:
-        """Whether everything that is to be written fails with KAFKA_STORAGE_ERROR, as on a disk without space."""
+        """Whether all writes fail with KAFKA_STORAGE_ERROR, as on a full disk."""
         return self._cluster.log_manager.disk_full
 
     @disk_full.setter
@@ -85,13 +84,13 @@ class FaultInjector:
         self._cluster.log_manager.disk_full = full
 
     def end_faults(self) -> None:
-        """End all faults on requests, and make room on the disk. Scripts go on."""
+        """End all request faults and free the disk. Scripts continue."""
         self._faults.clear()
         self._random = None
         self.disk_full = False
 
     def clear(self) -> None:
-        """End all faults and scripts. Brokers that do not run stay as they are."""
+        """End all faults and scripts. Stopped brokers stay stopped."""
         self._scripts += 1
         self.end_faults()
 
@@ -119,7 +118,7 @@ class FaultInjector:
 
 @define
 class _RandomFaults:
-    """Effects by chance. Each api has dice of its own, so that the requests of others change nothing for it."""
+    """Random effects. Each API has its own random generator, so other APIs do not influence its sequence."""
 
     seed: int
     effects: tuple[Effect, ...]

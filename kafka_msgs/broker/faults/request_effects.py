@@ -1,7 +1,7 @@
-"""Effects of faults on requests and on their answers. Each is a value: what it does, and with which numbers.
+"""Fault effects on requests and responses. Each effect is a value.
 
-``begin`` comes before the handler of a request. What is done to an answer comes after it, so the request is done, but
-the client does not learn of it as it should.
+``begin`` runs before the handler of a request. Effects on the response run after it: the request takes effect, but the
+client does not receive the correct response.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ __all__ = [
 
 _SIZE: Final = 4
 _NUMBER: Final = 8
-"""The bytes of a frame before its correlation id, and with it."""
+"""The ends of the frame size and of the correlation id, in bytes from the start of a response frame."""
 
 
 @frozen
 class Fail:
-    """Answer with an error code, without doing what is asked."""
+    """Respond with an error code, without handling the request."""
 
     error: ErrorCode
     message: str | None = None
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Answer a call. Return True: nobody else handles it."""
+        """Respond to a call. Return True, so that its handler is skipped."""
         call.fail(self.error, self.message)
         return True
 
@@ -54,61 +54,61 @@ class Delay:
     ms: int = field(validator=int_range(0))
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Put a call off. Return True: nobody else handles it now."""
+        """Delay a call. Return True, so that its handler is skipped for now."""
         call.cluster.call_later(self.ms, lambda: call.cluster.dispatch.run(call.cluster, call))
         return True
 
 
 @frozen
 class NeverRespond:
-    """Never answer. The connection stays open."""
+    """Never respond. The connection stays open."""
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Drop a call. Return True: nobody else handles it."""
+        """Drop a call. Return True, so that its handler is skipped."""
         return True
 
 
 @frozen
 class Disconnect:
-    """Close the connection without doing what is asked: in order, or with a reset."""
+    """Close the connection without handling the request: cleanly, or with a reset."""
 
     reset: bool = True
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Close the connection of a call. Return True: nobody else handles it."""
+        """Close the connection of a call. Return True, so that its handler is skipped."""
         call.disconnect(reset=self.reset)
         return True
 
 
 class _ResponseEffect(ABC):
-    """An effect on the bytes of the answer."""
+    """An effect on the bytes of the response."""
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Damage the answer of a call later. Return False: its handler is next."""
+        """Register the damage for the call's response. Return False, so that its handler runs."""
         call.mangle = self.damage
         return False
 
     @abstractmethod
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return what is sent instead of the frame of an answer."""
+        """Return the bytes to send instead of the response frame."""
 
 
 @frozen
 class DropResponse(_ResponseEffect):
-    """Do what is asked, then close the connection instead of answering: in order, or with a reset."""
+    """Handle the request, then close the connection instead of responding: cleanly, or with a reset."""
 
     reset: bool = False
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return nothing, and the end of the connection."""
+        """Return no bytes, and close the connection."""
         return MangledResponse(pieces=(), closes=True, resets=self.reset)
 
 
 @frozen
 class TruncateResponse(_ResponseEffect):
-    """Send only the first ``size`` bytes of the frame, its four bytes of length included, and close the connection.
+    """Send only the first ``size`` bytes of the frame, including its four length bytes, and close the connection.
 
-    A reset may overtake the bytes, so that the client does not get them.
+    A reset may overtake the bytes, so that the client does not receive them.
     """
 
     size: int = field(validator=int_range(0))
@@ -121,37 +121,37 @@ class TruncateResponse(_ResponseEffect):
 
 @frozen
 class WrongFrameSize(_ResponseEffect):
-    """State a length of the frame that is wrong by ``difference`` bytes."""
+    """Send a frame length that is wrong by ``difference`` bytes."""
 
     difference: int
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return a frame with another length."""
+        """Return a frame with a wrong length."""
         size = max(0, int.from_bytes(frame[:_SIZE], "big") + self.difference)
         return MangledResponse(pieces=(size.to_bytes(_SIZE, "big") + frame[_SIZE:],))
 
 
 @frozen
 class WrongCorrelationId(_ResponseEffect):
-    """Answer with the correlation id of another request: the right one plus ``difference``."""
+    """Respond with the correlation id of another request: the correct one plus ``difference``."""
 
     difference: int = 1
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return a frame with another correlation id."""
+        """Return a frame with a wrong correlation id."""
         number = (int.from_bytes(_number(frame), "big") + self.difference) % 2**32
         return MangledResponse(pieces=(_numbered(frame, number.to_bytes(_NUMBER - _SIZE, "big")),))
 
 
 @frozen
 class SwapResponses(_ResponseEffect):
-    """Hold the answer back until the next one of the connection. Then send both, each with the other's correlation id.
+    """Hold the response back until the next one of the connection, then send both with their correlation ids swapped.
 
-    A client that has one request under way at a time waits for its answer until it gives up.
+    A client with at most one in-flight request waits until its request timeout.
     """
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return nothing yet, and what is sent instead of the next answer."""
+        """Return no bytes yet, and the function for the next response."""
 
         def swapped(following: bytes) -> MangledResponse:
             return MangledResponse(pieces=(_numbered(frame, _number(following)), _numbered(following, _number(frame))))
@@ -161,7 +161,7 @@ class SwapResponses(_ResponseEffect):
 
 @frozen
 class TrickleResponse(_ResponseEffect):
-    """Send the answer slowly: ``size`` bytes every ``every_ms`` milliseconds."""
+    """Send the response slowly: ``size`` bytes every ``every_ms`` milliseconds."""
 
     size: int = field(validator=int_range(1))
     every_ms: int = field(validator=int_range(1))
@@ -192,4 +192,4 @@ Effect = (
     | SwapResponses
     | TrickleResponse
 )
-"""What a fault does to a request or to its answer."""
+"""A fault's effect on a request or its response."""

@@ -1,7 +1,7 @@
-"""The handlers of requests. Each module here has a family of apis, and a table ``HANDLERS``.
+"""Request handlers. Each module handles a family of APIs and has a table ``HANDLERS``.
 
-``MODULES`` is the one list of all of them. A module may also have ``attach(cluster)``, which is called when a cluster
-is made: it adds listeners and the like.
+``MODULES`` lists all of them. A module may also have a function ``attach(cluster)``, which runs when a cluster is
+created and registers, for example, listeners.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ MODULES: Final = (
     "kafka_msgs.broker.handlers.transaction_markers",
     "kafka_msgs.broker.handlers.transactions",
 )
-"""The modules with handlers, by their full names."""
+"""The handler modules, by their full names."""
 
 _LOADED: Final = tuple(import_module(name) for name in MODULES)
-"""They are imported with this package, so that the first cluster is ready as soon as later ones."""
+"""Imported with this package, so that the first cluster starts as fast as later ones."""
 
 
 def handler_modules() -> tuple[ModuleType, ...]:
-    """Return the modules with handlers."""
+    """Return the handler modules."""
     return _LOADED
 
 

@@ -1,4 +1,4 @@
-"""Create, describe and delete ACLs (KIP-140, KIP-290)."""
+"""CreateAcls, DescribeAcls and DeleteAcls (KIP-140, KIP-290)."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _FACTS: Final = (
 
 
 _UNKNOWN: Final = 0
-"""The number that stands for an unknown resource type, pattern type, operation or permission."""
+"""The number of an unknown resource type, pattern type, operation or permission."""
 
 
 def _is_unknown(asked: AclCreation | DescribeAclsRequest | DeleteAclsFilter) -> bool:
-    """Whether one of the numbers stands for what is unknown. Kafka cannot read such a request: it hangs up."""
+    """Return whether one of the numbers is UNKNOWN. Kafka cannot parse such a request and closes the connection."""
     if isinstance(asked, AclCreation):
         kinds = asked.resource_type, asked.resource_pattern_type
     else:
@@ -53,7 +53,7 @@ def _is_unknown(asked: AclCreation | DescribeAclsRequest | DeleteAclsFilter) -> 
 
 
 def _is_filter(asked: AclCreation) -> bool:
-    """Whether an ACL to create has what is for filters only. Kafka cannot make an ACL of it, and fails."""
+    """Return whether an ACL to create has a value that is only valid in filters. Kafka fails to create such an ACL."""
     kinds = asked.resource_type, asked.operation, asked.permission_type
     return ResourceType.ANY in kinds or asked.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
 
@@ -81,7 +81,7 @@ def _facts(acl: AccessControlEntryRecord) -> tuple[Any, ...]:
 
 
 def _created(call: ServerCall[CreateAclsRequest], asked: AclCreation, known: set[tuple[Any, ...]]) -> AclCreationResult:
-    """Create an ACL, unless there is one with the same facts in ``known``."""
+    """Create an ACL, unless ``known`` contains an identical one."""
     reason = _reason(asked)
     if reason is not None:
         return AclCreationResult(error_code=ErrorCode.INVALID_REQUEST, error_message=reason)
@@ -102,7 +102,7 @@ def _created(call: ServerCall[CreateAclsRequest], asked: AclCreation, known: set
 
 
 def _reason(asked: AclCreation) -> str | None:
-    """Why an ACL cannot be made, or None."""
+    """Return the reason why an ACL cannot be created, or None."""
     if asked.resource_type == ResourceType.CLUSTER and asked.resource_name != CLUSTER_NAME:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     if not asked.resource_name:
@@ -130,7 +130,7 @@ def _name(numbers: type[IntEnum], value: int) -> str:
 def _matching(
     call: ServerCall[Any], asked: DescribeAclsRequest | DeleteAclsFilter
 ) -> Iterator[AccessControlEntryRecord]:
-    """The ACLs that a filter finds. None and ``ANY`` find everything."""
+    """Return the ACLs that match a filter. None and ``ANY`` match everything."""
     for acl in call.cluster.image.acls.values():
         if (
             asked.resource_type_filter in (ResourceType.ANY, acl.resource_type)
@@ -194,7 +194,7 @@ def _delete(call: ServerCall[DeleteAclsRequest]) -> None:
 
 
 def _wrong_filter(asked: DeleteAclsFilter) -> str | None:
-    """Why a filter finds nothing that may be deleted, or None."""
+    """Return the reason why a filter is invalid for deletion, or None."""
     if asked.resource_type_filter not in list(ResourceType) or asked.pattern_type_filter not in list(PatternType):
         return "Unknown patternFilter."
     if asked.operation not in list(AclOperation) or asked.permission_type not in list(AclPermissionType):

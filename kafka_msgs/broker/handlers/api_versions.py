@@ -1,4 +1,4 @@
-"""ApiVersions: what the cluster offers (KIP-35, KIP-511), and its features (KIP-584)."""
+"""ApiVersions: the supported APIs (KIP-35, KIP-511) and features (KIP-584) of the cluster."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _api_versions(call: ServerCall[ApiVersionsRequest]) -> None:
 
 
 def _offered(call: ServerCall[ApiVersionsRequest]) -> tuple[ApiVersion, ...]:
-    # Kafka says that it has Produce from version 0 on, because old clients of librdkafka look for that (KAFKA-18659).
+    # Kafka lists Produce from version 0 on, because old librdkafka clients check for it (KAFKA-18659).
     return tuple(
         ApiVersion(
             api_key=key, min_version=0 if key == ApiKey.PRODUCE else versions.lowest, max_version=versions.highest
@@ -67,7 +67,7 @@ def _offered(call: ServerCall[ApiVersionsRequest]) -> tuple[ApiVersion, ...]:
 
 
 def unsupported_version_response(offered: tuple[int, int]) -> ApiVersionsResponse:
-    """Return the answer to a version that is not offered, with the versions of ApiVersions that are."""
+    """Return the response to an unsupported version, with the supported versions of ApiVersions."""
     lowest, highest = offered
     key = ApiVersion(api_key=ApiVersionsRequest.INFO.api_key or 0, min_version=lowest, max_version=highest)
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(key,))

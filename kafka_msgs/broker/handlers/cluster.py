@@ -1,4 +1,4 @@
-"""What clients ask about the cluster itself, and change of it: brokers, features, the quorum, and topics in pages."""
+"""APIs about the cluster itself: brokers, features, the quorum, and paginated topic descriptions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
 _FIRST_WITHOUT_RESULTS: Final = 2
 _NO_ERROR: Final = "NONE"
-"""The text of a result without an error, which Kafka has here."""
+"""The message of a result without an error, as Kafka sends it."""
 
 
 def _describe_cluster(call: ServerCall[DescribeClusterRequest]) -> None:
@@ -98,7 +98,7 @@ def _describe_topic_partitions(call: ServerCall[DescribeTopicPartitionsRequest])
 def _page(
     call: ServerCall[DescribeTopicPartitionsRequest], names: list[str]
 ) -> tuple[list[DescribeTopicPartitionsResponseTopic], Cursor | None]:
-    """Describe topics up to the limit of partitions. Return them, and the cursor, which may name an unknown topic."""
+    """Describe topics up to the partition limit. Return them, and the cursor, which may name an unknown topic."""
     request, cursor = call.request, call.request.cursor
     most = call.cluster.configs.number("max.request.partition.size.limit")
     left = max(1, min(request.response_partition_limit, most))
@@ -187,7 +187,7 @@ def _feature(call: ServerCall[UpdateFeaturesRequest], update: FeatureUpdateKey) 
     if level not in supported:
         reason = f"only supports versions {supported.lowest}-{supported.highest}"
         raise _bad_version(f"{start} Local controller {call.cluster.controller_id} {reason}")
-    # The controller does not look at ``allow_downgrade``, which version 0 has instead of a type.
+    # The controller ignores ``allow_downgrade``, which version 0 has instead of an upgrade type.
     downgrades = update.upgrade_type != UpgradeType.UPGRADE
     if level < present:
         if not downgrades:
@@ -231,7 +231,7 @@ def _describe_quorum(call: ServerCall[DescribeQuorumRequest]) -> None:
 
 
 def _quorum(call: ServerCall[DescribeQuorumRequest], partition: int, *, known: bool) -> quorum.PartitionData:
-    """Describe the metadata log: the controller is its only voter, and the brokers observe it."""
+    """Describe the metadata log: the controller is its only voter, and the brokers are observers."""
     cluster = call.cluster
     if not known:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -36,18 +36,18 @@ _RESOURCES: Final[Mapping[int, tuple[ResourceType, str | None, ErrorCode]]] = {
     ConfigResourceType.GROUP: (ResourceType.GROUP, None, ErrorCode.GROUP_AUTHORIZATION_FAILED),
     ConfigResourceType.CLIENT_METRICS: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
 }
-"""What stands for each type of resource in ACLs: its type, its name if it is fixed, and the error."""
+"""The ACL resource of each config resource type: its type, its name if it is fixed, and the error."""
 
 
 _NAMELESS: Final[Mapping[ConfigResourceType, str]] = {
     ConfigResourceType.GROUP: "Group name must not be empty",
     ConfigResourceType.CLIENT_METRICS: "Client metrics subscription name must not be empty",
 }
-"""The errors of those who ask for settings of a resource without a name."""
+"""The error messages for a resource without a name."""
 
 
 def _resource(call: ServerCall[Any], operation: AclOperation, number: int, name: str) -> ConfigResourceType:
-    """Return the type of a resource that the client may use. Raises ``RequestRefusedError``."""
+    """Return the type of a resource that the client is authorized to use. Raises ``RequestRefusedError``."""
     if number not in _RESOURCES:
         raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=f"Unknown resource type {number}")
     kind, fixed, error = _RESOURCES[number]
@@ -117,7 +117,7 @@ def _entry(
 
 
 def _shown(entry: ConfigEntry, value: str | None) -> str | None:
-    """Return a value as answers have it: nothing of a secret."""
+    """Return a value for a response, without secrets."""
     return None if entry.sensitive else value
 
 
@@ -146,9 +146,9 @@ def _altered(
     result: Callable[..., Any],
     records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]],
 ) -> Iterator[Any]:
-    """Yield the outcome for each resource of a request, which changes unless the request only validates.
+    """Yield the result for each resource of a request, and apply the change unless the request only validates.
 
-    As in Kafka, the broker that was asked looks at all resources first, and hands the others to the controller.
+    As in Kafka, the receiving broker handles its own resources first and forwards all others to the controller.
     """
     times = Counter((each.resource_type, each.resource_name) for each in call.request.resources)
     outcomes = [_outcome(_check_request, each, times) for each in call.request.resources]
@@ -176,7 +176,7 @@ def _outcome(run: Callable[..., object], *arguments: Any) -> RequestRefusedError
 
 
 def _check_request(resource: Any, times: Mapping[tuple[int, str], int]) -> None:
-    """Raise ``RequestRefusedError`` for a resource, or a setting, that the request should not name like that."""
+    """Raise ``RequestRefusedError`` for an invalid resource or config name in the request."""
     if times[resource.resource_type, resource.resource_name] > 1:
         raise _invalid("Each resource must appear at most once.")
     if len({each.name for each in resource.configs}) != len(resource.configs):
@@ -185,7 +185,7 @@ def _check_request(resource: Any, times: Mapping[tuple[int, str], int]) -> None:
 
 
 def _has_unknown_operation(resource: Any) -> bool:
-    """Whether the controller gets an operation that it does not know. Then it fails at all that it was handed."""
+    """Return whether the controller receives an unknown operation. It then fails for all forwarded resources."""
     if resource.resource_type == ConfigResourceType.BROKER:
         return False
     return any(
@@ -216,7 +216,7 @@ def _invalid(message: str) -> RequestRefusedError:
 
 
 def _check_values(configs: Iterable[Any]) -> None:
-    """Raise ``RequestRefusedError`` for settings that get no value. Only those that are deleted need none."""
+    """Raise ``RequestRefusedError`` for configs without a value. Only deleted configs need none."""
     operations = ((each, getattr(each, "config_operation", AlterConfigOp.SET)) for each in configs)
     nulls = [each.name for each, operation in operations if each.value is None and operation != AlterConfigOp.DELETE]
     if nulls:
@@ -224,7 +224,7 @@ def _check_values(configs: Iterable[Any]) -> None:
 
 
 def _check_this_broker(call: ServerCall[Any], name: str) -> None:
-    """Refuse to change the settings of another broker than the one that was asked, as Kafka does."""
+    """Refuse to change the configs of a broker other than the receiving one, as Kafka does."""
     if not name.lstrip("-").isdecimal():
         raise _invalid(f"Node id must be an integer, but it is: {name}")
     if int(name) != call.session.broker_id:

@@ -1,4 +1,4 @@
-"""Fetch: batches of partitions, at once or when there are enough of them, as in Kafka's ``ReplicaManager``."""
+"""Fetch: batches of partitions, returned immediately or when enough bytes exist, as in Kafka's ``ReplicaManager``."""
 
 from __future__ import annotations
 
@@ -69,10 +69,11 @@ def _sessions(call: ServerCall[FetchRequest]) -> FetchSessionCache:
 
 @define
 class _FetchRead:
-    """What the partitions have now. ``open`` are those that may get more. ``urgent``: the client must learn of it.
+    """The current data of the partitions.
 
-    Kafka lists partitions that it does not have, or does not show, after the ``results``: they are ``refused``. Those
-    with an unknown id come first.
+    ``open`` lists the partitions that can still receive more bytes. ``urgent`` means that the client must be informed
+    immediately. As in Kafka, unknown and unauthorized partitions (``refused``) follow the ``results``, unknown ids
+    first.
     """
 
     results: list[tuple[CachedPartition, PartitionData]] = Factory(list)
@@ -88,14 +89,14 @@ class _FetchRead:
         return self.results + sorted(self.refused, key=lambda each: each[1].error_code != ErrorCode.UNKNOWN_TOPIC_ID)
 
     def complete(self, min_bytes: int) -> bool:
-        """Return whether the answer need not wait."""
+        """Return whether the response is ready."""
         return self.urgent or self.size >= min_bytes or not self.open
 
 
 class _DelayedFetch:
-    """A fetch that waits until there are enough bytes, a partition has other news, or its time is over.
+    """A fetch that waits for enough bytes, another partition event, or the end of its wait time.
 
-    Only partitions that changed are looked at again, as Kafka's ``DelayedFetch`` is completed by partition.
+    Only changed partitions are checked again, like in Kafka's per-partition ``DelayedFetch``.
     """
 
     def __init__(self, call: ServerCall[FetchRequest], fetch: FetchContext) -> None:
@@ -110,7 +111,7 @@ class _DelayedFetch:
         self._stay = self._call.session.on_close(self._cancel)
 
     def _look(self) -> None:
-        """Answer if the bytes suffice that the partitions could give, each up to its own limit."""
+        """Respond if the available bytes suffice, counting each partition up to its own limit."""
         for key in self._watch.take_changed():
             size = _readable(self._call, key, self._open[key])
             if size is None:
@@ -135,9 +136,9 @@ class _DelayedFetch:
 
 
 def _read(call: ServerCall[FetchRequest], fetch: FetchContext) -> _FetchRead:
-    """Read all partitions, up to the bytes that the client and the broker allow.
+    """Read all partitions, up to the byte limits of the client and the broker.
 
-    The first batch of the whole answer is read even if it is larger. So a consumer always gets on.
+    The first batch of the response is read even if it exceeds the limits, so that a consumer always makes progress.
     """
     left = _max_bytes(call)
     by_id = call.version >= FIRST_WITH_IDS
@@ -167,7 +168,7 @@ def _read(call: ServerCall[FetchRequest], fetch: FetchContext) -> _FetchRead:
 
 
 def _served(call: ServerCall[FetchRequest], topic: TopicImage, asked: CachedPartition) -> LeaderPartition:
-    """Return the partition that a client fetches. Consumers may fetch from followers too (KIP-392)."""
+    """Return the partition that a client fetches. Consumers may also fetch from followers (KIP-392)."""
     or_followed = call.version >= FIRST_WITH_RACKS and not _is_follower(call.request)
     epoch = max(_NO_EPOCH, asked.wanted.current_leader_epoch)
     return get_leader_partition(call, topic, asked.wanted.partition, epoch, or_followed=or_followed)
@@ -178,7 +179,7 @@ def _preferred(call: ServerCall[FetchRequest], led: LeaderPartition, wanted: Fet
 
 
 def _max_bytes(call: ServerCall[FetchRequest]) -> int:
-    """Return how many bytes an answer may have. More than its quota allows would hold a consumer up for ever."""
+    """Return the maximum response size in bytes. Exceeding the client's quota would throttle a consumer forever."""
     most = min(call.request.max_bytes, call.cluster.configs.number("fetch.max.bytes"))
     if _is_follower(call.request):
         return most
@@ -190,7 +191,7 @@ def _min_bytes(call: ServerCall[FetchRequest]) -> int:
 
 
 def _readable(call: ServerCall[FetchRequest], key: PartitionKey, asked: CachedPartition) -> int | None:
-    """Return how many bytes a partition has for the client, or None if it has other news: an error, for example."""
+    """Return the number of readable bytes in a partition, or None after another event such as an error."""
     topic, wanted = call.cluster.image.topics_by_id.get(key[0]), asked.wanted
     if topic is None:
         return None
@@ -242,13 +243,13 @@ def _is_follower(request: FetchRequest) -> bool:
 
 
 def _visible(call: ServerCall[FetchRequest], log: PartitionLog) -> dict[str, Any]:
-    """Return what ``PartitionLog.read`` needs to know about who reads: a consumer or a follower."""
+    """Return the arguments of ``PartitionLog.read`` for a consumer or a follower."""
     max_offset = log.log_end_offset if _is_follower(call.request) else None
     return {"isolation": _ISOLATIONS[call.request.isolation_level == 1], "max_offset": max_offset}
 
 
 def _diverging(log: PartitionLog, wanted: FetchPartition) -> EpochEndOffset | None:
-    """Return where the log of the client goes another way than this log, or None (KIP-595).
+    """Return the point at which the client's log diverges from this log, or None (KIP-595).
 
     Raises ``RequestRefusedError`` with OFFSET_OUT_OF_RANGE for an epoch that is newer than the log.
     """
@@ -263,7 +264,7 @@ def _diverging(log: PartitionLog, wanted: FetchPartition) -> EpochEndOffset | No
 
 
 def concat_records(data: list[Buffer]) -> bytes | memoryview:
-    """Return pieces of records as one. One piece stays as it is."""
+    """Return record buffers as one buffer. A single buffer is returned unchanged."""
     if len(data) == 1:
         piece = data[0]
         return bytes(piece) if isinstance(piece, bytearray) else piece
@@ -281,7 +282,7 @@ def _failed(asked: CachedPartition, error: RequestRefusedError) -> PartitionData
 
 
 def _with_leader(call: ServerCall[FetchRequest], topic_id: Any, data: PartitionData) -> PartitionData:
-    """Add who leads the partition now (KIP-951), if that is why it failed."""
+    """Add the current leader of the partition (KIP-951), if the fetch failed for that reason."""
     state = call.cluster.image.partition(topic_id, data.partition_index)
     if state is None or data.error_code not in _MOVED or call.version < _FIRST_WITH_LEADERS:
         return data
@@ -304,7 +305,7 @@ def _answer(call: ServerCall[FetchRequest], fetch: FetchContext, reading: _Fetch
 
 
 def charge_fetch_quota(call: ServerCall[Any], response: Response) -> bool:
-    """Count what a consumer used. If it was too much, the consumer gets nothing this time, and pays nothing for it."""
+    """Charge a consumer for its fetched bytes. If it exceeds its quota, it receives no data now and is not charged."""
     call.charge_time()
     meter = call.meters.fetch
     if meter.limits.active:

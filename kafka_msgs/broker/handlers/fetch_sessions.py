@@ -1,7 +1,7 @@
-"""Sessions of incremental fetches (KIP-227): what a client asked for before, and what it was answered.
+"""Incremental fetch sessions (KIP-227): the partitions that a client fetches, and their last responses.
 
-A session belongs to one broker. There is a limited number of them (``max.incremental.fetch.session.cache.slots``). A
-client that gets none asks for everything each time. Kafka has this in ``org.apache.kafka.server.FetchSession``.
+Each session belongs to one broker. ``max.incremental.fetch.session.cache.slots`` limits their number, and a client
+without a session sends full fetch requests. In Kafka this is ``org.apache.kafka.server.FetchSession``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _IDLE_MS: Final = 120_000
 FIRST_WITH_IDS: Final = 13
 
 Key: TypeAlias = tuple[str, UUID, int]
-"""Name of the topic, its id, and the partition. Requests have either the name or the id."""
+"""Topic name, topic id and partition number. Requests contain either the name or the id."""
 
 
 @define
 class CachedPartition:
-    """A partition that a client fetches. ``high_watermark`` and ``log_start_offset`` are what it was last answered."""
+    """A partition that a client fetches. ``high_watermark`` and ``log_start_offset`` are from its last response."""
 
     topic: str
     topic_id: UUID
@@ -43,31 +43,31 @@ class CachedPartition:
 
     @property
     def key(self) -> Key:
-        """What identifies the partition in a session."""
+        """The key of the partition in a session."""
         return self.topic, self.topic_id, self.wanted.partition
 
     def has_news(self, data: PartitionData) -> bool:
-        """Return whether an answer says what the client does not know."""
+        """Return whether a response contains anything new for the client."""
         if data.records or is_urgent(data):
             return True
         return (data.high_watermark, data.log_start_offset) != (self.high_watermark, self.log_start_offset)
 
     def remember(self, data: PartitionData) -> None:
-        """Note what the client is answered."""
+        """Remember the response sent to the client."""
         if data.error_code:
-            # The next answer of this partition is news.
+            # The next response for this partition counts as new.
             self.high_watermark = -1
         else:
             self.high_watermark, self.log_start_offset = data.high_watermark, data.log_start_offset
 
 
 def is_urgent(data: PartitionData) -> bool:
-    """Return whether an answer says something else than how far a partition goes, so that it should not wait."""
+    """Return whether a response contains more than new end offsets, so that it must not wait."""
     return bool(data.error_code) or data.diverging_epoch.epoch >= 0 or data.preferred_read_replica >= 0
 
 
 Results: TypeAlias = list[tuple[CachedPartition, PartitionData]]
-"""What partitions have that were asked for."""
+"""The requested partitions with their data."""
 
 
 @define
@@ -92,7 +92,7 @@ class _Session:
 
 @define
 class FetchContext:
-    """What one request fetches, in order. ``starts_session`` is True if its answer begins a session."""
+    """The partitions of one fetch, in order. ``starts_session`` is True if its response starts a session."""
 
     partitions: list[CachedPartition]
     session: _Session | None = None
@@ -101,11 +101,11 @@ class FetchContext:
 
     @property
     def session_id(self) -> int:
-        """The id of the session for the answer; 0 if there is none."""
+        """The session id for the response; 0 without a session."""
         return self.session.id if self.session else _NO_SESSION
 
     def chosen(self, results: Results) -> Results:
-        """Return those of the results that the answer has: in an incremental fetch, those with news."""
+        """Return the results to include in the response: in an incremental fetch, only those with changes."""
         return results if self.session is None else [each for each in results if each[0].has_news(each[1])]
 
 
@@ -121,7 +121,7 @@ class FetchSessionCache:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, version: int, now: int) -> FetchContext:
-        """Return what a request fetches.
+        """Return the partitions that a request fetches.
 
         Raises ``RequestRefusedError`` with FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
         FETCH_SESSION_TOPIC_ID_ERROR.
@@ -142,9 +142,9 @@ class FetchSessionCache:
         return FetchContext(list(session.partitions.values()), session)
 
     def answered(self, fetch: FetchContext, chosen: Results, now: int) -> None:
-        """Note what a client is answered. Its session begins now, if it is to have one and there is place.
+        """Remember the response sent to a client. A requested session starts now if a slot is available.
 
-        Partitions with records go to the end of the session, so that others have their turn first next time.
+        Partitions with records move to the end of the session, so that other partitions come first next time.
         """
         if fetch.starts_session:
             fetch.session = self._create(fetch.partitions, fetch.uses_ids, now)
@@ -164,7 +164,7 @@ class FetchSessionCache:
         return session
 
     def _create(self, partitions: list[CachedPartition], uses_ids: bool, now: int) -> _Session | None:
-        """Return a new session, or None if there is no place: all are in use."""
+        """Return a new session, or None if all slots are in use."""
         if len(self._sessions) >= self._slots:
             oldest = min(self._sessions.values(), key=lambda each: each.used_at, default=None)
             if oldest is None or now - oldest.used_at <= _IDLE_MS:
@@ -182,7 +182,7 @@ class FetchSessionCache:
 
 
 def _distinct(request: FetchRequest) -> list[CachedPartition]:
-    """Return what a request asks for. Of a partition that is repeated, the last one counts."""
+    """Return the requested partitions. If a partition is repeated, the last entry wins."""
     return list({each.key: each for each in _asked(request)}.values())
 
 

@@ -1,7 +1,7 @@
 """FindCoordinator: the broker that coordinates a group, a transactional id or a share partition.
 
-It is the leader of the partition of an internal topic. That topic is created when somebody asks for the first time.
-Kafka answers COORDINATOR_NOT_AVAILABLE while it creates the topic; here it is there at once.
+The coordinator is the leader of a partition of an internal topic, which the first request creates. Kafka responds with
+COORDINATOR_NOT_AVAILABLE while it creates the topic; here the topic exists immediately.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["HANDLERS"]
 
 _SEVERAL_SINCE: Final = 4
 _SHARE_SINCE: Final = 6
-"""A request has several keys, and may ask for share partitions, since these versions."""
+"""The first versions with several keys per request, and with share partition keys."""
 
 
 def _may_see(kind: ResourceType, error: ErrorCode) -> Callable[[ServerCall[Any], str], None]:
@@ -46,7 +46,7 @@ def _check_share(call: ServerCall[Any], key: str) -> None:
 
 
 class _Kind(NamedTuple):
-    """What a type of key means: the internal topic, and who may ask."""
+    """A key type: its internal topic and its authorization check."""
 
     topic: str
     check: Callable[[ServerCall[Any], str], None]
@@ -60,7 +60,7 @@ _KINDS: Final[Mapping[int, _Kind]] = {
     ),
     2: _Kind(SHARE_GROUP_STATE, _check_share),
 }
-"""The types of keys, by Kafka's numbers (``CoordinatorType``)."""
+"""The key types, by Kafka's numbers (``CoordinatorType``)."""
 
 
 def _find(call: ServerCall[FindCoordinatorRequest]) -> None:

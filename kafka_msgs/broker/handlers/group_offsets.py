@@ -1,7 +1,7 @@
-"""The committed offsets of groups: commit, with and without a transaction, fetch and delete.
+"""Committed group offsets: commit (with and without a transaction), fetch and delete.
 
-The coordinator keeps offsets by the names of topics. Here names are found for topic ids, and partitions that do not
-exist or that the client may not use are answered without it. The source is ``kafka.server.KafkaApis``.
+The coordinator stores offsets by topic name. These handlers resolve topic ids to names, and answer for unknown or
+unauthorized partitions without the coordinator. The source is ``kafka.server.KafkaApis``.
 """
 
 from __future__ import annotations
@@ -46,23 +46,24 @@ __all__ = ["HANDLERS"]
 
 _TOPIC_IDS_SINCE: Final = 10
 _TRANSACTIONAL_TOPIC_IDS_SINCE: Final = 6
-"""The requests have the ids of topics instead of names since these versions: OffsetCommit and OffsetFetch since the
-first, TxnOffsetCommit since the second (KIP-848, KIP-1319).
+"""The first versions with topic ids instead of names (KIP-848, KIP-1319).
+
+The first constant is for OffsetCommit and OffsetFetch, the second for TxnOffsetCommit.
 """
 
 _GROUPS_SINCE: Final = 8
-"""OffsetFetch asks for several groups since this version."""
+"""The first version of OffsetFetch with several groups."""
 
 _ADDS_SINCE: Final = 5
 _ABORTABLE_SINCE: Final = 4
-"""TxnOffsetCommit adds its partition to the transaction, and knows TRANSACTION_ABORTABLE, since these versions."""
+"""The first versions in which TxnOffsetCommit adds its partition, and supports TRANSACTION_ABORTABLE."""
 
 _LOADING_SINCE: Final = 2
-"""TxnOffsetCommit knows COORDINATOR_LOAD_IN_PROGRESS since this version."""
+"""The first version in which TxnOffsetCommit supports COORDINATOR_LOAD_IN_PROGRESS."""
 
 
 class _CheckedTopics(NamedTuple):
-    """The topics of a request: those for the coordinator, and those that are answered here with an error each."""
+    """The topics of a request: those for the coordinator, and those that receive an error each."""
 
     good: tuple[Any, ...]
     bad: list[tuple[Any, ErrorCode]]
@@ -70,7 +71,7 @@ class _CheckedTopics(NamedTuple):
 
 
 def _sort(call: ServerCall[Any], topics: Iterable[Any], *, by_id: bool = False) -> _CheckedTopics:
-    """Sort out topics that are unknown or that the client may not read, and partitions that do not exist."""
+    """Separate topics that are unknown or unauthorized, and partitions that do not exist."""
     image = call.cluster.image
     good: list[Any] = []
     bad: list[tuple[Any, ErrorCode]] = []
@@ -93,12 +94,12 @@ def _sort(call: ServerCall[Any], topics: Iterable[Any], *, by_id: bool = False) 
 
 
 def _exists(count: int, partition: Any) -> bool:
-    """Whether a topic with so many partitions has this one."""
+    """Return whether a topic with ``count`` partitions contains this one."""
     return partition.partition_index in range(count)
 
 
 def _divide(items: Iterable[Any], belongs: Callable[[Any], bool]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The items that belong, and the others, each in their order."""
+    """Return the items that belong and the remaining items, each in their order."""
     good: list[Any] = []
     bad: list[Any] = []
     for each in items:
@@ -107,7 +108,7 @@ def _divide(items: Iterable[Any], belongs: Callable[[Any], bool]) -> tuple[tuple
 
 
 def _ask(call: ServerCall[Any], topics: _CheckedTopics, ask: Callable[[Any, Callable[[Any], None]], None]) -> None:
-    """Let the coordinator answer the good topics, and add the bad ones to its answer."""
+    """Pass the valid topics to the coordinator, and add the invalid ones to its response."""
     request = call.request
 
     def complete(response: Any) -> None:
@@ -120,7 +121,7 @@ def _ask(call: ServerCall[Any], topics: _CheckedTopics, ask: Callable[[Any, Call
 
 
 def _merged(request: Any, answered: Iterable[Any], topics: _CheckedTopics, version: int) -> tuple[Any, ...]:
-    """The topics of a response, with the bad ones first. A topic with good and bad partitions is one, as in Kafka."""
+    """Return the topics of a response, with the invalid ones first. As in Kafka, each topic occurs once."""
     if not topics.bad:
         return tuple(answered)
     place = "topic_id" if topics.by_id else "name"
@@ -136,7 +137,7 @@ def _merged(request: Any, answered: Iterable[Any], topics: _CheckedTopics, versi
 
 
 def _failed_topic(request: Any, topic: Any, error: ErrorCode, version: int) -> Any:
-    """A topic of a response, with the same error for all partitions."""
+    """Return a response topic with the same error for all partitions."""
     if isinstance(request, OffsetDeleteRequest):
         return OffsetDeleteResponseTopic(
             name=topic.name,
@@ -150,7 +151,7 @@ def _failed_topic(request: Any, topic: Any, error: ErrorCode, version: int) -> A
 
 
 def _joined_parts(parts: list[Any]) -> Any:
-    """One topic of a response out of its parts."""
+    """Return one response topic from its parts."""
     if len(parts) == 1:
         return parts[0]
     return evolve(parts[0], partitions=tuple(chain.from_iterable(each.partitions for each in parts)))
@@ -192,7 +193,7 @@ def _commit_in_transaction(call: ServerCall[TxnOffsetCommitRequest]) -> None:
 def _joined(
     call: ServerCall[TxnOffsetCommitRequest], request: TxnOffsetCommitRequest, reply: Callable[[Any], None]
 ) -> None:
-    """Let the partition of the group join the transaction, then let the coordinator answer."""
+    """Add the group's partition to the transaction, then pass the request to the coordinator."""
     host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
     partition = host.coordinator.partition_for(request.group_id)
     log = find_log(call.cluster, CONSUMER_OFFSETS, partition)
@@ -216,7 +217,7 @@ def _joined(
 
 
 def _known_errors(response: TxnOffsetCommitResponse, version: int) -> TxnOffsetCommitResponse:
-    """Replace an error that old clients do not know."""
+    """Replace an error that old clients do not support."""
     if version >= _LOADING_SINCE:
         return response
     loading, unavailable = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -254,7 +255,10 @@ def _fetch(call: ServerCall[OffsetFetchRequest]) -> None:
 
 
 def _fetch_one(call: ServerCall[OffsetFetchRequest]) -> None:
-    """A request for one group. Topics that the client may not see have an error, or are left out if it asks for all."""
+    """Handle a request for one group.
+
+    Topics that the client may not see receive an error, or are omitted if it requests all topics.
+    """
     request = call.request
     require_group(call, request.group_id, AclOperation.DESCRIBE)
     seen, hidden = _divide(request.topics or (), lambda each: _sees(call, each.name))
@@ -264,7 +268,7 @@ def _fetch_one(call: ServerCall[OffsetFetchRequest]) -> None:
         topics = tuple(each for each in response.topics if _sees(call, each.name))
         if hidden and not response.error_code:
             part = evolve(request, topics=hidden)
-            # Version 1 has no error of the group, so each topic repeats it.
+            # Version 1 has no group-level error, so each topic repeats it.
             failed = error_response(part, ErrorCode.TOPIC_AUTHORIZATION_FAILED, 1)
             topics += failed.topics
         call.respond(evolve(response, topics=topics))
@@ -303,7 +307,7 @@ def _fetch_group(
 
 
 def _id(call: ServerCall[Any], topic: Any) -> Any:
-    """The id of a topic of a response. An offset knows it, or the topic that has the name now."""
+    """Return the id of a response topic, from the offset or from the current topic with that name."""
     found = call.cluster.image.topics.get(topic.name)
     return topic.topic_id if topic.topic_id != ZERO_UUID or found is None else found.id
 
@@ -311,7 +315,7 @@ def _id(call: ServerCall[Any], topic: Any) -> Any:
 def _fetchable(
     call: ServerCall[Any], group: OffsetFetchRequestGroup, by_id: bool
 ) -> tuple[tuple[Any, ...] | None, list[Any]]:
-    """The topics for the coordinator, and the elements of the response for all others. None asks for all topics."""
+    """Return the topics for the coordinator, and the response elements for all others. None requests all topics."""
     if group.topics is None:
         return None, []
     good: list[Any] = []

@@ -1,7 +1,7 @@
-"""The apis of group members, and those that list, describe and delete groups.
+"""The APIs of group members, and the APIs that list, describe and delete groups.
 
-What a group answers is decided by its coordinator. Here is who may ask, and what goes beside the answer: the operations
-that a client may do, and topics that it must not see. The source is ``kafka.server.KafkaApis``.
+The coordinator of a group determines the response. These handlers check authorization and complete the response: they
+add authorized operations and remove topics that the client must not see. The source is ``kafka.server.KafkaApis``.
 """
 
 from __future__ import annotations
@@ -48,16 +48,19 @@ R = TypeVar("R", bound=Request[Any])
 
 _NAMES_SINCE: Final = 5
 _LONGEST_MEMBER_ID: Final = 36
-"""SyncGroup must name the type and the name of the protocol since this version."""
+"""The first version of SyncGroup that requires the protocol type and name, and the maximum member id length.
+
+The length applies to share groups.
+"""
 
 _NO_NAMES_SINCE: Final = 7
-"""JoinGroup answers null instead of an empty name of the protocol since this version."""
+"""The first version in which JoinGroup returns null instead of an empty protocol name."""
 
 attach = GroupCoordinatorService.attach
 
 
 def require_group(call: ServerCall[Any], group_id: str, operation: AclOperation = AclOperation.READ) -> None:
-    """Raise ``RequestRefusedError`` with GROUP_AUTHORIZATION_FAILED unless the client may do this to the group."""
+    """Raise ``RequestRefusedError`` with GROUP_AUTHORIZATION_FAILED without this permission on the group."""
     if not call.allows(operation, ResourceType.GROUP, group_id):
         raise RequestRefusedError(error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
@@ -65,9 +68,7 @@ def require_group(call: ServerCall[Any], group_id: str, operation: AclOperation 
 def require_topics(
     call: ServerCall[Any], names: Sequence[str] | None, operation: AclOperation = AclOperation.DESCRIBE
 ) -> None:
-    """Raise ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED unless the client may do this to all of
-    the topics.
-    """
+    """Raise ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED without this permission on all topics."""
     if not all(call.allows(operation, ResourceType.TOPIC, name) for name in names or ()):
         raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
@@ -98,9 +99,7 @@ def _sync(call: ServerCall[SyncGroupRequest]) -> None:
 
 
 def check_share_member(member_id: str | None) -> None:
-    """Raise ``RequestRefusedError`` for an id that a member of a share group cannot have: none, or one longer than a
-    UUID.
-    """
+    """Raise ``RequestRefusedError`` for an invalid share group member id: none, or one longer than a UUID."""
     if not member_id or len(member_id) > _LONGEST_MEMBER_ID:
         raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
 
@@ -130,11 +129,11 @@ def _list(call: ServerCall[ListGroupsRequest]) -> None:
 
 @frozen(kw_only=True)
 class DescribeGroupsApi:
-    """An api about several groups: the fields of the request and of the response that list them.
+    """An API about several groups: the request and response fields that list the groups.
 
-    ``operation`` is what the client must be allowed to do, and ``stricter`` that with a profile of
-    ``stricter_permissions``. ``topics`` gives the topics that an element of the response
-    shows. An element with a topic that the client may not see is replaced by an error with the text ``hidden``.
+    ``operation`` is the required permission, and ``stricter`` replaces it in a profile with ``stricter_permissions``.
+    ``topics`` returns the topics in a response element. An element with a topic that the client may not see is replaced
+    by an error with the message ``hidden``.
     """
 
     groups: str
@@ -146,7 +145,7 @@ class DescribeGroupsApi:
 
 
 def describe(api: DescribeGroupsApi) -> Callable[[ServerCall[Any]], None]:
-    """Return a handler of an api about several groups."""
+    """Return a handler for an API about several groups."""
 
     def run(call: ServerCall[Any]) -> None:
         request = call.request

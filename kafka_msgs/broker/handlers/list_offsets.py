@@ -1,4 +1,4 @@
-"""ListOffsets, OffsetForLeaderEpoch and DeleteRecords: the offsets of partitions, asked for and changed."""
+"""ListOffsets, OffsetForLeaderEpoch and DeleteRecords: reading and changing the offsets of partitions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ P = TypeVar("P", ListOffsetsPartition, DeleteRecordsPartition)
 _CONSUMER: Final = -1
 _ISOLATIONS: Final[tuple[IsolationLevel, IsolationLevel]] = ("read_uncommitted", "read_committed")
 _NEWER_TIMESTAMPS: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
-"""Timestamps that mean something special, and the version from which on they do. Of -1 and -2 it is each version."""
+"""Special timestamps with the first version that supports each. -1 and -2 are supported by all versions."""
 
 
 def _on_led(
@@ -51,7 +51,7 @@ def _on_led(
     operation: AclOperation | None,
     use: Callable[[PartitionLog], T],
 ) -> T | ErrorCode:
-    """Return what ``use`` gives for the log of a partition that this broker leads, or the error."""
+    """Return the result of ``use`` for the log of a partition that this broker leads, or the error."""
     try:
         found = find_topic(call, topic, None, operation)
         return use(get_leader_partition(call, found, partition, epoch).log)
@@ -60,7 +60,7 @@ def _on_led(
 
 
 def _by_topic(topics: Iterable[tuple[str, Iterable[P]]]) -> dict[str, dict[int, P]]:
-    """Return the partitions of a request by topic and number. Of those that are repeated, the last one counts."""
+    """Return the partitions of a request by topic and number. If a partition is repeated, the last entry wins."""
     found: dict[str, dict[int, P]] = {}
     for name, partitions in topics:
         for each in partitions:
@@ -98,7 +98,7 @@ def _listed(
         topic,
         asked.partition_index,
         asked.current_leader_epoch,
-        # Brokers ask for all topics, consumers for those that they may describe (KIP-320).
+        # Brokers may query all topics, consumers only the ones they may describe (KIP-320).
         None if call.allows_cluster(AclOperation.CLUSTER_ACTION) else AclOperation.DESCRIBE,
         lambda log: log.offset_for_timestamp(asked.timestamp, isolation),
     )
@@ -139,7 +139,7 @@ def _epoch_end(
         topic,
         asked.partition,
         asked.current_leader_epoch,
-        # Brokers ask for all topics, consumers for those that they may describe (KIP-320).
+        # Brokers may query all topics, consumers only the ones they may describe (KIP-320).
         None if call.allows_cluster(AclOperation.CLUSTER_ACTION) else AclOperation.DESCRIBE,
         lambda log: log.end_offset_for_epoch(asked.leader_epoch),
     )

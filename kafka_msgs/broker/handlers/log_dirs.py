@@ -1,4 +1,4 @@
-"""What the logs of a broker hold, and where: DescribeLogDirs, AlterReplicaLogDirs and DescribeProducers."""
+"""Contents and locations of a broker's logs: DescribeLogDirs, AlterReplicaLogDirs and DescribeProducers."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ __all__ = ["HANDLERS"]
 
 _LONGEST_NAME: Final = 255
 _FUTURE_SUFFIX: Final = ".-future" + "0" * 32
-"""What the name of a directory has in addition while a replica moves there: an id of 32 digits among it."""
+"""The suffix of a directory while a replica moves there, including an id of 32 digits."""
 
 
 def _log_dir(call: ServerCall[Any]) -> str:
-    """Return the directory of the broker. Without files it has a name only."""
+    """Return the log directory of the broker. Without files it is only a name."""
     directory = call.cluster.storage
     if directory is None:
         return call.cluster.configs.text("log.dir") or ""
@@ -75,7 +75,7 @@ def _describe_log_dirs(call: ServerCall[DescribeLogDirsRequest]) -> None:
 
 
 def _alter_replica_log_dirs(call: ServerCall[AlterReplicaLogDirsRequest]) -> None:
-    """Move replicas: a broker has one directory, so those that may move there are in it."""
+    """Move replicas. A broker has a single log directory, so replicas that may move there are already in it."""
     call.require_cluster(AclOperation.ALTER)
     paths = {
         (topic.name, partition): wanted.path
@@ -94,7 +94,7 @@ def _alter_replica_log_dirs(call: ServerCall[AlterReplicaLogDirsRequest]) -> Non
 
 
 def _move_error(call: ServerCall[AlterReplicaLogDirsRequest], topic: str, partition: int, path: str) -> ErrorCode:
-    """Return why a replica of this broker cannot be in a directory, as Kafka's ``ReplicaManager`` decides it."""
+    """Return the reason why a replica of this broker cannot be in a directory, as in Kafka's ``ReplicaManager``."""
     if len(f"{topic}-{partition}{_FUTURE_SUFFIX}") > _LONGEST_NAME:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     if path != _log_dir(call):
@@ -107,7 +107,7 @@ def _move_error(call: ServerCall[AlterReplicaLogDirsRequest], topic: str, partit
 
 
 def _existing(path: Path) -> Path:
-    """The directory, or the nearest one above it that there is: what is kept in memory has none."""
+    """Return the directory or its nearest existing parent: in-memory data has no directory."""
     return next(each for each in (path, *path.parents) if each.exists())
 
 
@@ -142,7 +142,7 @@ def _producers(call: ServerCall[DescribeProducersRequest], topic: str, partition
 
 
 def _text(call: ServerCall[DescribeProducersRequest], topic: str, error: ErrorCode) -> str | None:
-    """Return Kafka's text for an error. There is none for a partition that a topic does not have."""
+    """Return Kafka's message for an error, or None for an unknown partition."""
     if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic in call.cluster.image.topics:
         return None
     return ERROR_TEXTS.get(error)

@@ -1,4 +1,4 @@
-"""Metadata: brokers and topics, as each client asks for them. A topic that is missing may be created on the way."""
+"""Metadata: brokers and topics. A missing topic may be created automatically."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["HANDLERS"]
 _FIRST_WITH_EMPTY_MEANING_NONE: Final = 1
 _FIRST_WITH_IDS: Final = 12
 _SHOWN: Final = (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_REPLICATION_FACTOR)
-"""The errors of an auto-creation that a client gets to see."""
+"""The auto-creation errors that clients receive."""
 
 
 def _metadata(call: ServerCall[MetadataRequest]) -> None:
@@ -51,8 +51,9 @@ def _metadata(call: ServerCall[MetadataRequest]) -> None:
 
 
 def _check_names(request: MetadataRequest) -> None:
-    """Raise ``RequestRefusedError`` for a topic without a name, or with an id: versions 10 and 11 cannot look
-    for ids.
+    """Raise ``RequestRefusedError`` for a topic without a name, or with an id in versions 10 and 11.
+
+    These versions cannot look up ids.
     """
     for topic in request.topics or ():
         if topic.name is None or topic.topic_id != ZERO_UUID:
@@ -85,10 +86,10 @@ def _topics(call: ServerCall[MetadataRequest]) -> Iterator[MetadataResponseTopic
 
 
 def _auto_create(call: ServerCall[MetadataRequest], names: Iterable[str]) -> dict[str, ErrorCode]:
-    """Create the topics that are missing, in one request to the controller. Return the error of each for this time.
+    """Create the missing topics in one request to the controller. Return an error for each of them.
 
-    Kafka creates them in the background and answers UNKNOWN_TOPIC_OR_PARTITION or, for a name that is not allowed,
-    INVALID_TOPIC_EXCEPTION. The client asks again.
+    Kafka creates them in the background and responds with UNKNOWN_TOPIC_OR_PARTITION or, for an invalid name, with
+    INVALID_TOPIC_EXCEPTION. The client then retries.
     """
     cluster = call.cluster
     if not (call.request.allow_auto_topic_creation and cluster.configs.flag("auto.create.topics.enable")):
@@ -115,7 +116,7 @@ def _by_id(call: ServerCall[MetadataRequest], wanted: MetadataRequestTopic) -> M
 
 
 def _by_name(call: ServerCall[MetadataRequest], name: str, creation: ErrorCode | None) -> MetadataResponseTopic:
-    """Return a topic. ``creation`` is the answer of the auto-creation, or None if the topic was not created now."""
+    """Return a topic. ``creation`` is the result of the auto-creation, or None if the topic was not created now."""
     topic = call.cluster.image.topics.get(name)
     if creation is not None:
         return _unknown(call, creation, name)

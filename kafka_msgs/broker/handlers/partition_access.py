@@ -1,4 +1,4 @@
-"""What handlers of records share: the partition that a client means, whether this broker leads it, and who does."""
+"""Partition lookup for handlers of records: authorization, leadership, and the current leader."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ ERROR_TEXTS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
     ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
 }
-"""Texts that Kafka gives with error codes where an api has room for them."""
+"""Kafka's error messages, for APIs with an error message field."""
 
 
 @frozen
 class LeaderPartition:
-    """A partition that this broker leads, or may be read from: its state in the image, and its log."""
+    """A partition that this broker leads, or can serve reads for: its registration in the image, and its log."""
 
     state: PartitionRegistration
     log: PartitionLog
 
 
 def find_topic(call: ServerCall[Any], name: str, topic_id: UUID | None, operation: AclOperation | None) -> TopicImage:
-    """Return the topic of a name or an id. ``topic_id`` is None where a request has names. ``operation`` is what the
-    client must be allowed to do with it, or None.
+    """Return the topic with a name or an id.
 
-    Raises ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION. A
-    client learns of no topic that it may not use.
+    ``topic_id`` is None if the request contains names. ``operation`` is the required permission, or None. Raises
+    ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION. The error
+    for an unauthorized name does not reveal whether the topic exists.
     """
     image = call.cluster.image
     topic = image.topics.get(name) if topic_id is None else image.topics_by_id.get(topic_id)
@@ -58,9 +58,9 @@ def find_topic(call: ServerCall[Any], name: str, topic_id: UUID | None, operatio
 def get_leader_partition(
     call: ServerCall[Any], topic: TopicImage, partition: int, leader_epoch: int = -1, *, or_followed: bool = False
 ) -> LeaderPartition:
-    """Return a partition that this broker leads. ``leader_epoch`` is what the client knows, or -1.
+    """Return a partition that this broker leads. ``leader_epoch`` is the client's epoch, or -1.
 
-    With ``or_followed``, one that the broker follows will do.
+    ``or_followed`` also accepts a partition that the broker follows.
 
     Raises ``RequestRefusedError`` with UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH or
     UNKNOWN_LEADER_EPOCH.
@@ -81,7 +81,7 @@ def get_leader_partition(
 
 
 def endpoints(call: ServerCall[Any], leaders: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Yield the addresses of leaders that run, as the fields of a ``NodeEndpoint`` (KIP-951)."""
+    """Yield the addresses of running leaders, as the fields of a ``NodeEndpoint`` (KIP-951)."""
     image = call.cluster.image
     for broker_id in sorted(set(leaders)):
         broker = image.brokers.get(broker_id)

@@ -1,6 +1,6 @@
-"""Produce: batches to the logs of their partitions, an outcome for each, and the wait for all replicas in sync.
+"""Produce: append batches to their partitions, return a result for each, and wait for the in-sync replicas.
 
-Batches pass as they are: the log checks them and gives them offsets. This is the work of ``KafkaApis`` and
+Batches are passed on unchanged: the log validates them and assigns offsets. These are the tasks of ``KafkaApis`` and
 ``ReplicaManager.handleProduceAppend``.
 """
 
@@ -43,24 +43,24 @@ _FIRST_WITH_ABORTABLE_ERRORS: Final = 11
 _COORDINATOR_ERRORS: Final = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )
-"""Errors of the transaction coordinator that old producers do not retry. Kafka gives NOT_ENOUGH_REPLICAS instead."""
+"""Transaction coordinator errors that old producers do not retry. Kafka returns NOT_ENOUGH_REPLICAS instead."""
 _FIRST_THAT_ADDS_PARTITIONS: Final = 12
 _FIRST_WITH_LEADERS: Final = 10
 _FIRST_WITH_IDS: Final = 13
 _TEXTS: Final[Mapping[IntEnum, str]] = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
 }
-"""The errors that Kafka explains when it has asked the coordinator of a transaction."""
+"""The errors with a message after a query to the transaction coordinator."""
 _WITHOUT_START: Final = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
     | {ErrorCode.KAFKA_STORAGE_ERROR}
 )
-"""The errors of an append for which Kafka does not say where the log starts."""
+"""The append errors for which Kafka returns no log start offset."""
 
 
 @define
 class _PartitionResult:
-    """One partition of a request: what came of it, and up to where it must be replicated (None: nowhere)."""
+    """The result for one partition of a request, and the offset up to which it must be replicated (None: no offset)."""
 
     response: PartitionProduceResponse
     log: PartitionLog | None = None
@@ -69,9 +69,10 @@ class _PartitionResult:
 
 @define
 class _PartitionBatches:
-    """What a request has for one partition: the batches that are sound, and answers to those that are not.
+    """The batches of a request for one partition: the valid batches, and error responses for the invalid ones.
 
-    Of repeats the last one that is sound is appended, and the last one that is not sound is answered.
+    If a partition is repeated, the last valid entry is appended, and the last invalid entry determines the error
+    response.
     """
 
     index: int
@@ -99,9 +100,7 @@ def _produce(call: ServerCall[ProduceRequest]) -> None:
 
 
 def _check_transaction(call: ServerCall[ProduceRequest]) -> None:
-    """Raise ``RequestRefusedError`` if a batch of a transaction is there, and the client may not use its transactional
-    id.
-    """
+    """Raise ``RequestRefusedError`` if a batch is transactional and the client may not use its transactional id."""
     data = (part.records for topic in call.request.topic_data for part in topic.partition_data)
     if not any(is_transactional(records) for records in data if records is not None):
         return
@@ -111,7 +110,7 @@ def _check_transaction(call: ServerCall[ProduceRequest]) -> None:
 
 
 def _by_topic(request: ProduceRequest) -> list[tuple[TopicProduceData, dict[int, list[PartitionProduceData]]]]:
-    """Return what is there for each topic and partition. Both may be repeated."""
+    """Return the data of each topic and partition. Topics and partitions may be repeated."""
     topics: dict[tuple[str, UUID], tuple[TopicProduceData, dict[int, list[PartitionProduceData]]]] = {}
     for topic in request.topic_data:
         for part in topic.partition_data:
@@ -121,7 +120,7 @@ def _by_topic(request: ProduceRequest) -> list[tuple[TopicProduceData, dict[int,
 
 
 def _without_repeats(request: ProduceRequest) -> ProduceRequest:
-    """Return the request of which the answer to a request that fails as a whole names the partitions."""
+    """Return the request without repeated partitions, for the response when the whole request fails."""
     topics = (
         evolve(topic, partition_data=tuple(each[-1] for each in parts.values())) for topic, parts in _by_topic(request)
     )
@@ -129,7 +128,7 @@ def _without_repeats(request: ProduceRequest) -> ProduceRequest:
 
 
 def _checked(call: ServerCall[ProduceRequest]) -> Iterator[tuple[TopicProduceData, list[_PartitionBatches]]]:
-    """Yield what is there for each topic, after the checks that come before any append."""
+    """Yield the data of each topic, after the checks that precede all appends."""
     for topic, parts in _by_topic(call.request):
         found = {index: _PartitionBatches(index) for index in parts}
         for part in (each for repeats in parts.values() for each in repeats):
@@ -149,13 +148,13 @@ def _replicated(part: _PartitionResult) -> bool:
 
 
 class _DelayedProduce:
-    """The wait of a request with ``acks=-1`` for partitions whose high watermark is held back."""
+    """The wait of an ``acks=-1`` request for partitions whose high watermark is held back."""
 
     def __init__(self, call: ServerCall[ProduceRequest], topics: _Topics, waiting: list[_PartitionResult]) -> None:
         self._call, self._topics, self._waiting = call, topics, waiting
 
     def begin(self) -> None:
-        """Watch the partitions, until the timeout of the request."""
+        """Watch the partitions until the request times out."""
         cluster = self._call.cluster
         keys = [(part.log.topic_id, part.log.partition) for part in self._waiting if part.log is not None]
         self._watch = cluster.log_manager.watch(keys, self._look)
@@ -181,7 +180,7 @@ class _DelayedProduce:
 def _sound(
     call: ServerCall[ProduceRequest], topic: TopicProduceData, data: PartitionProduceData
 ) -> tuple[TopicImage, PartitionRegistration, Buffer]:
-    """Return the partition that records are for, and the records. Raises ``RequestRefusedError``."""
+    """Return the partition and the records for it. Raises ``RequestRefusedError``."""
     topic_id = topic.topic_id if call.version >= _FIRST_WITH_IDS else None
     found = find_topic(call, topic.name, topic_id, AclOperation.WRITE)
     state = call.cluster.image.partition(found.id, data.index)
@@ -220,7 +219,7 @@ def _append(
 
 
 def _writable(call: ServerCall[ProduceRequest], topic: TopicImage, index: int, records: Buffer) -> LeaderPartition:
-    """Return the partition that records are for, as its leader. Raises ``RequestRefusedError``."""
+    """Return the partition of the records, if this broker leads it. Raises ``RequestRefusedError``."""
     if call.request.acks not in (_ALL, _NONE, 1):
         raise RequestRefusedError(error=ErrorCode.INVALID_REQUIRED_ACKS)
     if call.request.transactional_id is not None and is_transactional(records):
@@ -249,7 +248,7 @@ def _check_in_sync(call: ServerCall[ProduceRequest], led: LeaderPartition) -> No
 
 
 def _guard(call: ServerCall[ProduceRequest], log: PartitionLog, records: Buffer) -> VerificationGuard | None:
-    """Return what lets the first batch of a transaction pass (KIP-890). Raises ``RequestRefusedError``."""
+    """Return the guard for the first batch of a transaction (KIP-890). Raises ``RequestRefusedError``."""
     join, transactional_id = call.cluster.transaction_joiner, call.request.transactional_id
     if join is None or transactional_id is None:
         return None
@@ -301,7 +300,7 @@ def _failed(
 
 
 def _end_without_answer(call: ServerCall[ProduceRequest], topics: _Topics) -> None:
-    """End a request with ``acks=0``. A failure ends the connection: there is no other way to tell the client."""
+    """End a request with ``acks=0``. A failure closes the connection, because no response can report it."""
     call.charge(call.meters.produce, call.size)
     if any(part.response.error_code for _, parts in topics for part in parts):
         call.disconnect()

@@ -1,4 +1,4 @@
-"""Leaders and replicas on request: ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments."""
+"""Leader elections and reassignments: ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["HANDLERS"]
 
 
 def _elect_leaders(call: ServerCall[ElectLeadersRequest]) -> None:
-    """Elect at once. If the request names no partitions, those that need no election are left out."""
+    """Elect leaders immediately. If the request names no partitions, partitions that need no election are omitted."""
     call.require_cluster(AclOperation.ALTER)
     wanted = call.request.topic_partitions
     if call.request.election_type not in list(ElectionType) and wanted != ():
@@ -78,7 +78,7 @@ _TEXTS: Final = {
 
 _NOT_FOUND: Final = "No such topic as {0}", "No such partition as {0}-{1}"
 _NOT_FOUND_TO_MOVE: Final = "Unable to find a topic named {0}.", "Unable to find partition {0}:{1}."
-"""What Kafka says of a topic and of a partition that are not there: elections, reassignments."""
+"""Kafka's messages for unknown topics and partitions: in elections, then in reassignments."""
 
 
 def _partition(call: ServerCall[Any], topic: str, partition: int, texts: tuple[str, str]) -> PartitionRegistration:
@@ -90,7 +90,7 @@ def _partition(call: ServerCall[Any], topic: str, partition: int, texts: tuple[s
 
 
 def _alter_reassignments(call: ServerCall[AlterPartitionReassignmentsRequest]) -> None:
-    """Give partitions other replicas at once: there is nothing to copy. So no reassignment is ever in progress."""
+    """Reassign replicas immediately: no data is copied, so no reassignment is ever in progress."""
     call.require_cluster(AclOperation.ALTER)
     if not call.request.topics:
         call.respond(AlterPartitionReassignmentsResponse())

@@ -1,6 +1,6 @@
-"""Which replica a consumer should fetch from: one in its rack, if the brokers select replicas by racks (KIP-392).
+"""Preferred read replicas: a replica in the consumer's rack, if the brokers use rack-aware selection (KIP-392).
 
-The setting ``replica.selector.class`` must name Kafka's ``RackAwareReplicaSelector``. No other selector is there.
+The config ``replica.selector.class`` must name Kafka's ``RackAwareReplicaSelector``, the only supported selector.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafka_msgs.messages.fetch_request import FetchRequest
 __all__ = ["FIRST_WITH_RACKS", "preferred_replica"]
 
 FIRST_WITH_RACKS: Final = 11
-"""The first version of Fetch in which consumers tell their racks."""
+"""The first version of Fetch that contains the consumer's rack."""
 
 _SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
@@ -22,8 +22,8 @@ _SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 def preferred_replica(call: ServerCall[FetchRequest], led: LeaderPartition, offset: int) -> int | None:
     """Return the broker that the consumer should fetch a partition from, or None for this one.
 
-    Only the leader says so. Replicas in sync have the same records here, so of several the last one is taken, as in
-    Kafka.
+    Only the leader selects a replica. All in-sync replicas have the same records here, so the last matching one is
+    used, as in Kafka.
     """
     state, rack, image = led.state, call.request.rack_id, call.cluster.image
     if call.version < FIRST_WITH_RACKS or not rack or state.leader != call.session.broker_id:

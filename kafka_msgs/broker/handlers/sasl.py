@@ -1,6 +1,6 @@
-"""SaslHandshake and SaslAuthenticate: a client logs in on a listener with SASL (KIP-43, KIP-152, KIP-368).
+"""SaslHandshake and SaslAuthenticate: authentication on a SASL listener (KIP-43, KIP-152, KIP-368).
 
-A handshake of version 0 is followed by tokens without headers, which ``handle_sasl_token`` handles. The source is
+After a version 0 handshake the client sends tokens without headers, which ``handle_sasl_token`` handles. The source is
 ``org.apache.kafka.common.security.authenticator.SaslServerAuthenticator``.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["HANDLERS", "failure_delay", "handle_sasl_token"]
 
 
 _MIN_INTERVAL_MS: Final = 1000
-"""How often a client may log in again on a connection, as in Kafka's ``KafkaChannel``."""
+"""The minimum interval between two authentications on a connection, as in Kafka's ``KafkaChannel``."""
 
 
 def _handshake(call: ServerCall[SaslHandshakeRequest]) -> None:
@@ -44,7 +44,10 @@ def _handshake(call: ServerCall[SaslHandshakeRequest]) -> None:
 
 
 def _may_begin(session: ClientSession, now: int) -> bool:
-    """Whether a client may begin a login now: the first one, or again if its login ends some time (KIP-368)."""
+    """Return whether a client may authenticate now.
+
+    It may do so for the first time, and again if its session has a lifetime (KIP-368).
+    """
     if not session.authenticated or session.sasl_server is not None:
         return session.sasl_server is None
     again = session.session_expires_at is not None and now - session.login_again_at >= _MIN_INTERVAL_MS
@@ -84,14 +87,14 @@ def _authenticate(call: ServerCall[SaslAuthenticateRequest]) -> None:
 
 
 def failure_delay(cluster: Cluster) -> int:
-    """Return after how many milliseconds a login that failed is answered, so that guessing passwords takes time."""
+    """Return the delay in milliseconds of the response to a failed login, which slows down password guessing."""
     return cluster.configs.number("connection.failed.authentication.delay.ms")
 
 
 def handle_sasl_token(cluster: Cluster, session: ClientSession, token: bytes) -> bytes:
-    """Return the answer to a token of a login. Raises ``RequestRefusedError``.
+    """Return the response to a login token. Raises ``RequestRefusedError``.
 
-    After the last token the session has its user, and the moment from which it must log in again.
+    After the last token the session has its user and its re-authentication time.
     """
     exchange = session.sasl_server
     if exchange is None:

@@ -1,4 +1,4 @@
-"""Describe and change the SCRAM credentials of users (KIP-554)."""
+"""DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554)."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _result(user: str, outcome: MetadataRecord | RequestRefusedError) -> AlterUs
 
 
 def _checked(call: ServerCall[AlterUserScramCredentialsRequest], change: _Change) -> _Change:
-    """Return a change that can be. Raises ``RequestRefusedError``."""
+    """Return a validated change. Raises ``RequestRefusedError``."""
     mechanism = _BY_NUMBER.get(change.mechanism)  # type: ignore[call-overload]
     if not change.name:
         raise RequestRefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Username must not be empty")

@@ -1,4 +1,4 @@
-"""What members of share groups say about their records: ShareAcknowledge, and the same within ShareFetch (KIP-932)."""
+"""Share group acknowledgements: ShareAcknowledge, and the acknowledgements in ShareFetch (KIP-932)."""
 
 from __future__ import annotations
 
@@ -43,26 +43,29 @@ attach = SharePartitionManager.attach
 
 _RENEW: Final = 4
 _RENEW_SINCE: Final = 2
-"""Locks can be renewed since this version (KIP-1222)."""
+"""The first version that can renew locks (KIP-1222)."""
 
 MOVED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
-"""Errors beside which an answer says who leads the partition."""
+"""The errors for which a response includes the current leader of the partition."""
 
 
 class AcknowledgeResult(NamedTuple):
-    """What came of the acknowledgements of a partition."""
+    """The result of a partition's acknowledgements."""
 
     error: int = ErrorCode.NONE
     message: str | None = None
 
 
 def host_of(call: ServerCall[Any]) -> SharePartitionManager:
-    """Return the share partitions of the broker that was asked."""
+    """Return the share partitions of the receiving broker."""
     return SharePartitionManager.on(call.cluster, call.session.broker_id)
 
 
 def member_of(call: ServerCall[Any]) -> MemberKey:
-    """Return the member who asks. Raises ``RequestRefusedError`` with INVALID_REQUEST or GROUP_AUTHORIZATION_FAILED."""
+    """Return the requesting member.
+
+    Raises ``RequestRefusedError`` with INVALID_REQUEST or GROUP_AUTHORIZATION_FAILED.
+    """
     group_id, member_id = call.request.group_id, call.request.member_id
     if group_id is None:
         raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
@@ -87,9 +90,9 @@ def check_partition(call: ServerCall[Any], place: TopicIdPartition) -> None:
 
 @define(eq=False)
 class Acknowledgements:
-    """The acknowledgements of a request: what came of them by partition, and what lets the others count.
+    """The acknowledgements of a request: the results by partition, and the changes to apply for the valid ones.
 
-    ``silent`` are partitions that the request names and says nothing about.
+    ``silent`` lists partitions that the request names without acknowledgements.
     """
 
     outcomes: dict[TopicIdPartition, AcknowledgeResult] = field(factory=dict)
@@ -126,9 +129,9 @@ class Acknowledgements:
             self.silent.append(place)
 
     def finish(self) -> Mapping[TopicIdPartition, AcknowledgeResult]:
-        """Let the acknowledgements count, and return what came of all.
+        """Apply the acknowledgements, and return all results.
 
-        Kafka answers for partitions that a request says nothing about only if it says something about others.
+        As in Kafka, the response includes partitions without acknowledgements only if other partitions have some.
         """
         spoken = bool(self.begun)
         for place, finish in self.begun.items():
@@ -142,7 +145,7 @@ class Acknowledgements:
 
 
 def _check(batches: Iterable[AcknowledgementBatch], *, renews: bool, only_renews: bool) -> None:
-    """Raise ``RequestRefusedError`` with INVALID_REQUEST for acknowledgements that are wrong by themselves."""
+    """Raise ``RequestRefusedError`` with INVALID_REQUEST for malformed acknowledgements."""
     previous = -1
     most = _RENEW if renews else _RENEW - 1
     for first, last, types in batches:
@@ -156,7 +159,7 @@ def _check(batches: Iterable[AcknowledgementBatch], *, renews: bool, only_renews
 
 
 def by_topic(parts: Iterable[tuple[TopicIdPartition, Any]]) -> dict[Any, list[Any]]:
-    """Return the parts of an answer by the id of their topic."""
+    """Return the parts of a response by topic id."""
     found: dict[Any, list[Any]] = {}
     for (topic_id, _), part in parts:
         found.setdefault(topic_id, []).append(part)
@@ -164,7 +167,7 @@ def by_topic(parts: Iterable[tuple[TopicIdPartition, Any]]) -> dict[Any, list[An
 
 
 def leader_of(call: ServerCall[Any], place: TopicIdPartition) -> dict[str, Any]:
-    """Return who leads a partition now, as the fields of a ``LeaderIdAndEpoch``."""
+    """Return the current leader of a partition, as the fields of a ``LeaderIdAndEpoch``."""
     state = call.cluster.image.partition(*place)
     if state is None:
         return {"leader_id": NO_LEADER, "leader_epoch": -1}
@@ -172,7 +175,7 @@ def leader_of(call: ServerCall[Any], place: TopicIdPartition) -> dict[str, Any]:
 
 
 def leader_endpoints(call: ServerCall[Any], moved: Iterable[TopicIdPartition]) -> Iterable[dict[str, Any]]:
-    """Yield the addresses of those who lead partitions now, as the fields of a ``NodeEndpoint``."""
+    """Yield the addresses of the current leaders of partitions, as the fields of a ``NodeEndpoint``."""
     return endpoints(call, (leader_of(call, place)["leader_id"] for place in moved))
 
 

@@ -1,4 +1,4 @@
-"""ShareFetch: records for a member of a share group, at once or when some are available (KIP-932).
+"""ShareFetch: records for a member of a share group, immediately or when records become available (KIP-932).
 
 In Kafka these are ``KafkaApis.handleShareFetchRequest``, ``DelayedShareFetch`` and ``ShareFetchUtils``.
 """
@@ -61,14 +61,14 @@ __all__ = ["HANDLERS"]
 
 _RENEW_SINCE: Final = 2
 _NONE: Final = "NONE"
-"""The text that Kafka gives with no error, if the log no longer has the records where the group was."""
+"""The error message that Kafka returns without an error if the log no longer has records at the group's offset."""
 
 
 @define(eq=False)
 class _Fetch:
-    """One fetch: the session that it belongs to, None in its last request, and what is answered by partition.
+    """One fetch: its session (None for the final request of a session) and the responses by partition.
 
-    ``said`` are the acknowledgements that came with it, and ``outcomes`` is what came of them, when they count.
+    ``said`` holds the acknowledgements of the request, and ``outcomes`` their results once they are applied.
     """
 
     call: ServerCall[ShareFetchRequest]
@@ -84,7 +84,7 @@ class _Fetch:
         return self.call.request
 
     def fail(self, place: TopicIdPartition, error: RequestRefusedError) -> None:
-        """Answer an error for a partition."""
+        """Respond with an error for a partition."""
         self.parts[place] = PartitionData(
             partition_index=place[1], error_code=error.error, error_message=error.message, records=b""
         )
@@ -112,13 +112,13 @@ def _fetch(call: ServerCall[ShareFetchRequest]) -> None:
 
 
 def _check_renewal(request: ShareFetchRequest) -> None:
-    """Raise ``RequestRefusedError`` with INVALID_REQUEST if a fetch that renews locks asks for records."""
+    """Raise ``RequestRefusedError`` with INVALID_REQUEST if a fetch that renews locks requests records."""
     if request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms:
         raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
 
 
 def _session(call: ServerCall[ShareFetchRequest], member: MemberKey, *, acknowledges: bool) -> ShareSession | None:
-    """Return the session of a fetch; None if the fetch ends it. Raises ``RequestRefusedError``."""
+    """Return the session of a fetch, or None if the fetch ends it. Raises ``RequestRefusedError``."""
     host, request, epoch = host_of(call), call.request, call.request.share_session_epoch
     places = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
     if epoch == FINAL_EPOCH:
@@ -133,7 +133,7 @@ def _session(call: ServerCall[ShareFetchRequest], member: MemberKey, *, acknowle
 
 
 def _fail_later(call: ServerCall[ShareFetchRequest], error: int) -> None:
-    """Refuse a session when the time of the fetch is over, so that the client does not ask again at once."""
+    """Refuse a session after the wait time of the fetch, so that the client does not retry immediately."""
 
     def fail() -> None:
         stay()
@@ -177,7 +177,7 @@ def _begin(fetch: _Fetch, session: ShareSession) -> None:
 
 
 class _DelayedShareFetch:
-    """A fetch that is answered when records are available, or when its time is over."""
+    """A fetch that responds when records are available, or after its wait time."""
 
     def __init__(self, fetch: _Fetch, shares: dict[TopicIdPartition, SharePartition], max_bytes: int) -> None:
         self._fetch, self._shares, self._max_bytes = fetch, shares, max_bytes
@@ -185,7 +185,7 @@ class _DelayedShareFetch:
         self._done = False
 
     def begin(self) -> None:
-        """Look for records, and watch the partitions if there are none."""
+        """Look for records, and watch the partitions if none are available."""
         self._look()
         if self._done:
             return
@@ -200,7 +200,7 @@ class _DelayedShareFetch:
             host_of(call).watch(keys, self._look),
             call.session.on_close(self._stop),
         ]
-        # What a member releases in a fetch comes too late for it, unless it waits. Then it is woken.
+        # Records that this fetch releases are too late for it, unless it waits. Then it is woken.
         self._fetch.outcomes = self._fetch.said.finish()
 
     def _look(self) -> None:
@@ -211,7 +211,7 @@ class _DelayedShareFetch:
                 self._end(reads)
 
     def _read(self) -> dict[TopicIdPartition, _Read]:
-        """Read the log behind each share partition that has room, within the bytes that the client allows."""
+        """Read the log of each share partition with free capacity, within the client's byte limit."""
         call, host = self._fetch.call, host_of(self._fetch.call)
         open_shares = {
             place: share
@@ -254,9 +254,9 @@ class _DelayedShareFetch:
 
 @define
 class _Read:
-    """What was read from a log. ``data`` is None if the log no longer has records at the offset.
+    """Data read from a log. ``data`` is None if the log no longer has records at the offset.
 
-    ``urgent`` means that the client need not wait for more.
+    ``urgent`` means that the response must not wait for more data.
     """
 
     log: PartitionLog
@@ -284,7 +284,7 @@ def _read(
 
 
 def _headers(data: Buffer, last: int) -> list[PositionedHeader]:
-    """Return the headers of the batches up to the one with an offset."""
+    """Return the headers of the batches up to the batch with offset ``last``."""
     headers: list[PositionedHeader] = []
     at = 0
     while (header := header_at(data, at, at, len(data) - at)) is not None:
@@ -298,7 +298,7 @@ def _headers(data: Buffer, last: int) -> list[PositionedHeader]:
 def _acquired(
     fetch: _Fetch, place: TopicIdPartition, share: SharePartition, read: _Read, max_records: int
 ) -> PartitionData:
-    """Acquire records of what was read, and return the batches with them."""
+    """Acquire records from the data that was read, and return their batches."""
     if read.data is None:
         share.on_log_start_offset(read.log.log_start_offset)
         gone = read.offset < read.log.log_start_offset
@@ -330,7 +330,7 @@ def _acquired(
 
 
 def _ends_aborted(data: Buffer, header: PositionedHeader) -> bool:
-    """Return whether a control batch ends a transaction by abort."""
+    """Return whether a control batch aborts a transaction."""
     piece = memoryview(data)[header.position : header.end]
     return any(
         record.type is ControlType.ABORT
@@ -347,7 +347,7 @@ def _slice(data: Buffer, headers: list[PositionedHeader], acquired: list[Acquire
     return memoryview(data)[first.position : last.end]
 
 
-# The answer
+# Response
 
 
 def _answer(fetch: _Fetch) -> None:

@@ -1,7 +1,7 @@
-"""Where share groups are: Describe-, Alter- and DeleteShareGroupOffsets (KIP-932).
+"""Share group offsets: Describe-, Alter- and DeleteShareGroupOffsets (KIP-932).
 
-The coordinator of the group answers changes. Here is who may ask, and what a description is made of: the state of
-share partitions, and the ends of their logs.
+The group coordinator handles changes. These handlers check authorization and build descriptions from the state of the
+share partitions and the end offsets of their logs.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def _all_topics(call: ServerCall[Any], group_id: str) -> Iterable[DescribeShareG
 def _topics(
     call: ServerCall[Any], group: DescribeShareGroupOffsetsRequestGroup
 ) -> Iterable[DescribeShareGroupOffsetsResponseTopic]:
-    """Yield the topics that are asked for: those with state, then unknown ones, then those that may not be seen.
+    """Yield the requested topics: topics with state, then unknown topics, then unauthorized topics.
 
-    Those with state are there once each, with each partition once.
+    Topics with state, and their partitions, are listed once each.
     """
     known: dict[UUID, tuple[str, dict[int, None]]] = {}
     unknown: list[DescribeShareGroupOffsetsResponseTopic] = []
@@ -119,7 +119,7 @@ def _topic(
 
 
 def _partition(call: ServerCall[Any], key: SharePartitionKey) -> DescribeShareGroupOffsetsResponsePartition:
-    """Return where a group is in a partition. Kafka shows no errors of the share coordinator here."""
+    """Return the offset of a group in a partition. Kafka does not report share coordinator errors here."""
     cluster = call.cluster
     try:
         state = share_coordinator(cluster, key).summary(key)

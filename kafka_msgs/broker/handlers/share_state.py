@@ -1,7 +1,7 @@
-"""The apis between brokers for the state of share partitions: Initialize-, Read-, Write- and DeleteShareGroupState, and
-ReadShareGroupStateSummary (KIP-932).
+"""The inter-broker APIs for share partition state (KIP-932).
 
-A request may have several share partitions. Each is a question of its own, as in Kafka's ``ShareCoordinatorService``.
+These are Initialize-, Read-, Write- and DeleteShareGroupState, and ReadShareGroupStateSummary. A request may contain
+several share partitions. Each is handled separately, as in Kafka's ``ShareCoordinatorService``.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ __all__ = ["HANDLERS", "attach"]
 attach = ShareCoordinatorService.attach
 
 Ask = Callable[[ShareCoordinator, SharePartitionKey, Any, int], Mapping[str, Any]]
-"""Asks a coordinator about a share partition, with its part of the request and the time in ms; gives fields of the
-answer.
+"""A query to a coordinator about a share partition, which returns response fields.
+
+The last two arguments are the share partition's part of the request and the time in ms.
 """
 
 
@@ -115,12 +116,12 @@ _COORDINATOR_GONE: Final[Mapping[int, str]] = {
     ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
 }
-"""Texts of errors that are not about one share partition."""
+"""Messages for errors that do not concern a single share partition."""
 
 
 @frozen
 class _Api:
-    """An api about the state of share partitions. ``verb`` says what it does, in texts of errors."""
+    """An API about share partition state. ``verb`` describes its action in error messages."""
 
     request: type[Request[Any]]
     ask: Ask
@@ -130,7 +131,7 @@ class _Api:
     response: type
 
     def run(self, call: ServerCall[Any]) -> None:
-        """Answer a request."""
+        """Handle a request."""
         call.require_cluster(AclOperation.CLUSTER_ACTION)
         request = call.request
         if not request.group_id:

@@ -1,4 +1,4 @@
-"""The apis of Streams groups (KIP-1071, KIP-1331): who may ask, and the internal topics that a group needs."""
+"""The APIs of Streams groups (KIP-1071, KIP-1331): authorization, and the internal topics that a group needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kafka_msgs.messages.streams_group_topology_description_update_request impor
 __all__ = ["HANDLERS"]
 
 _MOST_SHOWN: Final = 3
-"""How many topics that could not be created the status of a group names."""
+"""The maximum number of failed topics that a group's status names."""
 
 
 def _heartbeat(call: ServerCall[StreamsGroupHeartbeatRequest]) -> None:
@@ -49,9 +49,9 @@ def _heartbeat(call: ServerCall[StreamsGroupHeartbeatRequest]) -> None:
 
 
 def _with_topics(call: ServerCall[Any], answer: Reply) -> Response:
-    """Create the internal topics that an answer asks for. Return the response; its status says what went wrong.
+    """Create the internal topics that an answer requires. Return the response; its status reports failures.
 
-    Kafka creates them in the background, and the next response says what went wrong.
+    Kafka creates them in the background and reports failures in the next response.
     """
     names = [each.name for each in answer.topics_to_create]
     if not names:
@@ -76,7 +76,7 @@ def _with_topics(call: ServerCall[Any], answer: Reply) -> Response:
 
 
 def _with_detail(response: Any, detail: str) -> Response:
-    """Add a text to the status of the missing internal topics."""
+    """Add a detail to the status for missing internal topics."""
     statuses = list(response.status or ())
     code = StatusCode.MISSING_INTERNAL_TOPICS
     for index, each in enumerate(statuses):
@@ -102,7 +102,7 @@ def _is_topic_name(name: str) -> bool:
 
 
 def _topics(subtopologies: tuple[Any, ...]) -> Iterator[str]:
-    """The topics that subtopologies name, in requests and in descriptions."""
+    """Yield the topics that subtopologies name, in requests and in descriptions."""
     for each in subtopologies:
         yield from each.source_topics
         yield from each.repartition_sink_topics

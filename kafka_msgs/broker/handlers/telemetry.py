@@ -1,7 +1,7 @@
-"""GetTelemetrySubscriptions and PushTelemetry (KIP-714), as a broker answers them that has no plugin for metrics.
+"""GetTelemetrySubscriptions and PushTelemetry (KIP-714), as handled by a broker without a metrics plugin.
 
-Kafka then leaves both apis out of ApiVersions, and answers a client that asks all the same: it wants no metrics, and
-drops those that come. Subscriptions (the settings of client metrics) change nothing here. In Kafka this is
+Such a Kafka broker omits both APIs from ApiVersions. If a client sends them anyway, the broker requests no metrics and
+drops those it receives. Subscriptions (client metrics configs) have no effect. In Kafka this is
 ``ClientMetricsManager``.
 """
 
@@ -36,7 +36,7 @@ _MAY_ASK_AGAIN: Final = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTE
 
 @define(eq=False)
 class _Instance:
-    """What is remembered of a client: when it asked and pushed last, and how that ended."""
+    """The state of a client: the times and results of its last get and push requests."""
 
     id: UUID
     used_at: int
@@ -47,20 +47,20 @@ class _Instance:
 
     @property
     def subscription_id(self) -> int:
-        """The id of its subscription: a checksum of what it is to push, mixed with its own id."""
+        """The subscription id: a checksum of the requested metrics, combined with the client instance id."""
         halves = (self.id.int >> 64) ^ self.id.int
         mixed = _WITHOUT_METRICS ^ (halves >> 32) ^ halves
         return (mixed + 2**31) % 2**32 - 2**31
 
     def may_get(self, now: int) -> bool:
-        """Return whether the client may ask now, and note that it did."""
+        """Return whether the client may get its subscription now, and record the request."""
         if now - max(self.got_at, self.pushed_at) >= _INTERVAL_MS:
             self.got_at = now
             return True
         return self.error in _MAY_ASK_AGAIN
 
     def may_push(self, now: int) -> bool:
-        """Return whether the client may push now, and note that it did."""
+        """Return whether the client may push now, and record the request."""
         if self.got_at > self.pushed_at or now - self.pushed_at >= _INTERVAL_MS:
             self.pushed_at = now
             return True
@@ -68,13 +68,13 @@ class _Instance:
 
 
 class _ClientInstances:
-    """The clients of one broker: the last ones, until they are silent for long or close their connections."""
+    """The recent clients of one broker, until they are idle for long or close their connections."""
 
     def __init__(self) -> None:
         self._found: dict[UUID, _Instance] = {}
 
     def of(self, call: ServerCall[Any], instance_id: UUID) -> _Instance:
-        """Return a client, which is used now."""
+        """Return a client and mark it as used."""
         now = call.cluster.now
         found = self._found.pop(instance_id, None)
         if found is None or now - found.used_at >= _EXPIRES_MS:
@@ -125,7 +125,7 @@ def _push(call: ServerCall[PushTelemetryRequest]) -> None:
 
 
 def _check(call: ServerCall[PushTelemetryRequest], instance: _Instance) -> ErrorCode:
-    """Return what is wrong with a push."""
+    """Return the error of a push request."""
     request = call.request
     if instance.terminating:
         return ErrorCode.INVALID_REQUEST

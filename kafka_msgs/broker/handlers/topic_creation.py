@@ -1,7 +1,7 @@
-"""The one way in which clients create topics, whichever request wants them: with the same checks, bounds and quotas.
+"""Topic creation for clients, with the same checks, limits and quotas for every kind of request.
 
-CreateTopics, the auto-creation of Metadata and the internal topics of Streams groups come here. In Kafka all of them
-are CreateTopics requests to the controller (``ControllerApis`` and ``ReplicationControlManager``).
+CreateTopics, Metadata auto-creation and the internal topics of Streams groups all use it. In Kafka all of them are
+CreateTopics requests to the controller (``ControllerApis`` and ``ReplicationControlManager``).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from kafka_msgs.messages.partition_record import PartitionRecord
 __all__ = ["TopicCreation", "create_forwarded", "create_topics", "requested_topic"]
 
 _STRICT_VERSION: Final = 6
-"""The first version of CreateTopics that is refused if the client has used up its ``controller_mutation_rate``."""
+"""The first version of CreateTopics that is refused if the client exceeds its ``controller_mutation_rate``."""
 
 
 @frozen
 class TopicCreation:
-    """The outcome of one topic: its metadata records, or the error."""
+    """The result for one topic: its metadata records, or the error."""
 
     topic: TopicToCreate
     records: Sequence[MetadataRecord] = ()
@@ -43,7 +43,7 @@ class TopicCreation:
 
 
 def requested_topic(topic: CreatableTopic) -> TopicToCreate:
-    """Return a topic of a CreateTopics request as the controller takes it."""
+    """Return the definition of a topic in a CreateTopics request."""
     return TopicToCreate(
         name=topic.name,
         num_partitions=topic.num_partitions,
@@ -61,11 +61,10 @@ def create_topics(
     validate_only: bool = False,
     forwarded: bool = False,
 ) -> list[TopicCreation]:
-    """Create topics for a client, as CreateTopics of a version does. Return the outcome of each distinct name.
+    """Create topics for a client like a CreateTopics request of this version. Return the result for each distinct name.
 
-    ``forwarded`` is True for a broker that sends the request on behalf of a client: the time that the client would have
-    to wait for its quota is not in the answer. Raises ``RequestRefusedError`` with POLICY_VIOLATION for too many
-    partitions.
+    ``forwarded`` is True for a broker that sends the request on behalf of a client: the response then does not contain
+    the client's throttle time. Raises ``RequestRefusedError`` with POLICY_VIOLATION for too many partitions.
     """
     counts = Counter(each.name for each in topics)
     unique = {each.name: each for each in topics}
@@ -73,7 +72,7 @@ def create_topics(
     if sum(_partitions(call, each) for each in unique.values() if errors[each.name] is None) > MAX_PARTITIONS:
         message = "Excessively large number of partitions per request."
         raise RequestRefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
-    # As in Kafka, the names are checked before any topic is created.
+    # As in Kafka, all names are checked before any topic is created.
     errors = {name: error or _wrong_name(call, name) for name, error in errors.items()}
     creations = []
     for name, topic in unique.items():
@@ -108,7 +107,7 @@ def _records(
 
 
 def _partitions(call: ServerCall[Any], topic: TopicToCreate) -> int:
-    """Return how many partitions a new topic would have."""
+    """Return the number of partitions of a new topic."""
     if topic.assignments:
         return len(topic.assignments)
     default = call.cluster.configs.number("num.partitions")
@@ -116,7 +115,7 @@ def _partitions(call: ServerCall[Any], topic: TopicToCreate) -> int:
 
 
 def _forbidden(call: ServerCall[Any], name: str, times: int) -> RequestRefusedError | None:
-    """Return why the client may not create a topic that the request has so many ``times``, or None."""
+    """Return the reason why the client may not create a topic that occurs ``times`` times in the request, or None."""
     if times > 1:
         return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
     try:
@@ -129,7 +128,7 @@ def _forbidden(call: ServerCall[Any], name: str, times: int) -> RequestRefusedEr
 
 
 def _wrong_name(call: ServerCall[Any], name: str) -> RequestRefusedError | None:
-    """Return why no topic can be created with a name, or None."""
+    """Return the reason why a topic name is invalid, or None."""
     try:
         check_new_name(call.cluster.image, name)
     except RequestRefusedError as error:

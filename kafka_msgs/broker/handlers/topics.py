@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics and CreatePartitions: one outcome for each topic of a request."""
+"""CreateTopics, DeleteTopics and CreatePartitions, with one result per topic of a request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from kafka_msgs.schema import ZERO_UUID
 __all__ = ["HANDLERS"]
 
 _FIRST_STRICT: Final = {DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
-"""The first version of each api that is refused if the client has used up its ``controller_mutation_rate``."""
+"""The first version of each API that is refused if the client exceeds its ``controller_mutation_rate``."""
 
 
 def _create_topics(call: ServerCall[CreateTopicsRequest]) -> None:
@@ -98,13 +98,13 @@ def _delete_topics(call: ServerCall[DeleteTopicsRequest]) -> None:
             error=error, message="This version does not support topic deletion." if call.version < 3 else None
         )
     keys = Counter((each.name, each.topic_id) for each in wanted)
-    # A topic that is named twice is answered once; what names no topic is answered each time.
+    # A topic that is named twice has one result; entries that name no topic have one result each.
     answered = [*filterfalse(_names_one, wanted), *dict.fromkeys(filter(_names_one, wanted))]
     call.respond(DeleteTopicsResponse(responses=tuple(_deleted(call, each, keys) for each in answered)))
 
 
 def _names_one(wanted: DeleteTopicState) -> bool:
-    """Whether a topic is named by its name or by its id, not by both or by none."""
+    """Return whether an entry has exactly one of topic name and topic id."""
     return (wanted.name is None) != (wanted.topic_id == ZERO_UUID)
 
 
@@ -124,7 +124,7 @@ def _deleted(
 
 
 def _shown_name(call: ServerCall[DeleteTopicsRequest], wanted: DeleteTopicState) -> str | None:
-    """Return the name in an answer: that of the request, or that of an id if the client may know it."""
+    """Return the name for a response: the requested name, or the name of an id if the client may see it."""
     topic = call.cluster.image.topics_by_id.get(wanted.topic_id)
     if wanted.name is not None or topic is None or not _may_delete(call, AclOperation.DESCRIBE, topic.name):
         return wanted.name
@@ -132,7 +132,7 @@ def _shown_name(call: ServerCall[DeleteTopicsRequest], wanted: DeleteTopicState)
 
 
 def _may_delete(call: ServerCall[DeleteTopicsRequest], operation: AclOperation, name: str) -> bool:
-    """Whether the client may do this to a topic, or may delete all that the cluster has."""
+    """Return whether the client has this permission on a topic, or may delete all topics of the cluster."""
     return call.allows_cluster(AclOperation.DELETE) or call.allows(operation, ResourceType.TOPIC, name)
 
 
@@ -174,7 +174,7 @@ def _create_partitions(call: ServerCall[CreatePartitionsRequest]) -> None:
 
 
 def _added(call: ServerCall[CreatePartitionsRequest], asked: CreatePartitionsTopic) -> int:
-    """Return how many partitions a topic is to get; 0 if the client may not change it."""
+    """Return the number of partitions to add to a topic; 0 if the client may not change it."""
     topic = call.cluster.image.topics.get(asked.name)
     if topic is None or not call.allows(AclOperation.ALTER, ResourceType.TOPIC, asked.name):
         return 0

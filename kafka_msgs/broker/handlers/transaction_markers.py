@@ -1,4 +1,4 @@
-"""The markers that end transactions in the partitions of a broker: WriteTxnMarkers."""
+"""WriteTxnMarkers: the markers that end transactions in a broker's partitions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _write_markers(call: ServerCall[WriteTxnMarkersRequest]) -> None:
 
 
 def _written(call: ServerCall[WriteTxnMarkersRequest]) -> dict[int, dict[TopicPartition, ErrorCode]]:
-    """Write the markers, and return what became of them, by producer. Raises ``RequestRefusedError``."""
+    """Write the markers and return the results by producer id. Raises ``RequestRefusedError``."""
     if not call.allows_cluster(AclOperation.ALTER):
         call.require_cluster(AclOperation.CLUSTER_ACTION)
     results: dict[int, dict[TopicPartition, ErrorCode]] = {}
@@ -45,14 +45,14 @@ def _written(call: ServerCall[WriteTxnMarkersRequest]) -> dict[int, dict[TopicPa
 
 
 def _places(marker: WritableTxnMarker) -> dict[TopicPartition, None]:
-    """The partitions of a marker, each once, in order."""
+    """Return the partitions of a marker, without duplicates, in order."""
     return dict.fromkeys(
         TopicPartition(topic.name, each) for topic in marker.topics for each in topic.partition_indexes
     )
 
 
 def _marked(producer_id: int, errors: dict[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:
-    """What became of the markers of a producer. A partition that is named again is shown once, as in Kafka."""
+    """Return the results of a producer's markers. As in Kafka, a repeated partition is listed once."""
     topics: dict[str, dict[int, ErrorCode]] = {}
     for place, error in errors.items():
         topics.setdefault(place.topic, {})[place.partition] = error
@@ -99,7 +99,7 @@ def _write(call: ServerCall[Any], marker: WritableTxnMarker, place: TopicPartiti
         )
     except RequestRefusedError as error:
         return ErrorCode(error.error)
-    except RecordWriteError:  # no log can hold this marker: as in Kafka, the whole request fails
+    except RecordWriteError:  # no log accepts this marker: as in Kafka, the whole request fails
         raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
     return ErrorCode.NONE
 

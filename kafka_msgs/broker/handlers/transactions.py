@@ -1,7 +1,7 @@
-"""The apis of transactional producers, and those that show and end transactions.
+"""The APIs of transactional producers, and the APIs that describe and abort transactions.
 
-What a producer may do is decided by the transaction coordinator. Here is who may ask. The source is
-``kafka.server.KafkaApis``; KIP-98, KIP-664, KIP-890.
+The transaction coordinator decides; these handlers check authorization. The source is ``kafka.server.KafkaApis``;
+KIP-98, KIP-664, KIP-890.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ __all__ = ["HANDLERS", "attach"]
 
 _FENCED_SINCE: Final = {AddPartitionsToTxnRequest: 2, AddOffsetsToTxnRequest: 2, EndTxnRequest: 2}
 _FENCED_SINCE_IN_INIT: Final = 4
-"""The versions that know PRODUCER_FENCED (KIP-588). Before them it is INVALID_PRODUCER_EPOCH."""
+"""The first versions that support PRODUCER_FENCED (KIP-588). Earlier versions return INVALID_PRODUCER_EPOCH."""
 
 _BROKERS_SINCE: Final = 4
-"""AddPartitionsToTxn is for brokers, with several transactions, since this version."""
+"""The first version of AddPartitionsToTxn for brokers, with several transactions."""
 
 _BUMPS_SINCE: Final = 5
-"""EndTxn gives a new epoch since this version (KIP-890)."""
+"""The first version of EndTxn that returns a new epoch (KIP-890)."""
 
 attach = TransactionCoordinatorService.attach
 
@@ -77,12 +77,12 @@ def _require(call: ServerCall[Any], transactional_id: str) -> None:
 
 
 def _may_write_a_topic(call: ServerCall[Any]) -> bool:
-    """Whether there is a topic that the client may write to."""
+    """Return whether the client may write to any topic."""
     return any(call.allows(AclOperation.WRITE, ResourceType.TOPIC, name) for name in call.cluster.image.topics)
 
 
 def _known(error: RequestRefusedError, version: int, since: int) -> ErrorCode:
-    """The error as a version has it."""
+    """Return an error as a request version represents it."""
     if version < since and error.error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return ErrorCode(error.error)
@@ -135,9 +135,9 @@ def _add_partitions(call: ServerCall[AddPartitionsToTxnRequest]) -> None:
 def _added(
     call: ServerCall[AddPartitionsToTxnRequest], asked: AddPartitionsToTxnTransaction
 ) -> AddPartitionsToTxnResult:
-    """Add the partitions of one transaction, or check that they are in it.
+    """Add the partitions of one transaction, or verify that they were added.
 
-    An answer with one error for all partitions repeats the lists of the request, empty and double ones too.
+    A response with one error for all partitions repeats the lists of the request, including empty and duplicate ones.
     """
     listed = [(topic.name, topic.partitions) for topic in asked.topics]
     places = [TopicPartition(name, number) for name, partitions in listed for number in partitions]
@@ -177,7 +177,7 @@ def _shown(
 
 
 def _errors_before(call: ServerCall[Any], places: list[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
-    """The errors of partitions that the client may not use, or that do not exist. Then no partition is added."""
+    """Return the errors of unauthorized and unknown partitions. If any exist, no partition is added."""
     from_client = call.version < _BROKERS_SINCE
     errors: dict[TopicPartition, ErrorCode] = {}
     for place in places:
@@ -306,7 +306,7 @@ def _list(call: ServerCall[ListTransactionsRequest]) -> None:
 
 
 def _pattern(text: str | None) -> Callable[[str], bool]:
-    """The check of a pattern. Kafka reads it as Java does. Here it is read as RE2, in time linear in the name."""
+    """Return a matcher for a pattern. Kafka uses Java's syntax. This uses RE2, in time linear in the name."""
     if not text:
         return lambda name: True
     try:

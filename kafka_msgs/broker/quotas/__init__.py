@@ -1,7 +1,7 @@
-"""Quotas of clients: what they may use, what they have used, and how long they must wait. No sockets, no clock.
+"""Client quotas: limits, usage and throttle times, without sockets or a clock.
 
-``limits`` finds the quota that is for a client, ``stats`` measures what it uses over time, and ``meters`` brings both
-together for one broker. This is the work of Kafka's ``ClientQuotaManager`` and its like.
+``limits`` finds a client's quota, ``stats`` measures its usage over time, and ``meters`` combines both for one broker.
+In Kafka, these are ``ClientQuotaManager`` and its subclasses.
 """
 
 from kafka_msgs.broker.quotas.meters import ClientQuotaManager, QuotaMeter, QuotaMeters

@@ -1,7 +1,7 @@
-"""Which quota is for a client: the entities that have one, and which of them goes first.
+"""Quota lookup for clients: quota entities and their precedence.
 
-Users and client ids have quotas alone and together, by name and by default. The order is that of KIP-55, as in Kafka's
-``ClientQuotaManager``. Clients that share a quota share what is measured.
+Users and client ids have quotas separately and together, by name and by default. The precedence is defined in KIP-55
+and implemented as in Kafka's ``ClientQuotaManager``. Clients that share a quota share one meter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CONNECTIONS: Final = "connection_creation_rate"
 """The quota of addresses."""
 
 UNLIMITED: Final = float(2**63 - 1)
-"""The limit of a client that no quota is for."""
+"""The limit of a client without a quota."""
 
 
 class _Default(Enum):
@@ -35,11 +35,11 @@ ABSENT: Final = ""
 _Name: TypeAlias = str | Literal[_Default.DEFAULT]
 _Entity: TypeAlias = tuple[_Name, _Name]
 QuotaKey: TypeAlias = tuple[str, str | None]
-"""What is measured together: a user and a client id. Either is empty if it does not matter."""
+"""The key for measuring usage: a user and a client id. Either is empty if it is irrelevant."""
 
 
 class QuotaLimits:
-    """The limits of one quota, by entity. ``active`` tells whether there are any."""
+    """The limits of one quota type, by entity. ``active`` is True if any limit exists."""
 
     def __init__(self) -> None:
         self._limits: dict[_Entity, float] = {}
@@ -47,11 +47,11 @@ class QuotaLimits:
 
     @property
     def active(self) -> bool:
-        """Whether any entity has this quota. If none has, nothing is measured."""
+        """Whether any entity has this quota. Otherwise usage is not measured."""
         return bool(self._limits)
 
     def apply(self, record: ClientQuotaRecord) -> None:
-        """Take over what a record says. Entities of other types than users and client ids are ignored."""
+        """Apply a quota record. Entity types other than users and client ids are ignored."""
         parts: dict[str, _Name] = {each.entity_type: each.entity_name or DEFAULT for each in record.entity}
         entity = parts.get("user", ABSENT), parts.get("client-id", ABSENT)
         if entity == (ABSENT, ABSENT):
@@ -64,7 +64,7 @@ class QuotaLimits:
             self._kinds[kind] += 1
 
     def quota_key(self, user: str, client_id: str | None) -> QuotaKey:
-        """Return the place at which the use of a client is counted."""
+        """Return the key under which a client's usage is measured."""
         kinds = set(+self._kinds)
         if kinds <= {(False, True)}:
             return ABSENT, client_id
@@ -86,7 +86,7 @@ class QuotaLimits:
         return ABSENT, client_id
 
     def limit(self, place: QuotaKey) -> float:
-        """Return the limit of a place, per second."""
+        """Return the limit of a key, per second."""
         user, client_id = place
         if client_id is None:
             return UNLIMITED
@@ -97,10 +97,10 @@ class QuotaLimits:
 
 
 class AddressLimits(QuotaLimits):
-    """The limits of the quota of addresses: each address is measured by itself (KIP-612)."""
+    """The limits of the address quota. Each address is measured separately (KIP-612)."""
 
     def apply(self, record: ClientQuotaRecord) -> None:
-        """Take over what a record says. Entities of other types than addresses are ignored."""
+        """Apply a quota record. Entity types other than addresses are ignored."""
         names = [each.entity_name for each in record.entity if each.entity_type == "ip"]
         if not names:
             return
@@ -110,12 +110,12 @@ class AddressLimits(QuotaLimits):
             self._limits[entity] = record.value
 
     def quota_key(self, user: str, client_id: str | None) -> QuotaKey:
-        """Return the place at which the use of an address is counted. ``client_id`` does not matter."""
+        """Return the key under which an address is measured. ``client_id`` is ignored."""
         return _address(user), ABSENT
 
 
 def _address(text: str) -> str:
-    """Return one form for all forms of an address. Names other than ``localhost`` are not looked up."""
+    """Return the canonical form of an address. Host names other than ``localhost`` are not resolved."""
     try:
         return str(ip_address("127.0.0.1" if text == "localhost" else text))
     except ValueError:

@@ -1,6 +1,6 @@
-"""The use of each quota at one broker: how much each client used, and how long it must wait.
+"""Quota usage at one broker: the usage of each client, and its throttle time.
 
-A broker measures for itself, as in Kafka: a quota is for each broker. The controller measures mutations.
+Each broker measures separately, because quotas are per broker, as in Kafka. The controller measures mutations.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ class _Measured:
 
 
 class QuotaMeter:
-    """The use of one quota. What nobody used for an hour is forgotten, and so is the oldest of more than 10,000.
+    """The usage of one quota.
 
-    ``longest`` is the longest wait in milliseconds.
+    Entries expire after an hour without use, and the oldest are evicted above 10,000 entries. ``longest`` is the
+    maximum throttle time in milliseconds.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class QuotaMeter:
         self._measured: OrderedDict[QuotaKey, _Measured] = OrderedDict()
 
     def charge(self, user: str, client_id: str | None, value: float, now: int) -> int:
-        """Note that a client used so much. Return how long it must wait (ms), 0 if it is within its quota."""
+        """Add to a client's usage. Return its throttle time in ms, or 0 within its quota."""
         if not self.limits.active:
             return 0
         stat, limit = self._find(user, client_id, now)
@@ -52,7 +53,7 @@ class QuotaMeter:
         return self._delay(stat, limit, now)
 
     def admit(self, user: str, client_id: str | None, value: float, now: int) -> int:
-        """Note that a client used so much, unless it has to wait already. Return how long (ms)."""
+        """Add to a client's usage unless it is throttled already. Return its throttle time in ms."""
         if not self.limits.active:
             return 0
         stat, limit = self._find(user, client_id, now)
@@ -62,7 +63,7 @@ class QuotaMeter:
         return delay
 
     def open(self, address: str, now: int) -> int:
-        """Note that a client connects, unless that is refused: then return after how long the connection ends (ms)."""
+        """Record a new connection. If it is refused, return the delay in ms before it is closed."""
         if self.limits.limit(self.limits.quota_key(address, None)) == UNLIMITED:
             return 0
         delay = self.charge(address, None, 1, now)
@@ -71,13 +72,13 @@ class QuotaMeter:
         return delay
 
     def refund(self, user: str, client_id: str | None, value: float, now: int) -> None:
-        """Take back what a client was charged for, because it did not get it."""
+        """Subtract usage that a client was charged for but did not receive."""
         if self.limits.active:
             stat, limit = self._find(user, client_id, now)
             stat.record(-value, now, self._window, limit)
 
     def most_in_window(self, user: str, client_id: str | None) -> int:
-        """Return the most that a client can use at once without having to wait."""
+        """Return the maximum usage of a client in one request without throttling."""
         limit = self.limits.limit(self.limits.quota_key(user, client_id)) if self.limits.active else UNLIMITED
         most = limit * (self._window.samples - 1) * (self._window.ms / 1000)
         return int(min(most, LONGEST))
@@ -105,8 +106,9 @@ class QuotaMeter:
 
 @frozen
 class QuotaMeters:
-    """The meters of one broker. ``mutation`` is used by the controller, and ``accepted_connection``
-    measures addresses.
+    """The meters of one broker.
+
+    The controller uses ``mutation``, and ``connection`` measures addresses.
     """
 
     produce: QuotaMeter
@@ -117,20 +119,20 @@ class QuotaMeters:
 
 
 class ClientQuotaManager:
-    """The quotas of a cluster. The windows say over how much time brokers measure, and the controller."""
+    """The quotas of a cluster, with the sampling windows of the brokers and of the controller."""
 
     def __init__(self, broker: Window, controller: Window) -> None:
         self._windows = broker, controller
         self._limits = {name: QuotaLimits() for name in QUOTAS} | {CONNECTIONS: AddressLimits()}
 
     def follow(self, records: Iterable[MetadataRecord]) -> None:
-        """Take over the quotas that records set and remove."""
+        """Apply quota records."""
         for record in records:
             if isinstance(record, ClientQuotaRecord) and record.key in self._limits:
                 self._limits[record.key].apply(record)
 
     def new_meters(self) -> QuotaMeters:
-        """Return the meters of a broker that starts."""
+        """Return the meters of a starting broker."""
         produce, fetch, request, mutation = (self._limits[name] for name in QUOTAS)
         broker, controller = self._windows
         return QuotaMeters(

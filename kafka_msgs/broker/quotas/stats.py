@@ -1,6 +1,6 @@
-"""What a client has used over time: a rate over samples, and a bucket of tokens. The time is given in milliseconds.
+"""Usage over time: a rate over samples, and a token bucket. Times are in milliseconds.
 
-The arithmetic is that of Kafka's ``Rate`` and ``TokenBucket`` (``org.apache.kafka.common.metrics.stats``).
+The arithmetic matches Kafka's ``Rate`` and ``TokenBucket`` (``org.apache.kafka.common.metrics.stats``).
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ __all__ = ["LONGEST", "Rate", "Stat", "TokenBucket", "Window"]
 
 _SECOND: Final = 1000
 LONGEST: Final = 2**31 - 1
-"""The longest delay in milliseconds that an answer can carry."""
+"""The maximum throttle time in milliseconds that a response can contain."""
 
 
 @frozen
 class Window:
-    """Over how much time is measured: ``samples`` of ``ms`` milliseconds each."""
+    """A sampling window: ``samples`` samples of ``ms`` milliseconds each."""
 
     samples: int
     ms: int
 
 
 class Stat(Protocol):
-    """What measures the use of a resource."""
+    """A usage statistic of a resource."""
 
     def record(self, value: float, now: int, window: Window, limit: float) -> None:
-        """Note that so much was used."""
+        """Record usage."""
 
     def delay(self, now: int, window: Window, limit: float) -> float:
-        """Return how many milliseconds it takes until the use is within the limit (per second); 0 if it is."""
+        """Return the milliseconds until the usage is within the limit (per second); 0 if it is."""
 
 
 @define
@@ -47,7 +47,7 @@ class _Sample:
 
 
 class Rate:
-    """The use per second, over the samples that are not too old."""
+    """The usage per second, over all unexpired samples."""
 
     __slots__ = ("_current", "_samples")
 
@@ -56,7 +56,7 @@ class Rate:
         self._current = 0
 
     def record(self, value: float, now: int, window: Window, limit: float) -> None:
-        """Add to the present sample, or to a new one if its time is over. A negative value takes back."""
+        """Add to the current sample, or to a new one after its end. A negative value subtracts."""
         if not self._samples:
             self._samples.append(_Sample(now, now))
         elif now - self._samples[self._current].started_at >= window.ms:
@@ -66,7 +66,7 @@ class Rate:
         sample.last_at = now
 
     def _advance(self, now: int, window: Window) -> None:
-        # One sample more than the window has: it may overlap the beginning of the window.
+        # One more sample than the window has, because it may overlap the start of the window.
         self._current = (self._current + 1) % (window.samples + 1)
         if self._current == len(self._samples):
             self._samples.append(_Sample(now, now))
@@ -74,13 +74,13 @@ class Rate:
             self._samples[self._current].reset(now)
 
     def delay(self, now: int, window: Window, limit: float) -> float:
-        """Return how many milliseconds without use bring the rate down to the limit."""
+        """Return the milliseconds without usage until the rate falls to the limit."""
         span = self._span(now, window)
         value = sum(sample.value for sample in self._samples) / (span / _SECOND)
         return 0.0 if value <= limit else (value - limit) / limit * span
 
     def _span(self, now: int, window: Window) -> int:
-        """Return the milliseconds that the samples stand for: at least all windows but the present one."""
+        """Return the time span of the samples in milliseconds: at least all windows except the current one."""
         for sample in self._samples:
             if now - sample.last_at >= window.samples * window.ms:
                 sample.reset(now)
@@ -90,7 +90,7 @@ class Rate:
 
 
 class TokenBucket:
-    """Tokens that come back at the rate of the limit, up to a full bucket. It may be overdrawn."""
+    """A bucket whose tokens are refilled at the rate of the limit. It may be overdrawn."""
 
     __slots__ = ("_tokens", "_updated_at")
 
@@ -104,7 +104,7 @@ class TokenBucket:
         self._tokens = min(full, self._tokens - value)
 
     def delay(self, now: int, window: Window, limit: float) -> float:
-        """Return how many milliseconds it takes until the bucket is not overdrawn."""
+        """Return the milliseconds until the bucket is no longer overdrawn."""
         self._refill(now, window, limit)
         return -self._tokens / limit * _SECOND if self._tokens < 0 else 0.0
 
@@ -116,7 +116,7 @@ class TokenBucket:
 
 
 def whole_ms(delay: float, longest: int = LONGEST) -> int:
-    """Return a delay as the number that answers carry: rounded, and at most ``longest``."""
+    """Return a delay as an integer for responses: rounded, and at most ``longest``."""
     if isnan(delay):
         return 0
     return floor(delay + 0.5) if delay < longest else longest

@@ -1,1 +1,1 @@
-"""Who a client is, and what it may do: SASL logins, SCRAM credentials and ACLs. There is no socket here."""
+"""Authentication and authorization: SASL, SCRAM credentials and ACLs, without sockets."""

@@ -1,7 +1,7 @@
-"""ACLs: which client may do what, as Kafka's ``StandardAuthorizer`` decides.
+"""ACL authorization, with the rules of Kafka's ``StandardAuthorizer``.
 
-A super user may do everything. Otherwise a rule that denies wins over those that allow, and without a rule for the
-resource nothing is allowed, or everything if the cluster says so (``allow.everyone.if.no.acl.found``).
+Super users may do everything. For other users, a DENY rule overrides ALLOW rules. Without a rule for the resource,
+everything is denied, unless ``allow.everyone.if.no.acl.found`` is set.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ __all__ = ["AclAuthorizer", "AclIndex", "matches_resource"]
 _Operation = AclOperation
 _ANY: Final = "*"
 _Pattern: TypeAlias = tuple[int, bool, str]
-"""What ACLs are about: the type of resource, whether the name is a prefix, and the name."""
+"""The resource pattern of ACLs: the resource type, whether the name is a prefix, and the name."""
 
 _IMPLIED: Final[Mapping[AclOperation, frozenset[AclOperation]]] = {
     _Operation.DESCRIBE: frozenset({_Operation.READ, _Operation.WRITE, _Operation.DELETE, _Operation.ALTER}),
     _Operation.DESCRIBE_CONFIGS: frozenset({_Operation.ALTER_CONFIGS}),
 }
-"""Operations that are also allowed where one of others is."""
+"""Operations that other allowed operations imply."""
 
 
 class AclIndex:
-    """ACLs by the resources that they are about. A look-up does not depend on how many ACLs others have."""
+    """ACLs by resource pattern. The lookup time is independent of the number of ACLs for other resources."""
 
     def __init__(self) -> None:
         self._by_id: dict[UUID, AccessControlEntryRecord] = {}
@@ -51,7 +51,7 @@ class AclIndex:
             self._prefix_lengths[len(acl.resource_name)] += 1
 
     def remove(self, acl_id: UUID) -> None:
-        """Remove an ACL, if it is there."""
+        """Remove an ACL, if it exists."""
         acl = self._by_id.pop(acl_id, None)
         if acl is None:
             return
@@ -66,7 +66,7 @@ class AclIndex:
                 del self._prefix_lengths[length]
 
     def about(self, kind: int, name: str) -> list[AccessControlEntryRecord]:
-        """Return the ACLs about a resource: with its name, with a prefix of it, or for all names."""
+        """Return the ACLs for a resource: with its name, with a prefix of it, or with the wildcard."""
         patterns: list[_Pattern] = [(kind, False, each) for each in {name, _ANY}]
         patterns += [(kind, True, name[:length]) for length in self._prefix_lengths if length <= len(name)]
         return [acl for each in patterns for acl in self._by_pattern.get(each, {}).values()]
@@ -77,7 +77,7 @@ def _pattern(acl: AccessControlEntryRecord) -> _Pattern:
 
 
 class AclAuthorizer:
-    """Decides by the ACLs of the image, which it follows. ``Cluster.authorizer`` is called as this is."""
+    """The authorizer that follows the ACLs of the image. It is called as ``Cluster.authorizer``."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._config = cluster.config
@@ -92,7 +92,7 @@ class AclAuthorizer:
                 self._acls.remove(record.id)
 
     def __call__(self, session: ClientSession, operation: AclOperation, kind: ResourceType, name: str) -> bool:
-        """Return whether the client of a connection may do an operation on a resource."""
+        """Return whether the client of a session may perform an operation on a resource."""
         principal, config = str(session.principal), self._config
         if principal in config.super_users:
             return True
@@ -107,7 +107,7 @@ class AclAuthorizer:
 
 
 def matches_resource(acl: AccessControlEntryRecord, name: str) -> bool:
-    """Return whether an ACL is about the resource of that name."""
+    """Return whether an ACL matches the resource with this name."""
     if acl.pattern_type == PatternType.PREFIXED:
         return name.startswith(acl.resource_name)
     return acl.resource_name in (_ANY, name)
@@ -118,6 +118,6 @@ def _concerns(acl: AccessControlEntryRecord, principal: str, host: str) -> bool:
 
 
 def _split(acls: list[AccessControlEntryRecord]) -> tuple[set[int], set[int]]:
-    """The operations that rules deny, and those that they allow."""
+    """Return the denied operations and the allowed operations."""
     denied = {acl.operation for acl in acls if acl.permission_type == AclPermissionType.DENY}
     return denied, {acl.operation for acl in acls if acl.permission_type == AclPermissionType.ALLOW}

@@ -1,7 +1,7 @@
-"""The users of clients with certificates (mTLS): subjects as Java writes them, and the rules that make names of them.
+"""Users of clients with certificates (mTLS): Java's subject format, and the rules that map subjects to user names.
 
-``ssl.principal.mapping.rules`` is read as Kafka's ``SslPrincipalMapper`` reads it: ``DEFAULT``, or rules such as
-``RULE:^CN=(.*?),.*$/$1/L``, of which the first that matches the whole subject counts.
+``ssl.principal.mapping.rules`` has the syntax of Kafka's ``SslPrincipalMapper``: ``DEFAULT``, or rules such as
+``RULE:^CN=(.*?),.*$/$1/L``. The first rule that matches the whole subject wins.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEYWORDS: Final = {
     "streetAddress": "STREET",
     "userId": "UID",
 }
-"""The attributes that RFC 2253 has keywords for, by OpenSSL's names."""
+"""The attributes with RFC 2253 keywords, by OpenSSL's names."""
 
 _EMAIL: Final = "emailAddress"
 _EMAIL_OID: Final = "1.2.840.113549.1.9.1"
@@ -41,11 +41,11 @@ _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)")
 _CASES: Final[dict[str, Callable[[str], str]]] = {"": str, "L": str.lower, "U": str.upper}
 
 Subject = Sequence[Sequence[tuple[str, str]]]
-"""The subject of a certificate, as ``ssl.SSLSocket.getpeercert`` gives it."""
+"""The subject of a certificate, as ``ssl.SSLSocket.getpeercert`` returns it."""
 
 
 def subject_name(subject: Subject) -> str:
-    """Return a subject in the form of RFC 2253, which is that of Java's ``X500Principal.getName``."""
+    """Return a subject in RFC 2253 format, like Java's ``X500Principal.getName``."""
     return ",".join("+".join(_attribute(*each) for each in part) for part in reversed(subject))
 
 
@@ -63,7 +63,7 @@ def _attribute(name: str, value: str) -> str:
 
 @frozen
 class _Rule:
-    """A rule. ``pattern`` is None for the whole subject, unchanged."""
+    """A mapping rule. ``pattern`` is None for the whole subject, unchanged."""
 
     pattern: re.Pattern[str] | None = None
     replacement: str = ""
@@ -79,7 +79,10 @@ class _Rule:
 
 
 def _group(match: re.Match[str], reference: re.Match[str]) -> str:
-    """Return the group of a reference. Digits that no group has are text, as is a reference to none."""
+    """Return the group of a reference.
+
+    Digits beyond the last group are literal text, and so is a reference to no group.
+    """
     if reference[1] is not None:
         return reference[1]
     number, rest = reference[2], ""
@@ -90,7 +93,7 @@ def _group(match: re.Match[str], reference: re.Match[str]) -> str:
 
 @cache
 def parse_mapping_rules(text: str) -> Callable[[str], str | None]:
-    """Return the function that makes a user name of a subject, or None if no rule matches. Raises ``OptionError``."""
+    """Return a function that maps a subject to a user name, or None if no rule matches. Raises ``OptionError``."""
     rules = [_parse(each) for each in _SPLIT.split(text.strip()) if each]
     return lambda subject: next(_names(rules, subject), None)
 

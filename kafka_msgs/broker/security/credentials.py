@@ -1,4 +1,4 @@
-"""The passwords of users: of PLAIN as they were given, of SCRAM as the records of the cluster have them (KIP-554)."""
+"""User passwords: PLAIN passwords from the configuration, SCRAM credentials from the metadata records (KIP-554)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN: Final = "PLAIN"
 
 
 class ScramMechanismInfo(NamedTuple):
-    """A SCRAM mechanism: its number in records, its hash function, and the lowest number of iterations."""
+    """A SCRAM mechanism: its number in records, its hash function, and its minimum number of iterations."""
 
     number: ScramMechanism
     hash_name: str
@@ -35,7 +35,7 @@ _SALT_BYTES: Final = 16
 
 
 class ScramCredential(NamedTuple):
-    """What a server knows of a password."""
+    """The server-side data of a SCRAM password."""
 
     salt: bytes
     stored_key: bytes
@@ -60,19 +60,19 @@ class CredentialStore:
         self._cluster = cluster
 
     def accepts(self, user: str, password: str) -> bool:
-        """Return whether this is the password of a user, for PLAIN. It takes the same time for each wrong one."""
+        """Return whether the password of a user is correct, for PLAIN. All wrong passwords take the same time."""
         known = self._cluster.config.users.get(user)
         return compare_digest((known or "").encode(), password.encode()) and known is not None
 
     def scram(self, user: str, mechanism: str) -> ScramCredential | None:
-        """Return the credential of a user for a SCRAM mechanism, or None if there is none."""
+        """Return a user's credential for a SCRAM mechanism, or None."""
         record = self._cluster.image.scram.get((user, MECHANISMS[mechanism].number))
         if record is None:
             return None
         return ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
 
     def records(self) -> Iterator[UserScramCredentialRecord]:
-        """Give the records of the users that the configuration has."""
+        """Yield the records of the configured users."""
         from hashlib import pbkdf2_hmac
 
         for user, password in self._cluster.config.users.items():

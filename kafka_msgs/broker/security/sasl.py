@@ -1,6 +1,7 @@
-"""The server's side of SASL exchanges: tokens in, tokens out, and at the end the name of the user.
+"""The server side of SASL authentication: it evaluates client tokens and returns the name of the user at the end.
 
-PLAIN is RFC 4616. SCRAM is RFC 5802, of the package ``scramp``. Errors have Kafka's texts and give nothing away.
+PLAIN follows RFC 4616. SCRAM follows RFC 5802 and uses the package ``scramp``. Errors have Kafka's messages and reveal
+no secrets.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _PLAIN_PARTS: Final = 3
 
 
 def new_sasl_server(mechanism: str, credentials: CredentialStore) -> SaslServer:
-    """Return a new login with a mechanism. Raises ``RequestRefusedError`` for an unknown one."""
+    """Return a new SASL server for a mechanism. Raises ``RequestRefusedError`` for an unknown mechanism."""
     if mechanism == PLAIN:
         return _Plain(credentials)
     if mechanism in MECHANISMS:
@@ -34,7 +35,7 @@ def _failed(message: str) -> RequestRefusedError:
 
 
 class RefusedExchange:
-    """A login that fails with its first token."""
+    """A login that fails at its first token."""
 
     user: str | None = None
 
@@ -47,7 +48,7 @@ class RefusedExchange:
 
 
 class _Plain:
-    """PLAIN: one token with the name that the client acts for, its own name and its password."""
+    """PLAIN: one token with the authorization id, the user name and the password."""
 
     def __init__(self, credentials: CredentialStore) -> None:
         self._credentials = credentials
@@ -74,7 +75,7 @@ class _Plain:
 
 
 class _Scram:
-    """SCRAM: two tokens of the client, each with an answer."""
+    """SCRAM: two client tokens, each with a response."""
 
     def __init__(self, mechanism: str, credentials: CredentialStore) -> None:
         try:

@@ -1,8 +1,8 @@
-"""Share groups (KIP-932) beside their members: the records in flight, share sessions, and the share coordinator.
+"""Share groups (KIP-932), except for membership: in-flight records, share sessions, and the share coordinator.
 
-``SharePartition`` says which records of a partition a member gets, ``ShareSessionCache`` what its fetches are about,
-and ``ShareCoordinator`` keeps the state of share partitions as records of ``__share_group_state``. There is no socket,
-clock or thread here. Members and assignments are in ``kafka_msgs.groups.share``.
+``SharePartition`` tracks which records of a partition a member acquires, ``ShareSessionCache`` tracks the partitions
+that members fetch, and ``ShareCoordinator`` stores share partition state as records of ``__share_group_state``. The
+package uses no sockets, clocks or threads. Membership and assignments are in ``kafka_msgs.groups.share``.
 """
 
 from kafka_msgs.broker.share.aborted_records import archive_aborted

@@ -1,4 +1,4 @@
-"""Records of aborted transactions, which a group with ``share.isolation.level=read_committed`` does not get."""
+"""Records of aborted transactions, which groups with ``share.isolation.level=read_committed`` skip."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def archive_aborted(
     transactions: Iterable[AbortedTransaction],
     ends_aborted: Callable[[PositionedHeader], bool],
 ) -> list[AcquiredRecords]:
-    """Archive acquired records of aborted transactions, and return the others.
+    """Archive acquired records of aborted transactions, and return the remaining records.
 
-    ``batches`` are those that were read, and ``transactions`` those that may have records in them. ``ends_aborted``
-    tells whether a control batch ends a transaction by abort.
+    ``batches`` are the batches that were read, and ``transactions`` the aborted transactions that may have records in
+    them. ``ends_aborted`` returns whether a control batch aborts a transaction.
     """
     aborted = _aborted(batches, transactions, ends_aborted)
     for batch in aborted:
@@ -36,7 +36,7 @@ def _aborted(
     transactions: Iterable[AbortedTransaction],
     ends_aborted: Callable[[PositionedHeader], bool],
 ) -> list[PositionedHeader]:
-    """Return the batches whose transaction was aborted."""
+    """Return the batches of aborted transactions."""
     waiting = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
     producers: set[int] = set()
     found: list[PositionedHeader] = []
@@ -53,7 +53,7 @@ def _aborted(
 
 
 def _without(acquired: Iterable[AcquiredRecords], batches: Sequence[PositionedHeader]) -> Iterable[AcquiredRecords]:
-    """Yield the parts of acquired records that are not in the batches. Both are in order."""
+    """Yield the parts of acquired records outside the batches. Both arguments are in order."""
     index = 0
     for each in acquired:
         first = each.first

@@ -1,4 +1,4 @@
-"""What a member says about records: its parts, the changes that it leads to, and whether the member has the records."""
+"""Acknowledgements of records: splitting by type, the resulting state changes, and ownership checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["StateChange", "check_owner", "check_owner_of_offset", "refuse", "spl
 
 
 class StateChange(NamedTuple):
-    """A change of records of a batch: the member that had them, and their state afterwards."""
+    """A state change of records in a batch: the member that had acquired them, and their new state."""
 
     batch: InFlightBatch
     member_id: str
@@ -23,14 +23,14 @@ class StateChange(NamedTuple):
 
 
 def undo(changes: list[StateChange]) -> None:
-    """Give the records of changes back to their members."""
+    """Return the records of reverted changes to their members."""
     for batch, member_id, after in changes:
         for run in batch.between(after.first, after.last):
             run.member_id = member_id
 
 
 def split_by_type(acknowledgements: AcknowledgementBatch, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the parts of an acknowledgement with the same type: the first and the last offset, and the type."""
+    """Yield the parts of an acknowledgement with the same type: the first and last offset, and the type."""
     if len(acknowledgements.types) == 1:
         yield first, last, acknowledgements.types[0]
         return
@@ -43,7 +43,7 @@ def split_by_type(acknowledgements: AcknowledgementBatch, first: int, last: int)
 
 
 def check_owner(run: InFlightState, member_id: str) -> None:
-    """Check that a member has a batch, with the texts of Kafka."""
+    """Check that a member has acquired a batch, with Kafka's error messages."""
     if run.state is not RecordState.ACQUIRED or not run.member_id:
         refuse("The batch cannot be acknowledged. The batch is not in the acquired state.")
     if run.member_id != member_id:
@@ -51,7 +51,7 @@ def check_owner(run: InFlightState, member_id: str) -> None:
 
 
 def check_owner_of_offset(run: InFlightState, member_id: str) -> None:
-    """Check that a member has an offset, with the texts of Kafka."""
+    """Check that a member has acquired an offset, with Kafka's error messages."""
     if run.state is not RecordState.ACQUIRED or not run.member_id:
         refuse("The offset cannot be acknowledged. The offset is not acquired.")
     if run.member_id != member_id:

@@ -1,7 +1,7 @@
-"""How records are given to a member: those that are available again, and new ones (``SharePartition.acquire``).
+"""Acquisition of records by a member: first available in-flight records, then new ones.
 
-A record that was delivered often is delivered with fewer others, and the last time alone: maybe the records beside it
-are good, and only it makes its consumers fail.
+``SharePartition.acquire`` uses this module. A record with many delivery attempts is delivered in a smaller batch, and
+alone in the last attempt: if it makes consumers fail, the records next to it are not affected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BASE: Final = attrgetter("base_offset")
 
 
 class LogBatch(Protocol):
-    """What is looked at of a batch of the log."""
+    """The attributes of a log batch that acquisition needs."""
 
     @property
     def base_offset(self) -> int:
@@ -46,10 +46,10 @@ def acquire(
     mode: AcquireMode,
     now: int,
 ) -> list[AcquiredRecords]:
-    """Give a member records of the batches that were read from the log at ``fetch_offset``.
+    """Acquire records for a member from the batches that were read from the log at ``fetch_offset``.
 
-    ``max_records`` is how many it wants. In the mode BATCH_OPTIMIZED it gets the rest of a batch of the log as well.
-    New records are kept as batches of about ``batch_size``.
+    ``max_records`` is the requested number of records. In BATCH_OPTIMIZED mode the member also acquires the rest of a
+    log batch. New records are tracked as batches of about ``batch_size``.
     """
     if max_records <= 0 or not batches or batches[-1].last_offset < share.start_offset:
         return []
@@ -64,7 +64,7 @@ def acquire(
 
 
 def _limit(share: SharePartition, fetch_offset: int, max_records: int, last: int) -> tuple[int, int]:
-    """Return how many records a member may get, and the last offset. With no room left it gets no new records."""
+    """Return the maximum number of records and the last offset. At full capacity, no new records are acquired."""
     room = share.config().share_partition_max_record_locks - share.in_flight
     if room <= 0 and fetch_offset <= share.end_offset:
         return min(max_records, share.end_offset - fetch_offset + 1), min(last, share.end_offset)
@@ -72,14 +72,18 @@ def _limit(share: SharePartition, fetch_offset: int, max_records: int, last: int
 
 
 def _archive_missing(share: SharePartition, fetch_offset: int, base: int) -> None:
-    """Archive records that are available by the book, and not in the log any more."""
+    """Archive records that are marked as available but no longer in the log."""
     if share.batches and fetch_offset < base:
         touched = share.touching(fetch_offset, base - 1)
         share.archive(fetch_offset, base - 1, touched, RecordState.AVAILABLE)
 
 
 def _begin(share: SharePartition, base: int) -> int:
-    """Return where to begin: with the batch in flight that has the first offset, or after the start."""
+    """Return the first offset to acquire.
+
+    It is the first offset of the in-flight batch that contains ``base``. Without such a batch it is ``base``, or the
+    start offset if that is higher.
+    """
     index = share.floor(base)
     if index < 0:
         return max(base, share.start_offset)
@@ -89,7 +93,7 @@ def _begin(share: SharePartition, base: int) -> int:
 
 @define
 class _Acquisition:
-    """One acquisition, of offsets from ``base`` to ``last``."""
+    """One acquisition of offsets from ``base`` to ``last``."""
 
     share: SharePartition
     member_id: str
@@ -105,11 +109,11 @@ class _Acquisition:
 
     @property
     def left(self) -> int:
-        """How many records the member may still get."""
+        """The number of records that the member may still acquire."""
         return self.wanted - self.count
 
     def run(self, begin: int) -> None:
-        """Acquire records in flight, and then new ones."""
+        """Acquire in-flight records, and then new ones."""
         present = self.share.between(min(self.base, begin), self.last)
         if not present:
             self._take_new(begin, self.last)
@@ -129,10 +133,10 @@ class _Acquisition:
         if self.acquired:
             self.share.gap_filled(self.acquired[-1].last + 1)
 
-    # Records in flight
+    # In-flight records
 
     def _take_present(self, batch: InFlightBatch) -> bool:
-        """Acquire what is available of a batch in flight. Return whether more may follow."""
+        """Acquire the available records of an in-flight batch. Return whether the acquisition continues."""
         throttled = self._is_throttled(batch)
         if throttled and self.count:
             return False
@@ -156,7 +160,7 @@ class _Acquisition:
 
     @property
     def _throttled_from(self) -> int:
-        """From how many deliveries on a record comes with fewer others."""
+        """The delivery count from which records are delivered in smaller batches."""
         return max(_FEW_DELIVERIES, (self._most_deliveries + 1) // 2)
 
     @property
@@ -164,7 +168,7 @@ class _Acquisition:
         return self.share.config().share_delivery_count_limit
 
     def _take_part(self, batch: InFlightBatch) -> int:
-        """Acquire single offsets of a batch in flight. Return how many."""
+        """Acquire single offsets of an in-flight batch. Return their number."""
         taken: list[AcquiredRecords] = []
         total, most = 0, None
         limit = self.left if self.mode is AcquireMode.RECORD_LIMIT else None
@@ -203,7 +207,7 @@ class _Acquisition:
     # New records
 
     def _take_new(self, first: int, last: int) -> None:
-        """Acquire records that were not in flight, from ``first`` to ``last``, as far as they are wanted."""
+        """Acquire records that were not in flight, from ``first`` to ``last``, up to the requested number."""
         share, limit = self.share, self.left
         if not share.batches:
             first = max(first, share.end_offset)
@@ -224,12 +228,12 @@ class _Acquisition:
         share.gap_filled(self.acquired[-1].last + 1)
 
     def _end_of_batch(self, offset: int) -> int:
-        """Return the last offset of the batch of the log that has an offset, or that offset if there is none."""
+        """Return the last offset of the log batch that contains an offset, or the offset itself if no batch does."""
         index = bisect_right(self.log, offset, key=_BASE) - 1
         return offset if index < 0 else max(offset, self.log[index].last_offset)
 
     def _pieces(self, first: int, last: int) -> Iterable[tuple[int, int]]:
-        """Yield parts of about ``batch_size`` offsets that end where a batch of the log ends."""
+        """Yield ranges of about ``batch_size`` offsets that end at log batch boundaries."""
         if last - first + 1 > self.batch_size:
             for index in range(bisect_right(self.log, first, key=_BASE), bisect_right(self.log, last, key=_BASE)):
                 border = self.log[index].base_offset
@@ -244,7 +248,7 @@ class _Acquisition:
         self._note(AcquiredRecords(first, last, run.delivery_count))
 
     def _add_limited(self, first: int, last: int, limit: int) -> None:
-        """Add a batch of the log as a whole, and give as many of its records as are wanted."""
+        """Add a complete log batch, and acquire as many of its records as requested."""
         end = min(last, first + limit - 1)
         if end == last:
             self._add(first, last)
@@ -259,7 +263,7 @@ class _Acquisition:
 
 
 def _append(acquired: list[AcquiredRecords], more: AcquiredRecords) -> None:
-    """Add records, as one with those before them if they follow and were delivered as often."""
+    """Append records, merging them into the previous range if they are adjacent and have the same delivery count."""
     before = acquired[-1] if acquired else None
     if before is not None and before.last + 1 == more.first and before.delivery_count == more.delivery_count:
         acquired[-1] = before._replace(last=more.last)

@@ -1,9 +1,9 @@
-"""The share coordinator of a broker: the state of share partitions, as records of ``__share_group_state`` (KIP-932).
+"""The share coordinator of a broker: share partition state as records of ``__share_group_state`` (KIP-932).
 
-``ShareCoordinator`` has no socket, clock or thread. A change of state is a record, which goes to the ``append`` that
-the coordinator was given. If that fails, nothing has changed. A snapshot has the whole state of a share partition, and
-an update what changed. After some updates comes a snapshot. Times are in milliseconds since the epoch. In Kafka this is
-``ShareCoordinatorShard``.
+``ShareCoordinator`` uses no sockets, clocks or threads. Each state change is a record, which the coordinator passes to
+its ``append`` function. If the append fails, the state is unchanged. A snapshot record contains the whole state of a
+share partition, an update record only its changes; a snapshot follows after several updates. Times are in milliseconds
+since the epoch. In Kafka this is ``ShareCoordinatorShard``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["UNSET", "ShareCoordinator"]
 
 _TOPIC: Final = "__share_group_state"
 UNSET: Final = -1
-"""A start offset that is not known yet, and the count that goes with it."""
+"""An unknown start offset, and the count for it."""
 _VERSION: Final = 0
 
 _TEXTS: Final[Mapping[ErrorCode, str]] = {
@@ -39,13 +39,15 @@ _TEXTS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.FENCED_STATE_EPOCH: "The coordinator rejected the request because the state epoch did not match.",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
 }
-"""Texts that Kafka gives with error codes."""
+"""Kafka's error messages by error code."""
 
 
 @define
 class _SharePartitionState:
-    """The state of a share partition. ``leader_epoch`` and ``state_epoch`` are the highest ones that were seen,
-    ``updates`` are the records since a snapshot was due, and ``snapshot_at`` is the offset of the latest snapshot.
+    """The state of a share partition.
+
+    ``leader_epoch`` and ``state_epoch`` are the highest observed epochs, ``updates`` counts the updates since the last
+    snapshot, and ``snapshot_at`` is the offset of the latest snapshot.
     """
 
     value: ShareSnapshotValue
@@ -66,9 +68,9 @@ class ShareCoordinator:
     """The coordinator of the share partitions whose state is in the partitions that it leads.
 
     ``append`` appends a record to a partition of ``__share_group_state`` and returns its offset, or raises
-    ``RequestRefusedError``. ``partition_count`` gives the number of partitions of a topic, 0 for an unknown one.
-    ``partitions`` is the number of partitions of ``__share_group_state``, and ``updates_per_snapshot`` says how many
-    updates come between two snapshots.
+    ``RequestRefusedError``. ``partition_count`` returns the number of partitions of a topic, 0 for an unknown one.
+    ``partitions`` is the number of partitions of ``__share_group_state``, and ``updates_per_snapshot`` is the number of
+    updates between two snapshots.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class ShareCoordinator:
     # Requests
 
     def initialize(self, key: SharePartitionKey, *, state_epoch: int, start_offset: int, now: int) -> None:
-        """Begin to keep the state of a share partition, or begin again with a higher ``state_epoch``.
+        """Create the state of a share partition, or reset it with a higher ``state_epoch``.
 
         Raises ``RequestRefusedError`` with FENCED_STATE_EPOCH, or with the errors of all requests: INVALID_REQUEST,
         UNKNOWN_TOPIC_OR_PARTITION, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
@@ -114,7 +116,7 @@ class ShareCoordinator:
         self._write(shard, key, _snapshot(key, value))
 
     def read(self, key: SharePartitionKey, *, leader_epoch: int, now: int) -> ShareSnapshotValue:
-        """Return the state of a share partition, and remember the epoch of the leader who reads it.
+        """Return the state of a share partition, and record the epoch of the leader that reads it.
 
         Raises ``RequestRefusedError`` with FENCED_LEADER_EPOCH, or with the errors of all requests.
         """
@@ -146,8 +148,8 @@ class ShareCoordinator:
     ) -> None:
         """Change the state of a share partition. Raises ``RequestRefusedError``.
 
-        ``complete`` counts the records from the start offset on that are done with. The errors are FENCED_LEADER_EPOCH
-        and FENCED_STATE_EPOCH, and those of all requests.
+        ``complete`` counts the finished records from the start offset on. The errors are FENCED_LEADER_EPOCH,
+        FENCED_STATE_EPOCH and the errors of all requests.
         """
         shard = self._shard(key)
         _check_numbers(("partition id", key.partition), ("leader epoch", leader_epoch), ("state epoch", state_epoch))
@@ -161,7 +163,7 @@ class ShareCoordinator:
         self._write(shard, key, self._changed(key, state, start_offset, complete, tuple(states), now))
 
     def delete(self, key: SharePartitionKey) -> None:
-        """Forget the state of a share partition, if there is one. Raises ``RequestRefusedError`` as all requests."""
+        """Delete the state of a share partition, if it exists. Raises ``RequestRefusedError`` like all requests."""
         shard = self._shard(key)
         _check_numbers(("partition id", key.partition))
         self._check_topic(key)
@@ -169,8 +171,9 @@ class ShareCoordinator:
             self._write(shard, key, _snapshot(key, None))
 
     def summary(self, key: SharePartitionKey) -> ShareSnapshotValue | None:
-        """Return the state of a share partition, None if there is none. Raises ``RequestRefusedError`` as
-        all requests.
+        """Return the state of a share partition, or None.
+
+        Raises ``RequestRefusedError`` like all requests.
         """
         shard = self._shard(key)
         _check_numbers(("partition id", key.partition))
@@ -178,16 +181,19 @@ class ShareCoordinator:
         state = shard.states.get(key)
         return None if state is None else state.value
 
-    # Beside the requests
+    # Maintenance
 
     def forget_topics(self, topic_ids: Collection[UUID]) -> None:
-        """Forget the state of the share partitions of deleted topics."""
+        """Delete the state of the share partitions of deleted topics."""
         for shard in self._loaded().values():
             for key in [each for each in shard.states if each.topic_id in topic_ids]:
                 self._write_later(shard, key, _snapshot(key, None))
 
     def snapshot_cold(self, interval_ms: int, *, now: int) -> None:
-        """Write snapshots of all share partitions whose latest is older than that, so that old records may go."""
+        """Write a snapshot of each share partition whose latest is older than ``interval_ms``.
+
+        Older records can then be deleted.
+        """
         for shard in self._loaded().values():
             states = shard.states.values()
             if all(each.value.create_timestamp != each.value.write_timestamp for each in states):
@@ -199,12 +205,12 @@ class ShareCoordinator:
                     self._write_later(shard, key, _snapshot(key, fresh))
 
     def _write_later(self, shard: _Shard, key: SharePartitionKey, record: TopicRecord) -> None:
-        """Write a record that no client waits for. If that is not possible now, the next round does it."""
+        """Write a record that no client waits for. If the write fails, the next round retries it."""
         with suppress(RequestRefusedError):
             self._write(shard, key, record)
 
     def needed_from(self) -> Iterator[tuple[int, int]]:
-        """Yield each partition with share partitions, and the offset before which its records are not needed."""
+        """Yield each partition with share partitions, and the offset below which its records are no longer needed."""
         for partition, shard in self._loaded().items():
             if shard.states:
                 yield partition, min(each.snapshot_at for each in shard.states.values())
@@ -216,23 +222,23 @@ class ShareCoordinator:
         self._shards[partition] = _Shard(epoch)
 
     def load(self, partition: int, records: Iterable[InternalRecord], first_offset: int = 0) -> None:
-        """Give the records of a partition that is being loaded, in order, from ``first_offset`` on."""
+        """Replay records of a loading partition, in order, from ``first_offset`` on."""
         shard = self._shards[partition]
         for offset, record in enumerate(records, first_offset):
             if isinstance(record, TopicRecord):
                 self._apply(shard, record, offset)
 
     def loaded(self, partition: int) -> None:
-        """Note that all records were given."""
+        """Mark a partition as completely loaded."""
         self._shards[partition].loading = False
 
     def resign(self, partition: int, epoch: int | None = None) -> None:
-        """Give up a partition whose leadership moved at an epoch. None means at any epoch."""
+        """Resign from a partition whose leader changed at an epoch. None means at any epoch."""
         shard = self._shards.get(partition)
         if shard is not None and (epoch is None or shard.epoch < epoch):
             del self._shards[partition]
 
-    # Parts
+    # Helpers
 
     def _loaded(self) -> dict[int, _Shard]:
         return {partition: shard for partition, shard in self._shards.items() if not shard.loading}
@@ -260,7 +266,7 @@ class ShareCoordinator:
         *,
         leader_epoch: int | None = None,
     ) -> TopicRecord:
-        """Return the record of a change: an update, or a snapshot if enough updates came before."""
+        """Return the record of a change: an update, or a snapshot after enough updates."""
         value = state.value
         if leader_epoch is None:
             leader_epoch = value.leader_epoch

@@ -1,8 +1,8 @@
-"""Batches of records in flight, and the locks on them.
+"""Batches of in-flight records, and their acquisition locks.
 
-Kafka keeps a batch as one state until its records differ, and from then on one state for each offset. Here a batch is a
-list of runs: offsets that follow each other and have the same state. So a batch costs as much as was done to it,
-whatever offsets its header claims. In Kafka these are ``InFlightBatch`` and ``InFlightState``.
+Kafka tracks a batch as one state until its records differ, and then tracks one state for each offset. Here a batch is a
+list of runs: consecutive offsets with the same state. The cost of a batch therefore depends on the operations on it,
+not on the offset range that its header claims. In Kafka these are ``InFlightBatch`` and ``InFlightState``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["InFlightBatch", "InFlightState"]
 
 @define(eq=False)
 class InFlightState:
-    """Records with the same state. ``member_id`` is empty unless they are acquired, and then ``lock`` ends that."""
+    """Records with the same state. ``member_id`` is empty unless they are acquired, which ``lock`` limits."""
 
     first: int
     last: int
@@ -31,22 +31,22 @@ class InFlightState:
     lock: TimerHandle | None = None
 
     def unlock(self) -> None:
-        """End the lock."""
+        """Cancel the lock."""
         if self.lock is not None:
             self.lock.cancel()
             self.lock = None
 
     def overlap(self, first: int, last: int) -> int:
-        """Return how many of the records are from ``first`` to ``last``."""
+        """Return the number of records from ``first`` to ``last``."""
         return max(0, min(self.last, last) - max(self.first, first) + 1)
 
 
 @define(eq=False)
 class InFlightBatch:
-    """Records that were acquired together first.
+    """Records that were first acquired together.
 
-    ``whole`` means that all of them were always treated alike: Kafka then answers for the batch, and otherwise for
-    each offset. ``lock`` makes a lock for a run of a batch that ends at a moment in milliseconds.
+    ``whole`` means that all records always had the same state: Kafka then checks the batch, and otherwise each offset.
+    ``lock`` creates a lock for a run of a batch that expires at a time in milliseconds.
     """
 
     first: int
@@ -57,7 +57,7 @@ class InFlightBatch:
 
     @property
     def size(self) -> int:
-        """How many offsets there are."""
+        """The number of offsets."""
         return self.last - self.first + 1
 
     def is_within(self, first: int, last: int) -> bool:
@@ -69,14 +69,14 @@ class InFlightBatch:
         return self.runs[max(0, bisect_right(self.runs, offset, key=_FIRST) - 1)]
 
     def between(self, first: int, last: int) -> list[InFlightState]:
-        """Return the runs from ``first`` to ``last``. Runs that reach beyond are cut."""
+        """Return the runs from ``first`` to ``last``, splitting runs at the boundaries."""
         self.cut(first)
         self.cut(last + 1)
         begin = bisect_right(self.runs, first - 1, key=_FIRST)
         return self.runs[begin : bisect_right(self.runs, last, key=_FIRST)]
 
     def cut(self, offset: int) -> None:
-        """Let a run begin at an offset, if the batch has it. Both parts of a run that is cut keep its lock."""
+        """Split the run that contains an offset, so that a run starts there. Both parts keep the lock."""
         if not self.first < offset <= self.last:
             return
         index = bisect_right(self.runs, offset, key=_FIRST) - 1

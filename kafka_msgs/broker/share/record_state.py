@@ -1,4 +1,4 @@
-"""The states of records in a share partition, and what members and the share coordinator say about them (KIP-932)."""
+"""Record states in a share partition, and the data of acknowledgements and persisted states (KIP-932)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class RecordState(IntEnum):
-    """The state of a record in flight, by Kafka's numbers. Nothing follows on ACKNOWLEDGED and ARCHIVED."""
+    """The state of an in-flight record, by Kafka's numbers. ACKNOWLEDGED and ARCHIVED are final."""
 
     AVAILABLE = 0
     ACQUIRED = 1
@@ -27,19 +27,19 @@ class RecordState(IntEnum):
 
     @property
     def terminal(self) -> bool:
-        """Whether the record is done with."""
+        """Whether the state is final."""
         return self in (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
 
 
 class AcquireMode(IntEnum):
-    """How many records a fetch gets: whole batches, or at most what it asked for (KIP-1206)."""
+    """The acquire mode of a fetch: whole batches, or at most the requested number of records (KIP-1206)."""
 
     BATCH_OPTIMIZED = 0
     RECORD_LIMIT = 1
 
 
 RENEW: Final = 4
-"""The type of acknowledgement that begins the time of a lock again (KIP-1222)."""
+"""The acknowledgement type that renews a lock (KIP-1222)."""
 
 STATE_OF_TYPE: Final[Mapping[int, RecordState]] = {
     0: RecordState.ARCHIVED,
@@ -47,11 +47,11 @@ STATE_OF_TYPE: Final[Mapping[int, RecordState]] = {
     2: RecordState.AVAILABLE,
     3: RecordState.ARCHIVED,
 }
-"""What becomes of a record by the type of its acknowledgement: gap, accept, release and reject."""
+"""The record state after each acknowledgement type: gap, accept, release and reject."""
 
 
 class AcknowledgementBatch(NamedTuple):
-    """What a member says about the records from ``first`` to ``last``: one type for all, or one for each."""
+    """A member's acknowledgement of the records from ``first`` to ``last``: one type for all, or one for each."""
 
     first: int
     last: int
@@ -59,7 +59,7 @@ class AcknowledgementBatch(NamedTuple):
 
 
 class AcquiredRecords(NamedTuple):
-    """Records that a member got, and how often they were delivered by now."""
+    """Acquired records and their delivery count."""
 
     first: int
     last: int
@@ -67,12 +67,12 @@ class AcquiredRecords(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many offsets there are."""
+        """The number of offsets."""
         return self.last - self.first + 1
 
 
 class PersisterStateBatch(NamedTuple):
-    """The state of the records from ``first`` to ``last``, as the share coordinator keeps it."""
+    """The state of the records from ``first`` to ``last``, as the share coordinator stores it."""
 
     first: int
     last: int

@@ -1,8 +1,9 @@
-"""A share partition: which records of a partition are in flight for a share group, and what becomes of them (KIP-932).
+"""A share partition: the in-flight records of a partition for a share group, and their states (KIP-932).
 
-``SharePartition`` has no socket, clock or thread. A change goes to the share coordinator by ``persist`` before it
-counts: if that fails, nothing has changed. What is in flight is limited by ``share.partition.max.record.locks``, so
-each pass over it is short. ``acquisition`` gives records to members. In Kafka this is ``SharePartition``.
+``SharePartition`` uses no sockets, clocks or threads. Changes are passed to ``persist``, which sends them to the share
+coordinator, before they take effect: if that fails, the state is unchanged. ``share.partition.max.record.locks`` limits
+the in-flight records, so each pass over them is short. ``acquisition`` acquires records for members. In Kafka this is
+``SharePartition``.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ from kafka_msgs.groups.config import GroupConfig
 __all__ = ["Persist", "SharePartition"]
 
 Persist: TypeAlias = Callable[[int, int, list[PersisterStateBatch]], None]
-"""Keeps the start offset, the number of records after it that are done with, and states. Raises
-``RequestRefusedError``.
+"""A function that persists the start offset, the number of finished records after it, and record states.
+
+Raises ``RequestRefusedError``.
 """
 
 _FIRST: Final = attrgetter("first")
@@ -49,9 +51,9 @@ _FIRST: Final = attrgetter("first")
 
 @define
 class _GapWindow:
-    """Offsets of which nothing is known: those from ``start`` on that no state which was read covers.
+    """Offsets without a known state: offsets from ``start`` on that no persisted state covers.
 
-    It counts as long as the share partition ends at ``end``.
+    The window is valid as long as the share partition ends at ``end``.
     """
 
     end: int
@@ -59,13 +61,13 @@ class _GapWindow:
 
 
 class SharePartition:
-    """The records in flight.
+    """The in-flight records of a share partition.
 
-    Records before ``start_offset`` are done with. ``end_offset`` is the last offset in flight, or the next one if there
-    is none. ``complete`` counts the records from ``start_offset`` on that are done with. ``states`` are what the share
-    coordinator has, in order. ``config`` gives the settings of the group, and ``on_change`` is called when records may
-    have become available. Raises ``RequestRefusedError`` with UNKNOWN_SERVER_ERROR for states that contradict each
-    other.
+    Records before ``start_offset`` are finished. ``end_offset`` is the last in-flight offset, or the next offset if no
+    record is in flight. ``complete`` counts the finished records from ``start_offset`` on. ``states`` are the persisted
+    states from the share coordinator, in order. ``config`` returns the group configs, and ``on_change`` is called when
+    records may have become available. Raises ``RequestRefusedError`` with UNKNOWN_SERVER_ERROR for contradictory
+    states.
     """
 
     def __init__(
@@ -105,25 +107,25 @@ class SharePartition:
             self._advance()
 
     def close(self) -> None:
-        """End all locks. The share partition cannot be used afterwards."""
+        """Cancel all locks. The share partition cannot be used again."""
         for batch in self.batches:
             for run in batch.runs:
                 run.unlock()
 
-    # What can be fetched
+    # Fetchable records
 
     @property
     def in_flight(self) -> int:
-        """How many offsets are in flight."""
+        """The number of in-flight offsets."""
         return self.end_offset - self.start_offset + 1 if self.batches else 0
 
     @property
     def gap(self) -> int | None:
-        """The first offset of which nothing is known before the end, or None."""
+        """The first offset without a known state before the end, or None."""
         return self._gap.start if self._gap is not None and self._gap.end == self.end_offset else None
 
     def next_fetch_offset(self) -> int:
-        """Return the offset from which records may be available."""
+        """Return the next offset at which records may be available."""
         if not self.batches or self.start_offset > self.batches[-1].last:
             self._search = False
             return self.end_offset
@@ -146,15 +148,15 @@ class SharePartition:
         return None
 
     def can_acquire(self) -> bool:
-        """Return whether there is room for more records in flight, or some of them are available."""
+        """Return whether more records may become in-flight, or some are available."""
         if self.next_fetch_offset() != self.end_offset + 1:
             return True
         return self.in_flight < self.config().share_partition_max_record_locks
 
-    # Batches in flight
+    # In-flight batches
 
     def floor(self, offset: int) -> int:
-        """Return the index of the last batch that begins at or before an offset; -1 if there is none."""
+        """Return the index of the last batch that begins at or before an offset, or -1."""
         return bisect_right(self.batches, offset, key=_FIRST) - 1
 
     def between(self, first: int, last: int) -> list[InFlightBatch]:
@@ -166,14 +168,14 @@ class SharePartition:
         return self.batches[max(0, self.floor(first)) : self.floor(last) + 1]
 
     def add(self, first: int, last: int, runs: list[InFlightState], *, whole: bool = True) -> InFlightBatch:
-        """Add a batch. No other one has its offsets."""
+        """Add a batch. No existing batch may contain its offsets."""
         batch = InFlightBatch(first, last, self._lock, runs, whole=whole)
         self.batches.insert(self.floor(first) + 1, batch)
         self.complete += sum(run.overlap(self.start_offset, last) for run in runs if run.state.terminal)
         return batch
 
     def acquire_run(self, batch: InFlightBatch, run: InFlightState, member_id: str, now: int) -> None:
-        """Let a member have records, until it answers or the time of their lock is over."""
+        """Acquire records for a member, until it acknowledges them or the lock expires."""
         run.state, run.member_id = RecordState.ACQUIRED, member_id
         self._begin_lock(batch, run, now)
 
@@ -185,33 +187,33 @@ class SharePartition:
         return self._timers.schedule(until, partial(self._time_out, batch, run))
 
     def may_be_available(self) -> None:
-        """Note that records before the end have become available."""
+        """Mark that records before the end have become available."""
         self._search = True
 
     def changed(self) -> None:
-        """Tell who waits that records may have become available."""
+        """Notify waiting fetches that records may have become available."""
         self._on_change()
 
     def gap_filled(self, offset: int) -> None:
-        """Note that everything before an offset is known."""
+        """Mark all offsets before an offset as known."""
         if self._gap is not None:
             if self.gap is not None and offset <= self._gap.end:
                 self._gap.start = offset
             else:
                 self._gap = None
 
-    # What members say
+    # Acknowledgements
 
     def acknowledge(self, member_id: str, acknowledgements: Iterable[AcknowledgementBatch], now: int) -> None:
-        """Take over what a member says about records that it has. ``acknowledgements`` is in order of offsets.
+        """Apply a member's acknowledgements of its acquired records, given in offset order.
 
-        Raises ``RequestRefusedError`` with INVALID_RECORD_STATE, INVALID_REQUEST or what ``persist`` raises. Then the
-        state of no record has changed.
+        Raises ``RequestRefusedError`` with INVALID_RECORD_STATE or INVALID_REQUEST, or the errors of ``persist``. All
+        record states are then unchanged.
         """
         self.complete_write(self.begin(member_id, acknowledgements, now))
 
     def begin(self, member_id: str, acknowledgements: Iterable[AcknowledgementBatch], now: int) -> list[StateChange]:
-        """Check what a member says, and return the changes for ``complete_write``. Until then nobody has the records.
+        """Check acknowledgements, and return the changes for ``complete_write``. Until then no member owns the records.
 
         Raises ``RequestRefusedError`` with INVALID_RECORD_STATE or INVALID_REQUEST.
         """
@@ -227,7 +229,7 @@ class SharePartition:
         return changes
 
     def complete_write(self, changes: list[StateChange]) -> None:
-        """Persist changes, and let them count. Raises what ``persist`` raises; then nothing has changed."""
+        """Persist changes and apply them. Raises the errors of ``persist``; the state is then unchanged."""
         if not changes:
             return
         try:
@@ -240,7 +242,7 @@ class SharePartition:
     def _parts(
         self, member_id: str, acknowledgements: AcknowledgementBatch
     ) -> Iterator[tuple[InFlightBatch, int, int]]:
-        """Yield the batches that a member speaks of, with the first and the last offset in each."""
+        """Yield the batches of an acknowledgement, with the first and last acknowledged offset in each."""
         for batch in self._meant(acknowledgements):
             if batch.last < self.start_offset:
                 continue
@@ -288,7 +290,7 @@ class SharePartition:
         self._begin_lock(batch, run, now)
 
     def release(self, member_id: str) -> None:
-        """Make all records of a member available again. Raises what ``persist`` raises; then nothing has changed."""
+        """Release all records of a member. Raises the errors of ``persist``; the state is then unchanged."""
         changes: list[StateChange] = []
         for batch in self.batches:
             if batch.runs[0].member_id == member_id and batch.first < self.start_offset <= batch.last:
@@ -301,7 +303,10 @@ class SharePartition:
         self.complete_write(changes)
 
     def _time_out(self, batch: InFlightBatch, run: InFlightState) -> None:
-        """End a lock: its time is over. The records are available again, even if that could not be persisted."""
+        """Handle the expiration of a lock.
+
+        The records become available again even if the change could not be persisted.
+        """
         if run.first < self.start_offset <= run.last:
             batch.whole = False
             batch.cut(self.start_offset)
@@ -311,10 +316,10 @@ class SharePartition:
             self._write(changes)
         self._apply(changes)
 
-    # Changes of state
+    # State changes
 
     def _change(self, batch: InFlightBatch, run: InFlightState, wanted: RecordState) -> StateChange:
-        """Take records from their member. Those that may not be delivered again will be archived."""
+        """Take records from their member. Records that reached the delivery limit will be archived."""
         state = wanted
         if wanted is RecordState.AVAILABLE:
             spent = run.delivery_count >= self.config().share_delivery_count_limit
@@ -342,7 +347,7 @@ class SharePartition:
         self._search |= state is RecordState.AVAILABLE
 
     def archive(self, first: int, last: int, batches: Iterable[InFlightBatch], state: RecordState) -> None:
-        """Archive the records from ``first`` to ``last`` that have a state, as nobody will get them any more."""
+        """Archive the records from ``first`` to ``last`` that have a state, because no member will acquire them."""
         for batch in batches:
             if batch.first > last or batch.last < first or (batch.whole and batch.runs[0].state is not state):
                 continue
@@ -354,7 +359,7 @@ class SharePartition:
                     self._search = True
 
     def on_log_start_offset(self, offset: int) -> None:
-        """Note that the log has no records before an offset any more."""
+        """Follow an increase of the log start offset."""
         if offset <= self.start_offset:
             return
         runs = (run for batch in self.batches for run in batch.runs if run.state.terminal)
@@ -364,10 +369,10 @@ class SharePartition:
         self.end_offset = max(self.end_offset, offset) if self.batches else offset
         self.complete = complete if self.batches else 0
 
-    # The start
+    # Start offset
 
     def _advance(self) -> None:
-        """Move the start over records that are done with, and forget them."""
+        """Move the start offset over finished records, and forget them."""
         if not self._may_advance():
             return
         done, last = self._done()
@@ -394,7 +399,7 @@ class SharePartition:
         return index >= 0 and self.batches[index].run_at(self.start_offset).state.terminal
 
     def _done(self) -> tuple[int, int | None]:
-        """Return how many records at the front are done with, counted from the start offset, and the last of them."""
+        """Return the number of finished records counted from the start offset, and the last one of them."""
         count, last, gap = 0, None, self.gap
         for batch in self.batches:
             if gap is not None and batch.last >= gap:

@@ -1,4 +1,4 @@
-"""The names of share partitions: a group, a topic and a partition (``SharePartitionKey`` of Kafka)."""
+"""Share partition keys: a group, a topic and a partition (Kafka's ``SharePartitionKey``)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class SharePartitionKey(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The name that FindCoordinator asks for: the three parts with ``:`` between them."""
+        """The key in FindCoordinator requests: the three parts separated by ``:``."""
         topic_id = urlsafe_b64encode(self.topic_id.bytes).decode().rstrip("=")
         return f"{self.group_id}:{topic_id}:{self.partition}"
 
     @classmethod
     def parse(cls, text: str) -> SharePartitionKey | None:
-        """Return the share partition of a name, or None if the text has another form. The group may have a ``:``."""
+        """Return the share partition for a key text, or None for an invalid format. The group id may contain ``:``."""
         group_id, _, rest = text.rpartition(":")
         group_id, _, topic_id = group_id.rpartition(":")
         try:

@@ -1,7 +1,7 @@
-"""Share sessions: which partitions a member of a share group fetches, and what it was answered (KIP-932).
+"""Share sessions: the partitions that a share group member fetches, and the state of their responses (KIP-932).
 
-A session belongs to one broker and to one connection. Its epoch counts the requests: 0 begins a session, and -1 ends
-it. In Kafka these are ``ShareSessionCache`` and ``ShareSessionContext``.
+A session belongs to one broker and one connection. Its epoch counts the requests: 0 starts a session, and -1 ends it.
+In Kafka these are ``ShareSessionCache`` and ``ShareSessionContext``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FINAL_EPOCH: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
 
 TopicIdPartition: TypeAlias = tuple[UUID, int]
-"""The id of a topic, and the number of a partition."""
+"""A topic id and a partition number."""
 
 
 class MemberKey(NamedTuple):
@@ -42,8 +42,10 @@ class MemberKey(NamedTuple):
 
 @define(eq=False)
 class ShareSession:
-    """A session of a member. ``places`` are the partitions that it fetches, in order, each with whether the next
-    answer must have it. ``connection`` is the number of its connection.
+    """A member's session.
+
+    ``places`` are the fetched partitions, in order, each with a flag for whether the next response must include it.
+    ``connection`` is the connection number.
     """
 
     key: MemberKey
@@ -52,7 +54,10 @@ class ShareSession:
     epoch: int = INITIAL_EPOCH + 1
 
     def update_responded(self, place: TopicIdPartition, *, has_records: bool, failed: bool) -> bool:
-        """Return whether an answer has a partition, and remember it. One with records goes to the end."""
+        """Return whether a response must include a partition, and remember it.
+
+        Partitions with records move to the end.
+        """
         if place not in self.partitions:
             return False
         shown = has_records or failed or self.partitions[place]
@@ -62,8 +67,9 @@ class ShareSession:
         return shown
 
     def advance(self, epoch: int) -> None:
-        """Take the next request. Raises ``RequestRefusedError`` with INVALID_SHARE_SESSION_EPOCH if it is
-        another one.
+        """Advance to the next request.
+
+        Raises ``RequestRefusedError`` with INVALID_SHARE_SESSION_EPOCH for another epoch.
         """
         if epoch != self.epoch:
             _refuse(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
@@ -71,7 +77,7 @@ class ShareSession:
 
 
 def rotated(places: list[TopicIdPartition], epoch: int) -> list[TopicIdPartition]:
-    """Return the partitions that a fetch asks for, from another one on at each epoch: each comes first in turn."""
+    """Return the partitions of a fetch, rotated by the epoch so that each partition comes first in turn."""
     at = epoch % len(places) if places and epoch > 0 else 0
     return places[at:] + places[:at]
 
@@ -95,9 +101,9 @@ class ShareSessionCache:
         return session
 
     def begin(self, key: MemberKey, places: Iterable[TopicIdPartition], connection: int) -> ShareSession:
-        """Begin a session, in place of the one that the member had.
+        """Begin a session, replacing the member's previous session.
 
-        Raises ``RequestRefusedError`` with SHARE_SESSION_LIMIT_REACHED if all places are taken.
+        Raises ``RequestRefusedError`` with SHARE_SESSION_LIMIT_REACHED if all slots are in use.
         """
         self.end(key)
         if len(self._sessions) >= self._limit:
@@ -110,7 +116,7 @@ class ShareSessionCache:
     def update(
         self, key: MemberKey, epoch: int, add: Iterable[TopicIdPartition], forget: Iterable[TopicIdPartition]
     ) -> ShareSession:
-        """Take a fetch of a session that goes on. Raises ``RequestRefusedError``.
+        """Apply a fetch to an existing session. Raises ``RequestRefusedError``.
 
         The errors are SHARE_SESSION_NOT_FOUND and INVALID_SHARE_SESSION_EPOCH.
         """
@@ -123,7 +129,7 @@ class ShareSessionCache:
         return session
 
     def end(self, key: MemberKey) -> ShareSession | None:
-        """Forget the session of a member, and return it."""
+        """Remove the session of a member, and return it."""
         session = self._sessions.pop(key, None)
         if session is not None:
             self._sizes[key.group_id] -= 1
@@ -132,7 +138,7 @@ class ShareSessionCache:
         return session
 
     def has(self, session: ShareSession) -> bool:
-        """Return whether a session goes on."""
+        """Return whether a session is still active."""
         return self._sessions.get(session.key) is session
 
     def has_members(self, group_id: str) -> bool:

@@ -1,7 +1,7 @@
-"""The logs of partitions, as a broker keeps them: in memory or in Kafka's own files.
+"""Partition logs of a broker, in memory or in Kafka's own file formats.
 
-``PartitionLog`` is what a broker uses. It has no clock, thread or socket. ``TopicConfig`` has the configs that it
-needs. ``MemoryPartitionStore`` and ``log_directory_store`` are the places that keep it.
+Brokers use ``PartitionLog``, which needs no clock, threads or sockets. ``TopicConfig`` contains the topic configs that
+it uses. ``memory_store`` and ``file_store`` implement its storage.
 """
 
 from kafka_msgs.broker.storage.log_directory_store import LogDirectoryStore

@@ -1,7 +1,7 @@
-"""The headers of the batches in a buffer or in a segment, without their records.
+"""Batch headers in a buffer or a segment, without the records.
 
-This is what an append and a read look at. ``kafka_msgs.records`` has the batches with their records. The layout is that
-of Kafka's ``DefaultRecordBatch`` and ``LegacyRecord``.
+Appends and reads only use headers. ``kafka_msgs.records`` reads batches with their records. The layout matches Kafka's
+``DefaultRecordBatch`` and ``LegacyRecord``.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Bytes(Protocol):
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
 
     def read(self, start: int, stop: int) -> list[Buffer]:
-        """Return the bytes from ``start`` to before ``stop``, in pieces."""
+        """Return the bytes from ``start`` up to but excluding ``stop``, in pieces."""
 
 
 class PositionedHeader(NamedTuple):
-    """The header of a batch, and the byte where the batch starts. A message of magic 0 or 1 has only some of it."""
+    """A batch header and the byte position of its batch. Messages of magic 0 or 1 fill only some of the fields."""
 
     position: int
     base_offset: int
@@ -84,17 +84,17 @@ class PositionedHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """The sequence of the last record, or -1 if the producer does not number its batches."""
+        """The sequence of the last record, or -1 if the producer is not idempotent."""
         return -1 if self.base_sequence == -1 else next_sequence(self.base_sequence, self.last_offset_delta)
 
     @property
     def codec(self) -> int:
-        """The number of the codec."""
+        """The number of the compression type."""
         return self.attributes & CODEC_MASK
 
     @property
     def has_broker_time(self) -> bool:
-        """Whether the timestamps are from the broker's clock."""
+        """Whether the timestamps are log append times."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
@@ -109,25 +109,25 @@ class PositionedHeader(NamedTuple):
 
     @property
     def delete_horizon(self) -> int | None:
-        """When tombstones and markers may go (KIP-534), in milliseconds since the epoch. None if it is not set."""
+        """When tombstones and markers may be removed (KIP-534), in milliseconds since the epoch, or None."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
     def has_producer(self) -> bool:
-        """Whether the producer numbers its batches."""
+        """Whether the producer is idempotent."""
         return self.producer_id > NO_PRODUCER
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """Return the sequence that is ``count`` records later. After 2147483647 comes 0."""
+    """Return the sequence ``count`` records later. 0 follows 2147483647."""
     later = sequence + count
     return later if later <= _MAX_SEQUENCE else later - _MAX_SEQUENCE - 1
 
 
 def header_at(data: Buffer, at: int, position: int, left: int) -> PositionedHeader | None:
-    """Return the header at ``at`` of ``data``. ``position`` is where that is in the segment or buffer.
+    """Return the header at ``at`` of ``data``. ``position`` is the position of that byte in the segment or buffer.
 
-    Return None if the ``left`` bytes from there on do not hold a complete batch, or do not start with a batch.
+    Return None if the remaining ``left`` bytes do not start with a complete batch.
     """
     if left < LENGTH_AND_OFFSET_STRUCT + _SMALLEST:
         return None
@@ -149,15 +149,15 @@ def header_at(data: Buffer, at: int, position: int, left: int) -> PositionedHead
 
 
 def has_valid_crc(header: PositionedHeader, batch: memoryview) -> bool:
-    """Whether the checksum of a batch is that of its bytes: CRC-32C in magic 2, CRC-32 before."""
+    """Return whether a batch matches its checksum: CRC-32C in magic 2, CRC-32 in older formats."""
     found = crc32c(batch[CRC_START:]) if header.magic == 2 else crc32(batch[MAGIC_OFFSET:])
     return bool(found == header.crc)
 
 
 def iter_headers(data: Bytes, start: int = 0, stop: int | None = None) -> Iterator[PositionedHeader]:
-    """Yield the headers of the batches of a segment that start from ``start`` to before ``stop``.
+    """Yield the headers of the batches that start from ``start`` up to but excluding ``stop``.
 
-    The walk ends at the first bytes that are not a complete batch. The content of the batches is not looked at.
+    The iteration ends at the first incomplete batch. Batch contents are not checked.
     """
     size = data.size
     stop = size if stop is None else min(stop, size)

@@ -1,8 +1,8 @@
-"""Compaction: of all records with the same key only the latest stays.
+"""Log compaction, which keeps only the latest record of each key.
 
-A compaction looks at the segments from the first dirty offset to the first that must not change. It finds the latest
-offset of each key there, and writes the segments below again. ``survivors`` decides what stays of a batch. Segments
-that became small go into one. In Kafka these are ``Cleaner`` and ``LogCleanerManager`` in
+A compaction reads the segments from the first dirty offset up to the first uncleanable one and finds the latest offset
+of each key. It then rewrites all segments below that point. ``record_filter`` decides which records of a batch remain.
+Small segments are merged. In Kafka these are ``Cleaner`` and ``LogCleanerManager`` in
 ``org.apache.kafka.storage.internals.log`` (KIP-58, KIP-354, KIP-534).
 """
 
@@ -25,17 +25,17 @@ from kafka_msgs.log.writers.index_writer import SegmentIndexes
 __all__ = ["MAX_KEYS", "CleanableRange", "compact", "find_cleanable"]
 
 MAX_KEYS: Final = 500_000
-"""How many keys one compaction looks at. Further records are compacted by the next one."""
+"""The maximum number of keys per compaction. The next compaction handles the remaining records."""
 
 _MAX_OFFSETS: Final = 2**31 - 1
 
 
 @frozen
 class CleanableRange:
-    """The offsets that a compaction may look at: from ``start`` to before ``end``. The log begins at ``log_start``.
+    """The range of a compaction: from ``start`` up to but excluding ``end``. The log begins at ``log_start``.
 
-    ``ratio`` is the share of their bytes in all bytes below ``end``. ``overdue`` says that ``max.compaction.lag.ms`` is
-    over for a record.
+    ``ratio`` is the dirty share of all bytes below ``end``. ``overdue`` means that a record exceeds
+    ``max.compaction.lag.ms``.
     """
 
     log_start: int
@@ -46,14 +46,17 @@ class CleanableRange:
     overdue: bool
 
     def is_enough(self, config: TopicConfig) -> bool:
-        """Whether it is time for a compaction."""
+        """Return whether a compaction is due."""
         return self.size > 0 and (self.overdue or self.ratio > config.min_cleanable_dirty_ratio)
 
 
 def find_cleanable(
     segments: LogSegments, config: TopicConfig, clean_offset: int, log_start_offset: int, stable_offset: int, now: int
 ) -> CleanableRange:
-    """Return what may be compacted at ``now``, in milliseconds. Below ``clean_offset`` everything is compacted."""
+    """Return the cleanable range at ``now``, in milliseconds.
+
+    Everything below ``clean_offset`` is already compacted.
+    """
     start = clean_offset if log_start_offset <= clean_offset <= segments.end_offset else log_start_offset
     closed = [each for each in segments.from_offset(start) if each is not segments.active]
     ends = [stable_offset, segments.active.base_offset]
@@ -72,14 +75,14 @@ def find_cleanable(
 
 @define(eq=False)
 class _LatestOffsets:
-    """The latest offset of each key, and the offset up to which records were looked at."""
+    """The latest offset of each key, and the offset up to which records were read."""
 
     limit: int
     by_key: dict[bytes, int] = field(factory=dict)
     end_offset: int = 0
 
     def take(self, segment: LogSegment, header: PositionedHeader, start: int) -> bool:
-        """Add the keys of a batch, and return False if there is no room for them."""
+        """Add the keys of a batch, and return False if they exceed the capacity."""
         for record in segment.records(header) or ():
             if record.key is not None and record.offset >= start:
                 if len(self.by_key) >= self.limit:
@@ -97,9 +100,9 @@ def compact(
     now: int,
     max_keys: int = MAX_KEYS,
 ) -> int:
-    """Compact the dirty part and what is below it. Return the offset up to which the log is now compacted.
+    """Compact the dirty range and the segments below it. Return the offset up to which the log is now compacted.
 
-    Raises ``OSError``. Then the segments are as before, or some are compacted.
+    Raises ``OSError``. The segments are then unchanged or partly compacted.
     """
     latest = _latest_offsets(segments, dirty, max_keys)
     transactions = CleanedTransactionMetadata()
@@ -131,7 +134,7 @@ def _latest_offsets(segments: LogSegments, dirty: CleanableRange, max_keys: int)
 
 
 def _groups(segments: Sequence[LogSegment], config: TopicConfig, end: int) -> list[list[LogSegment]]:
-    """Put adjacent segments together as long as one segment could hold all of them."""
+    """Group adjacent segments that fit into one segment."""
     groups: list[list[LogSegment]] = []
     ends = [*(each.base_offset for each in segments[1:]), end]
     for segment, next_offset in zip(segments, ends, strict=True):
@@ -155,7 +158,7 @@ def _fits(segments: Sequence[LogSegment], config: TopicConfig) -> bool:
 def _rewrite(
     segments: LogSegments, group: Sequence[LogSegment], survivors: CompactionFilter, log_start: int, now: int
 ) -> LogSegment:
-    """Return a new segment with what stays of some segments."""
+    """Return a new segment with the remaining records of the given segments."""
     base_offset = group[0].base_offset
     store = segments.store.rewrite(base_offset)
     new = LogSegment(base_offset, store, SegmentIndexes(base_offset, segments.index_interval), now)

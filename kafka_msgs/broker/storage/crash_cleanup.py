@@ -1,8 +1,8 @@
-"""What a crash left behind in the directory of a partition.
+"""Cleanup of a partition directory after a crash.
 
-A segment that was written again has the ending ``.cleaned`` until it is complete, and ``.swap`` while it takes the
-place of the old ones. So a ``.cleaned`` file is removed, and a ``.swap`` file takes its place. This is the order of
-Kafka's ``LogLoader``.
+A rewritten segment has the suffix ``.cleaned`` until it is complete, and ``.swap`` while it replaces the old segments.
+Therefore ``.cleaned`` files are removed, and ``.swap`` files complete their replacement. The order matches Kafka's
+``LogLoader``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SWAP: Final = ".swap"
 
 
 def finish_interrupted_swaps(directory: Path) -> None:
-    """Remove files that are not complete or not needed any more, and finish what is complete. Raises ``OSError``."""
+    """Remove incomplete and obsolete files, and finish complete replacements. Raises ``OSError``."""
     for ending in (".cleaned", ".deleted", ".tmp"):
         for path in directory.glob(f"*{ending}"):
             path.unlink()

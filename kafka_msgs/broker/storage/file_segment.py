@@ -1,7 +1,7 @@
 """A segment in its files: ``.log``, ``.index``, ``.timeindex`` and ``.txnindex``.
 
-Batches are written at once. The indexes are written when the segment is flushed, closed or followed by another one:
-after a crash they are made again from the batches.
+Batches are written immediately. The indexes are written when the segment is flushed, closed or rolled; after a crash
+they are rebuilt from the batches.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from kafka_msgs.log.writers.index_writer import SegmentIndexes
 __all__ = ["SUFFIXES", "FileSegment", "segment_name"]
 
 SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
-"""What the names of the files of a segment end with."""
+"""The suffixes of a segment's files."""
 
 
 def segment_name(base_offset: int, suffix: str = ".log") -> str:
-    """Return the name of a file of a segment."""
+    """Return the name of a segment file."""
     return f"{base_offset:020}{suffix}"
 
 
 @define(eq=False)
 class FileSegment:
-    """The segment that starts at ``base_offset``. ``ending`` is the end of each name, such as ``.cleaned``."""
+    """The segment that starts at ``base_offset``. ``ending`` is an additional file name suffix such as ``.cleaned``."""
 
     files: PartitionFiles
     base_offset: int
@@ -42,38 +42,38 @@ class FileSegment:
     ending: str = ""
 
     def name(self, suffix: str = ".log") -> str:
-        """Return the name of one of the files."""
+        """Return the name of a segment file."""
         return segment_name(self.base_offset, suffix + self.ending)
 
     def path(self, suffix: str = ".log") -> Path:
-        """Return the path of one of the files, as it is read."""
+        """Return the path of a segment file for reading."""
         return self.files.path(self.name(suffix))
 
     @property
     def modified(self) -> int | None:
-        """When the file of batches was last written, in milliseconds since the epoch."""
+        """The last modification time of the batch file, in milliseconds since the epoch."""
         return self.path().stat().st_mtime_ns // 1_000_000
 
     def append(self, data: Buffer) -> None:
-        """Add complete batches; raises ``OSError``."""
+        """Append complete batches. Raises ``OSError``."""
         self.files.write(self.name(), self.size, data)
         self.size += len(data)
 
     def read(self, start: int, stop: int) -> list[Buffer]:
-        """Return the bytes from ``start`` to before ``stop``; raises ``OSError``."""
+        """Return the bytes from ``start`` up to but excluding ``stop``. Raises ``OSError``."""
         return [self.files.read(self.name(), start, stop - start)] if stop > start else []
 
     def truncate(self, size: int) -> None:
-        """Keep only the first ``size`` bytes; raises ``OSError``."""
+        """Keep only the first ``size`` bytes. Raises ``OSError``."""
         self.files.truncate(self.name(), size)
         self.size = size
 
     def flush(self) -> None:
-        """Let the batches survive a crash of the machine; raises ``OSError``."""
+        """Flush the batches to disk, so that they survive a machine crash. Raises ``OSError``."""
         self.files.flush(self.name())
 
     def load_indexes(self, interval: int) -> SegmentIndexes | None:
-        """Return the indexes of the files, or None if one is missing or damaged; raises ``OSError``."""
+        """Return the indexes from the files, or None if one is missing or damaged. Raises ``OSError``."""
         try:
             offsets = _entries(self.path(".index"), OFFSET_LAYOUT)
             times = _entries(self.path(".timeindex"), TIME_LAYOUT)
@@ -99,20 +99,20 @@ class FileSegment:
         return list(read_aborted_transactions(path)) if path.exists() else []
 
     def save_indexes(self, indexes: SegmentIndexes) -> None:
-        """Write the indexes; raises ``OSError``."""
+        """Write the indexes. Raises ``OSError``."""
         self.files.replace(self.name(".index"), indexes.offset_index())
         self.files.replace(self.name(".timeindex"), indexes.time_index())
         if indexes.aborted or self.path(".txnindex").exists():
             self.files.replace(self.name(".txnindex"), indexes.transaction_index())
 
     def rename(self, ending: str) -> None:
-        """Give all files another ending; raises ``OSError``."""
+        """Rename all files to another additional suffix. Raises ``OSError``."""
         for suffix in SUFFIXES:
             self.files.rename(self.name(suffix), segment_name(self.base_offset, suffix + ending))
         self.ending = ending
 
     def unlink(self) -> None:
-        """Remove all files; raises ``OSError``."""
+        """Remove all files. Raises ``OSError``."""
         for suffix in SUFFIXES:
             self.files.unlink(self.name(suffix))
 

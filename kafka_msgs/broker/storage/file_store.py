@@ -1,4 +1,4 @@
-"""A partition in the files of one or more log directories. It is the ``PartitionStore`` of files."""
+"""A partition stored in the files of one or more log directories: the file-based ``PartitionStore``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SNAPSHOT: Final = ".snapshot"
 
 
 def file_segments(files: PartitionFiles) -> list[FileSegment]:
-    """Return the segments that are there, by offset; raises ``OSError``."""
+    """Return the existing segments by offset. Raises ``OSError``."""
     return [
         FileSegment(files, int(path.stem), path.stat().st_size)
         for path in sorted(files.first.glob("*.log"))
@@ -43,7 +43,7 @@ def file_segments(files: PartitionFiles) -> list[FileSegment]:
 
 @define(eq=False)
 class FilePartitionStore:
-    """A partition in its files. It is a ``PartitionStore``. ``on_remove`` removes the directories."""
+    """A partition stored in files, as a ``PartitionStore``. ``on_remove`` removes the directories."""
 
     files: PartitionFiles
     _clean: bool
@@ -61,7 +61,7 @@ class FilePartitionStore:
         return self.files.durable
 
     def load(self) -> SavedPartition:
-        """Return what is there; raises ``OSError`` and ``LogFileError``."""
+        """Return the saved partition. Raises ``OSError`` and ``LogFileError``."""
         for directory in self.files.directories:
             finish_interrupted_swaps(directory)
         epochs = self.files.path(LEADER_EPOCHS)
@@ -75,11 +75,11 @@ class FilePartitionStore:
         )
 
     def create(self, base_offset: int) -> SegmentStore:
-        """Return a new empty segment; raises ``OSError``. Files that are there under its names are replaced."""
+        """Return a new empty segment. Existing files with its names are replaced. Raises ``OSError``."""
         return self._new(base_offset, "")
 
     def rewrite(self, base_offset: int) -> SegmentStore:
-        """Return a new empty segment, which ``replace`` makes part of the partition; raises ``OSError``."""
+        """Return a new empty segment, which becomes part of the partition through ``replace``. Raises ``OSError``."""
         return self._new(base_offset, ".cleaned")
 
     def _new(self, base_offset: int, ending: str) -> FileSegment:
@@ -90,14 +90,14 @@ class FilePartitionStore:
         return segment
 
     def delete(self, segments: Iterable[SegmentStore], now: int, delay_ms: int) -> None:
-        """Rename the files of segments, and remove them when ``delay_ms`` are over; raises ``OSError``."""
+        """Rename the files of segments, and remove them after ``delay_ms``. Raises ``OSError``."""
         for each in cast("Iterable[FileSegment]", segments):
             each.rename(".deleted")
             self._deleted.append((now + delay_ms, each))
         self.expire(now)
 
     def replace(self, old: Sequence[SegmentStore], new: SegmentStore, now: int, delay_ms: int) -> None:
-        """Let ``new`` take the place of ``old``; raises ``OSError``. ``crash_cleanup`` finishes it after a crash."""
+        """Replace the segments ``old`` by ``new``. ``crash_cleanup`` completes it after a crash. Raises ``OSError``."""
         written = cast("FileSegment", new)
         written.flush()
         written.rename(".swap")
@@ -105,46 +105,46 @@ class FilePartitionStore:
         written.rename("")
 
     def expire(self, now: int) -> None:
-        """Remove the files whose delay is over; raises ``OSError``."""
+        """Remove files whose deletion delay has passed. Raises ``OSError``."""
         for at, segment in self._deleted:
             if at <= now:
                 segment.unlink()
         self._deleted = [(at, segment) for at, segment in self._deleted if at > now]
 
     def snapshots(self) -> list[int]:
-        """Return the offsets of the files of producers, the lowest first; raises ``OSError``."""
+        """Return the offsets of the producer snapshot files, lowest first. Raises ``OSError``."""
         return sorted(int(path.stem) for path in self.files.first.glob(f"*{_SNAPSHOT}") if path.stem.isdecimal())
 
     def save_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> None:
-        """Write the producers; raises ``OSError``."""
+        """Write a producer snapshot. Raises ``OSError``."""
         self.files.replace(segment_name(offset, _SNAPSHOT), format_producer_snapshot(to_snapshot(producers)))
 
     def load_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
-        """Return the producers of a file, or None if it is damaged; raises ``OSError``."""
+        """Return the producers of a snapshot file, or None if it is damaged. Raises ``OSError``."""
         try:
             return from_snapshot(read_producer_snapshot(self.files.path(segment_name(offset, _SNAPSHOT))))
         except LogFileError:
             return None
 
     def delete_snapshot(self, offset: int) -> None:
-        """Remove a file of producers; raises ``OSError``."""
+        """Remove a producer snapshot file. Raises ``OSError``."""
         self.files.unlink(segment_name(offset, _SNAPSHOT))
 
     def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
-        """Write the leader epochs; raises ``OSError``."""
+        """Write the leader epochs. Raises ``OSError``."""
         self.files.replace(LEADER_EPOCHS, format_leader_epochs(epochs))
 
     def checkpoint(
         self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int
     ) -> None:
-        """Take note of offsets for the checkpoint files of the directory."""
+        """Record offsets for the checkpoint files of the directory."""
         self._clean_offset = clean_offset
         self._recovery_point, self._high_watermark = recovery_point, high_watermark
         self._starts_at_segment = log_start_offset is None
         self._log_start_offset = log_start_offset or 0
 
     def offsets(self) -> dict[str, int | None]:
-        """Return the offset for each checkpoint file, by its name. None is for a partition that the file leaves out."""
+        """Return the offset for each checkpoint file, by file name. None omits the partition from the file."""
         return {
             CLEAN_OFFSETS: self._clean_offset or None,
             RECOVERY_POINTS: self._recovery_point,
@@ -153,12 +153,12 @@ class FilePartitionStore:
         }
 
     def remove(self) -> None:
-        """Remove the directories of the partition; raises ``OSError``."""
+        """Remove the directories of the partition. Raises ``OSError``."""
         if self._on_remove is not None:
             self._on_remove()
 
     def close(self) -> None:
-        """Remove files that wait for their delay, and close the others; raises ``OSError``."""
+        """Remove files that await deletion, and close all others. Raises ``OSError``."""
         for _, segment in self._deleted:
             segment.unlink()
         self._deleted = []

@@ -1,4 +1,4 @@
-"""The leader epochs of a partition, and where each of them starts (KIP-101, KIP-320).
+"""The leader epochs of a partition and their start offsets (KIP-101, KIP-320).
 
 In Kafka this is ``org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache``. ``kafka_msgs.log`` reads and writes
 its file.
@@ -16,11 +16,11 @@ from kafka_msgs.log.small_files import LeaderEpoch
 __all__ = ["NO_EPOCH", "LeaderEpochCache"]
 
 NO_EPOCH: Final = -1
-"""The answer to a question about an epoch that the partition does not know."""
+"""The result for an unknown epoch."""
 
 
 class LeaderEpochCache:
-    """The epochs in ascending order, each with the first offset that was written in it."""
+    """The epochs in ascending order, each with its start offset."""
 
     def __init__(self, entries: Iterable[LeaderEpoch] = ()) -> None:
         self._entries: list[LeaderEpoch] = []
@@ -38,7 +38,7 @@ class LeaderEpochCache:
         return self._entries[-1].epoch if self._entries else None
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Let ``epoch`` start at an offset, and return whether that is new.
+        """Start ``epoch`` at an offset, and return whether the cache changed.
 
         Later epochs, and epochs that start at that offset or above, are removed.
         """
@@ -51,7 +51,7 @@ class LeaderEpochCache:
         return True
 
     def of(self, offset: int) -> int | None:
-        """Return the epoch in which ``offset`` was written, or None if it is below the first epoch."""
+        """Return the epoch of the record at ``offset``, or None if it is below the first epoch."""
         at = bisect_right(self._entries, offset, key=attrgetter("start_offset")) - 1
         return self._entries[at].epoch if at >= 0 else None
 
@@ -68,7 +68,7 @@ class LeaderEpochCache:
         return LeaderEpoch(known, self._entries[after].start_offset)
 
     def truncate_start(self, offset: int) -> bool:
-        """Forget epochs that ended at ``offset`` or below, and return whether anything changed."""
+        """Remove epochs that ended at ``offset`` or below, and return whether anything changed."""
         at = bisect_right(self._entries, offset, key=attrgetter("start_offset")) - 1
         if at < 0 or (at == 0 and self._entries[0].start_offset == offset):
             return False
@@ -76,7 +76,7 @@ class LeaderEpochCache:
         return True
 
     def truncate_end(self, offset: int) -> bool:
-        """Forget epochs that start at ``offset`` or above, and return whether anything changed."""
+        """Remove epochs that start at ``offset`` or above, and return whether anything changed."""
         before = len(self._entries)
         while self._entries and self._entries[-1].start_offset >= offset:
             self._entries.pop()

@@ -1,7 +1,6 @@
-"""The steps of an append that come before the bytes are written.
+"""The steps of an append before its bytes are written.
 
-``partition_log`` calls them in the order of Kafka's ``UnifiedLog``: the offsets of the batches, then what their
-producers may do.
+``partition_log`` calls them in the order of Kafka's ``UnifiedLog``: offset assignment first, then producer checks.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ __all__ = ["AppendContext", "assign_offsets", "prepare_producers"]
 
 @frozen(kw_only=True)
 class AppendContext:
-    """Who appends, to which partition, and how; ``PartitionLog.append`` explains the values."""
+    """The partition, origin and options of an append; ``PartitionLog.append`` documents the values."""
 
     place: str
     config: TopicConfig
@@ -48,9 +47,9 @@ class AppendContext:
 def assign_offsets(
     batches: list[RawBatch], context: AppendContext, end_offset: int
 ) -> tuple[list[PositionedHeader], Buffer]:
-    """Return the bytes that the log stores, and their headers with the offsets in the log.
+    """Return the bytes to store, and their headers with the assigned offsets.
 
-    Only a replay may have several batches. They keep their offsets and leader epochs.
+    Only a replay may contain several batches. They keep their offsets and leader epochs.
     """
     if context.origin is AppendOrigin.REPLAY:
         return _as_given(batches, context, end_offset)
@@ -81,7 +80,7 @@ def _as_given(batches: list[RawBatch], context: AppendContext, end: int) -> tupl
 def prepare_producers(
     batches: list[RawBatch], headers: list[PositionedHeader], context: AppendContext, producers: ProducerStateManager
 ) -> ProducerAppendInfo | BatchMetadata:
-    """Return the effect of the batches on the producers, or the batch of which a client repeats the append."""
+    """Return the effect of the batches on the producers, or the original batch if the append is a duplicate."""
     prepared = ProducerAppendInfo()
     for header, batch in zip(headers, batches, strict=True):
         if not header.has_producer:

@@ -1,7 +1,7 @@
-"""Removes from a log what the configs of its topic do not keep: old segments, old records of keys, idle producers.
+"""Log cleanup according to the topic configs: retention of segments, compaction of keys, and producer expiration.
 
-``retention`` says which segments are old, and ``compaction`` which records are. In Kafka these are ``LogManager``,
-``LogCleaner`` and ``UnifiedLog`` of ``org.apache.kafka.storage.internals.log``.
+``retention`` selects old segments, and ``compaction`` old records. In Kafka these are ``LogManager``, ``LogCleaner``
+and ``UnifiedLog`` of ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["clean", "compact", "delete_old_segments", "dirty_part"]
 
 
 def clean(log: PartitionLog, now: int) -> None:
-    """Remove what the configs of the topic do not keep at ``now``, in milliseconds. Raises ``OSError``."""
+    """Remove data that the topic configs do not retain at ``now``, in milliseconds. Raises ``OSError``."""
     if log.config.compacts and dirty_part(log, now).is_enough(log.config):
         compact(log, now)
     delete_old_segments(log, now)
@@ -24,7 +24,7 @@ def clean(log: PartitionLog, now: int) -> None:
 
 
 def dirty_part(log: PartitionLog, now: int) -> CleanableRange:
-    """Return what a compaction would look at."""
+    """Return the range that a compaction would clean."""
     offsets = log.clean_offset, log.log_start_offset, log.last_stable_offset
     return compaction.find_cleanable(log.segments, log.config, *offsets, now)
 
@@ -39,7 +39,7 @@ def compact(log: PartitionLog, now: int, max_keys: int = MAX_KEYS) -> None:
 
 
 def delete_old_segments(log: PartitionLog, now: int) -> None:
-    """Remove segments that are below the start of the log, over ``retention.bytes`` or over ``retention.ms``.
+    """Remove segments that are below the log start offset or exceed ``retention.bytes`` or ``retention.ms``.
 
     Raises ``OSError``.
     """

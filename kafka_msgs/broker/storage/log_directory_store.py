@@ -1,7 +1,8 @@
-"""A log directory: who it belongs to, its checkpoint files, and where its partitions are.
+"""A log directory: its owner, its checkpoint files, and its partition directories.
 
-A stopped broker can open what this wrote, and the other way round. ``replica_set`` opens a partition that is in one or
-in several directories. In Kafka this is ``LogManager`` in ``org.apache.kafka.storage.internals.log``.
+A stopped Kafka broker can open a directory written by this module, and vice versa. ``replica_set`` opens a partition
+that is stored in one or several directories. In Kafka this is ``LogManager`` in
+``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -37,27 +38,27 @@ from kafka_msgs.log.writers.small_files import (
 __all__ = ["META_PROPERTIES", "LogDirectoryStore", "Place"]
 
 META_PROPERTIES: Final = "meta.properties"
-"""The file that says who a log directory belongs to."""
+"""The file that identifies the owner of a log directory."""
 
 _DISPENSABLE: Final = (RECOVERY_POINTS, LOG_STARTS)
-"""The checkpoint files without which logs are recovered from their beginning, as in Kafka, if they are damaged."""
+"""Checkpoint files that may be damaged: their logs are then recovered from the beginning, as in Kafka."""
 
 _CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 _DELETED: Final = "-delete"
 _STRAY: Final = "-stray"
 _MAX_NAME_LENGTH: Final = 255
-"""The longest name that a file system takes for a directory, in characters (Kafka's ``LocalLogBounds``)."""
+"""The maximum length of a directory name in a file system, in characters (Kafka's ``LocalLog``)."""
 
 Place = tuple[str, int]
-"""A partition: the name of its topic, and its number."""
+"""A topic name and a partition number."""
 
 
 class LogDirectoryStore:
-    """A log directory. ``was_clean`` says whether its last owner closed it.
+    """A log directory. ``was_clean`` is True if its last owner closed it.
 
-    A directory without ``meta.properties`` gets those of ``meta``. ``files`` may be shared with other directories.
-    ``now`` is in milliseconds since the epoch. Raises ``OSError`` and ``LogFileError``; also if another broker has the
-    directory open, or if a new directory has no ``meta``.
+    A directory without ``meta.properties`` receives the properties ``meta``. ``files`` may be shared with other
+    directories. ``now`` is in milliseconds since the epoch. Raises ``OSError`` and ``LogFileError``, including when
+    another broker has opened the directory or a new directory has no ``meta``.
     """
 
     def __init__(
@@ -97,15 +98,14 @@ class LogDirectoryStore:
             raise
 
     def has(self, topic: str, topic_id: UUID, partition: int) -> bool:
-        """Return whether the directory has a partition of this topic; raises ``OSError`` and ``LogFileError``."""
+        """Return whether the directory contains a partition of this topic. Raises ``OSError`` and ``LogFileError``."""
         metadata = self.path / f"{topic}-{partition}" / PARTITION_METADATA
         return metadata.exists() and read_partition_metadata(metadata).topic_id == topic_id
 
     def make(self, topic: str, topic_id: UUID, partition: int) -> Path:
-        """Return the directory of a partition, which is made if it is new; raises ``OSError`` and ``LogFileError``.
+        """Return the directory of a partition, and create it if it is missing. Raises ``OSError`` and ``LogFileError``.
 
-        One of an older topic of the same name gets another name, as in Kafka. Raises ``LogFileError`` if that one is
-        open.
+        A directory of an older topic with the same name is renamed, as in Kafka. Raises ``LogFileError`` if it is open.
         """
         path = self.path / f"{topic}-{partition}"
         if path.exists() and not self.has(topic, topic_id, partition) and (path / PARTITION_METADATA).exists():
@@ -119,24 +119,24 @@ class LogDirectoryStore:
         return path
 
     def offset(self, name: str, place: Place) -> int:
-        """Return the offset that a checkpoint file has of a partition, or 0."""
+        """Return the offset of a partition in a checkpoint file, or 0."""
         return self._offsets[name].get(place, 0)
 
     def keep(self, place: Place, partition: FilePartitionStore) -> None:
-        """Let the checkpoint files have the offsets of a partition from now on."""
+        """Include the offsets of a partition in the checkpoint files from now on."""
         self._partitions[place] = partition
 
     def drop(self, place: Place) -> None:
-        """Remove a partition; raises ``OSError``."""
+        """Remove a partition. Raises ``OSError``."""
         self._partitions.pop(place, None)
         for name in CHECKPOINTS:
             self._offsets[name].pop(place, None)
         shutil.rmtree(self._put_aside(place, _DELETED))
 
     def _put_aside(self, place: Place, suffix: str) -> Path:
-        """Give the directory of a partition a unique name that ends with ``suffix``; raises ``OSError``.
+        """Rename the directory of a partition to a unique name that ends with ``suffix``. Raises ``OSError``.
 
-        A long topic name is cut, as in Kafka's ``LocalLogBounds.logDirNameWithSuffixCappedLength``.
+        Long topic names are truncated, as in Kafka's ``LocalLog.logDirNameWithSuffixCappedLength``.
         """
         topic, partition = place
         ending = f"-{partition}.{uuid4().hex}{suffix}"
@@ -144,7 +144,7 @@ class LogDirectoryStore:
         return (self.path / f"{topic}-{partition}").rename(self.path / name)
 
     def write_checkpoints(self) -> None:
-        """Write the checkpoint files with what the partitions last gave. Raises ``OSError``."""
+        """Write the checkpoint files with the latest offsets from the partitions. Raises ``OSError``."""
         for place, partition in self._partitions.items():
             if place[0] != METADATA_TOPIC:
                 self._note(place, partition.offsets())
@@ -159,7 +159,7 @@ class LogDirectoryStore:
                 self._offsets[name][place] = offset
 
     def close(self, *, clean: bool = True, broker_epoch: int = -1) -> None:
-        """Close the directory, after the logs of its partitions. ``clean`` says that all of them were closed cleanly.
+        """Close the directory, after the logs of its partitions. ``clean`` means that all logs were closed cleanly.
 
         Raises ``OSError``.
         """

@@ -1,8 +1,8 @@
-"""How a partition is opened: what a store has is loaded, checked, and repaired after a crash.
+"""Opening a partition: loading its stored data, checking it, and repairing it after a crash.
 
-Everything below the recovery point was flushed and is trusted. The rest is read with its checksums. From the first
-batch that is not complete and sound, everything is removed. Indexes and producers are made again. In Kafka this is
-``LogLoader`` and ``SegmentInput.recover`` in ``org.apache.kafka.storage.internals.log``.
+Everything below the recovery point was flushed and is trusted. Later data is read and its checksums are verified;
+everything from the first incomplete or invalid batch on is removed. Indexes and producer state are rebuilt. In Kafka
+this is ``LogLoader`` and ``LogSegment.recover`` in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LoadedLog:
 
 
 def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: int) -> LoadedLog:
-    """Open what a store has of a partition, or a new one. Raises ``OSError``."""
+    """Open the stored data of a partition, or create a new one. Raises ``OSError``."""
     stored = store.load()
     segments = LogSegments(store, config.index_interval_bytes, recovery_point=stored.recovery_point)
     epochs, producers = LeaderEpochCache(stored.epochs), ProducerStateManager()
@@ -75,7 +75,7 @@ def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: in
 
 
 def _unsure(stored: SavedPartition) -> list[SegmentStore]:
-    """Return the segments that may not have been flushed, beginning with the one that holds the recovery point."""
+    """Return the segments that may be unflushed, starting with the segment that contains the recovery point."""
     if stored.clean:
         return []
     below = [each for each in stored.segments if each.base_offset <= stored.recovery_point]
@@ -90,7 +90,7 @@ def _recover(
     now: int,
     expiration_ms: int,
 ) -> bool:
-    """Read the active segment as a whole, and make its indexes again. Return whether bytes were removed from it."""
+    """Read the whole active segment, and rebuild its indexes. Return whether bytes were removed from it."""
     segment = segments.active
     _restore(segments, producers, start, now, expiration_ms)
     segment.indexes = SegmentIndexes(segment.base_offset, segments.index_interval)
@@ -113,7 +113,7 @@ def _recover(
 
 
 def sound_batches(store: SegmentStore) -> Iterator[PositionedHeader]:
-    """Yield the batches of a segment up to the first one that is not complete or does not have its checksum."""
+    """Yield the batches of a segment up to the first incomplete batch or checksum mismatch."""
     for batch in iter_headers(store):
         data = memoryview(b"".join(store.read(batch.position, batch.end)))
         if not has_valid_crc(batch, data):
@@ -124,7 +124,7 @@ def sound_batches(store: SegmentStore) -> Iterator[PositionedHeader]:
 def replay(
     segment: LogSegment, batch: PositionedHeader, producers: ProducerStateManager, *, keep_aborted: bool
 ) -> None:
-    """Let a batch of the log have its effect on the producers; ``keep_aborted`` adds to the index of the segment."""
+    """Apply a batch of the log to the producers; ``keep_aborted`` adds aborted transactions to the segment's index."""
     if batch.has_producer:
         prepared, marker = ProducerAppendInfo(), None
         if batch.is_control:
@@ -143,7 +143,7 @@ def replay(
 
 
 def _remove_stray_snapshots(segments: LogSegments) -> None:
-    """Remove snapshots that do not belong to a segment, except for the one that was taken when the log was closed."""
+    """Remove snapshots without a segment, except the snapshot that was taken when the log was closed."""
     bases = {segment.base_offset for segment in segments}
     strays = [offset for offset in segments.store.snapshots() if offset not in bases]
     for offset in strays:
@@ -154,9 +154,9 @@ def _remove_stray_snapshots(segments: LogSegments) -> None:
 def rebuild_producers(
     segments: LogSegments, producers: ProducerStateManager, start: int, now: int, expiration_ms: int, *, clean: bool
 ) -> None:
-    """Make the state of the producers at the end of the log: from the last snapshot, and the batches after it.
+    """Rebuild the producer state at the end of the log, from the last snapshot and the batches after it.
 
-    A log that was closed and has no snapshot is from a broker that did not write any, so it has no producers.
+    A cleanly closed log without a snapshot comes from a broker that wrote none, so it has no producers.
     """
     if clean and not segments.store.snapshots():
         producers.reset((), segments.end_offset)
@@ -166,7 +166,7 @@ def rebuild_producers(
 
 
 def _restore(segments: LogSegments, producers: ProducerStateManager, start: int, now: int, expiration_ms: int) -> None:
-    """Restore the producers as they are at ``segments.end_offset``. The last two segments get a snapshot each."""
+    """Restore the producer state at ``segments.end_offset``. The last two segments get a snapshot each."""
     end, had_none = segments.end_offset, not producers.states and producers.end_offset >= segments.end_offset
     for offset in segments.store.snapshots():
         if not start < offset <= end:

@@ -1,8 +1,7 @@
-"""Where the batches of a read are, and which record a timestamp means.
+"""Batch lookup for reads, and record lookup by timestamp.
 
-In Kafka this is in ``LocalLogBounds``, ``SegmentInput`` and ``UnifiedLog`` of
-``org.apache.kafka.storage.internals.log``. The special timestamps are those of ListOffsets (KIP-79, KIP-405, KIP-734,
-KIP-1005, KIP-1023).
+In Kafka this is in ``LocalLog``, ``LogSegment`` and ``UnifiedLog`` of ``org.apache.kafka.storage.internals.log``. The
+special timestamps are defined by ListOffsets (KIP-79, KIP-405, KIP-734, KIP-1005, KIP-1023).
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ EARLIEST_PENDING_UPLOAD: Final = -6
 
 
 class BatchRange(NamedTuple):
-    """The complete batches of one segment from byte ``start`` to before ``stop``.
+    """The complete batches of one segment from byte ``start`` up to but excluding ``stop``.
 
-    ``limit`` is the byte that the read may not pass. A batch that passes it is left out. ``next_offset`` is the offset
-    after the last batch.
+    ``limit`` is the maximum end of the read in bytes; batches that exceed it are excluded. ``next_offset`` is the
+    offset after the last batch.
     """
 
     segment: LogSegment
@@ -48,7 +47,7 @@ class BatchRange(NamedTuple):
 def find_batches(
     segments: LogSegments, offset: int, max_bytes: int, max_offset: int, *, min_one_batch: bool
 ) -> BatchRange | None:
-    """Return where the batches from ``offset`` on and below ``max_offset`` are, or None if there is none."""
+    """Return the batches from ``offset`` on and below ``max_offset``, or None if none exist."""
     if offset >= max_offset:
         return None
     for segment in segments.from_offset(offset):
@@ -74,7 +73,8 @@ def find_batches(
 def find_aborted_transactions(segments: LogSegments, found: BatchRange, offset: int) -> tuple[AbortedTransaction, ...]:
     """Return the aborted transactions that may have records in the batches of a read from ``offset``.
 
-    The offset index tells where the batches end. So a transaction that begins a little later may be in the result.
+    The upper bound comes from the offset index, so the result may include a transaction that starts shortly after the
+    batches.
     """
     behind = found.segment.indexes.offset_from(found.limit)
     upper = segments.end_of(found.segment) if behind is None else behind
@@ -96,7 +96,7 @@ def collect_aborted(segments: Iterable[LogSegment], offset: int, upper: int) -> 
 def offset_for_timestamp(
     segments: LogSegments, epochs: LeaderEpochCache, start: int, timestamp: int, limit: int
 ) -> TimestampAndOffset | None:
-    """Return what a timestamp of ListOffsets means in a log that starts at ``start``.
+    """Return the result for a ListOffsets timestamp in a log that starts at ``start``.
 
     Records at ``limit`` or above are not visible.
     """

@@ -1,4 +1,4 @@
-"""A segment of a partition: its bytes, its indexes, and what is found in them by offset and by time.
+"""A segment of a partition: its bytes, its indexes, and lookups by offset and time.
 
 In Kafka this is ``org.apache.kafka.storage.internals.log.LogSegment``.
 """
@@ -28,7 +28,7 @@ _UNCHECKED = ReadOptions(check_crc=False)
 
 
 class TimestampAndOffset(NamedTuple):
-    """A record that was searched for. ``leader_epoch`` is -1 if it is not known; the timestamp is in milliseconds."""
+    """The result of a record lookup. ``leader_epoch`` is -1 if unknown; the timestamp is in milliseconds."""
 
     offset: int
     timestamp: int
@@ -52,7 +52,7 @@ class LogSegment:
         return self.store.size
 
     def append(self, data: Buffer, batches: Iterable[PositionedHeader], now: int) -> None:
-        """Add batches that are complete. Their headers are those of ``data``, with positions from 0 on."""
+        """Append complete batches. The positions of their headers are relative to ``data``."""
         position = self.store.size
         self.store.append(data)
         self._modified = now
@@ -60,13 +60,13 @@ class LogSegment:
             self.indexes.add(position + batch.position, batch.size, batch.last_offset, batch.max_timestamp)
 
     def complete(self, done: CompletedTransaction, last_stable_offset: int) -> None:
-        """Take note of a transaction whose marker is in this segment. Only aborted ones are kept."""
+        """Record a transaction whose marker is in this segment. Only aborted transactions are indexed."""
         if done.aborted:
             entry = AbortedTransaction(0, done.producer_id, done.first_offset, done.last_offset, last_stable_offset)
             self.indexes.aborted.append(entry)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[PositionedHeader]:
-        """Yield the headers of the batches that start from byte ``start`` to before ``stop``."""
+        """Yield the headers of the batches that start from byte ``start`` up to but excluding ``stop``."""
         return iter_headers(self.store, start, stop)
 
     def batch_of(self, offset: int) -> PositionedHeader | None:
@@ -75,7 +75,7 @@ class LogSegment:
         return next((batch for batch in self.batches(start) if batch.last_offset >= offset), None)
 
     def records(self, header: PositionedHeader) -> list[Record] | None:
-        """Return the records of a batch, or None if they cannot be read: an append does not look at them."""
+        """Return the records of a batch, or None if they are unreadable: appends do not parse records."""
         try:
             return next(read_batches(b"".join(self.store.read(header.position, header.end)), _UNCHECKED)).records()
         except RecordError:
@@ -89,14 +89,14 @@ class LogSegment:
                 break
             last = batch
         if last is None and indexed > start:
-            # The batch at the indexed position is too long. So the one before it is the last.
+            # The batch at the indexed position is too long, so the one before it is the last.
             last = _last(self.batches(max(start, self.indexes.position_at_most(indexed - 1)), indexed))
         return last
 
     def is_full(self, config: TopicConfig, size: int, last_offset: int, max_timestamp: int, now: int) -> bool:
-        """Whether a batch of ``size`` bytes belongs into the next segment.
+        """Return whether a batch of ``size`` bytes belongs to the next segment.
 
-        The times of records decide, not the clock, if records have times (KIP-33).
+        Record timestamps take precedence over the clock, if the records have them (KIP-33).
         """
         waited = self._waited(max_timestamp, now)
         return (
@@ -112,7 +112,7 @@ class LogSegment:
 
     @property
     def first_timestamp(self) -> int | None:
-        """The latest timestamp of the first batch, in milliseconds since the epoch. None if it does not have one."""
+        """The latest timestamp of the first batch, in milliseconds since the epoch, or None without one."""
         if self._first_time is None:
             first = next(self.batches(0, 1), None)
             self._first_time = first.max_timestamp if first else None
@@ -120,7 +120,7 @@ class LogSegment:
 
     @property
     def largest_timestamp(self) -> int:
-        """The latest timestamp of the records, or when the segment was last written, in milliseconds."""
+        """The latest timestamp of the records, or the last modification time of the segment, in milliseconds."""
         if self.indexes.max_timestamp >= 0:
             return self.indexes.max_timestamp
         if self._modified is not None:
@@ -128,7 +128,7 @@ class LogSegment:
         return self.created if self.store.modified is None else self.store.modified
 
     def find_time(self, timestamp: int, start_offset: int) -> TimestampAndOffset | None:
-        """Return the first record from ``start_offset`` on that is at ``timestamp`` or later, or None."""
+        """Return the first record from ``start_offset`` on with ``timestamp`` or later, or None."""
         offset = max(self.indexes.offset_before_time(timestamp), start_offset)
         for header in self.batches(self.indexes.position_before(offset)):
             if header.max_timestamp < timestamp:
@@ -139,7 +139,7 @@ class LogSegment:
         return None
 
     def find_latest(self) -> TimestampAndOffset | None:
-        """Return the first of the records that have the latest timestamp, or None."""
+        """Return the first record with the latest timestamp, or None."""
         wanted = self.indexes.max_timestamp
         start = self.indexes.position_before(self.indexes.max_timestamp_offset)
         header = next((each for each in self.batches(start) if each.max_timestamp == wanted), None)
@@ -149,7 +149,7 @@ class LogSegment:
         return None if record is None else TimestampAndOffset(record.offset, wanted, header.leader_epoch)
 
     def truncate(self, offset: int, now: int) -> None:
-        """Remove all batches that hold ``offset`` or higher offsets."""
+        """Remove all batches that contain ``offset`` or higher offsets."""
         batch = self.batch_of(offset)
         self.indexes.truncate(offset)
         if batch is not None:
@@ -159,7 +159,7 @@ class LogSegment:
         self.take_times_after_index()
 
     def take_times_after_index(self) -> None:
-        """Take note of timestamps of batches that the time index does not have yet."""
+        """Record the timestamps of batches that the time index does not cover yet."""
         indexes = self.indexes
         for batch in self.batches(indexes.position_before(indexes.max_timestamp_offset)):
             if batch.max_timestamp > indexes.max_timestamp:

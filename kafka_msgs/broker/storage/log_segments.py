@@ -1,7 +1,7 @@
-"""The segments of a partition, in the order of their offsets. There is always at least one.
+"""The segments of a partition in offset order, always at least one.
 
-The last segment is the active one: batches are appended to it. In Kafka these are ``LocalLogBounds`` and
-``LogSegments`` in ``org.apache.kafka.storage.internals.log``.
+The last segment is the active one, to which batches are appended. In Kafka these are ``LocalLog`` and ``LogSegments``
+in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LogSegments:
         return self._items[-1]
 
     def from_offset(self, offset: int) -> Sequence[LogSegment]:
-        """Return the segment that holds ``offset``, or would hold it, and all after it."""
+        """Return the segment that contains or would contain ``offset``, and all later segments."""
         at = bisect_right(self._items, offset, key=attrgetter("base_offset")) - 1
         return self._items[max(at, 0) :]
 
@@ -60,20 +60,20 @@ class LogSegments:
         return self._items[after].base_offset if after < len(self._items) else self.end_offset
 
     def add(self, segment: LogSegment) -> None:
-        """Add a segment after all others."""
+        """Append a segment after all others."""
         self._items.append(segment)
 
     def begin(self, base_offset: int, now: int) -> LogSegment:
-        """Add a new empty segment after all others, and return it."""
+        """Create a new empty segment after all others, and return it."""
         indexes = SegmentIndexes(base_offset, self.index_interval)
         segment = LogSegment(base_offset, self.store.create(base_offset), indexes, now)
         self._items.append(segment)
         return segment
 
     def roll(self, base_offset: int, now: int) -> None:
-        """Begin a new active segment. An empty active segment that starts there already is used again.
+        """Roll to a new active segment. An empty active segment with this base offset is reused.
 
-        Only what a durable store has is flushed here. Otherwise the recovery point stays where it is.
+        Only the data of a durable store is flushed here. Otherwise the recovery point stays unchanged.
         """
         last = self.active
         if last.base_offset == base_offset and not last.size:
@@ -87,7 +87,7 @@ class LogSegments:
         self.begin(base_offset, now)
 
     def remove(self, segments: Sequence[LogSegment], now: int, delay_ms: int) -> None:
-        """Remove segments. At least one other segment must be left."""
+        """Remove segments. At least one segment must remain."""
         gone = set(map(id, segments))
         self._items = [each for each in self._items if id(each) not in gone]
         self.store.delete([each.store for each in segments], now, delay_ms)
@@ -97,7 +97,7 @@ class LogSegments:
                 self.store.delete_snapshot(each.base_offset)
 
     def replace(self, old: Sequence[LogSegment], new: LogSegment, now: int, delay_ms: int) -> None:
-        """Let a segment that was written again take the place of adjacent segments."""
+        """Replace adjacent segments by a rewritten segment."""
         self.store.replace([each.store for each in old], new.store, now, delay_ms)
         at = self._items.index(old[0])
         self._items[at : at + len(old)] = [new]
@@ -106,7 +106,7 @@ class LogSegments:
                 self.store.delete_snapshot(each.base_offset)
 
     def truncate(self, offset: int, now: int) -> None:
-        """Remove all batches that hold ``offset`` or higher offsets. The log then ends at ``offset``."""
+        """Remove all batches that contain ``offset`` or higher offsets. The log then ends at ``offset``."""
         beyond = [each for each in self._items if each.base_offset > offset]
         if len(beyond) == len(self._items):
             beyond = self._items
@@ -123,12 +123,12 @@ class LogSegments:
         self.recovery_point = min(self.recovery_point, offset)
 
     def take_snapshot(self, producers: ProducerStateManager, log_start_offset: int) -> None:
-        """Keep the producers as they are now, if the last snapshot is older."""
+        """Save a producer snapshot, if the last snapshot is older."""
         if producers.end_offset > max(self.store.snapshots(), default=log_start_offset):
             self.store.save_snapshot(producers.end_offset, producers.states.values())
 
     def append(self, data: Buffer, headers: Sequence[PositionedHeader], now: int) -> None:
-        """Add complete batches to the active segment. A durable store has flushed them afterwards; raises ``OSError``.
+        """Append complete batches to the active segment. A durable store flushes them. Raises ``OSError``.
 
         If the flush fails, the batches are removed again.
         """
@@ -143,7 +143,7 @@ class LogSegments:
                 raise
 
     def flush(self) -> None:
-        """Force everything to the disk, so that it survives a crash of the machine; raises ``OSError``."""
+        """Flush everything to disk, so that it survives a machine crash. Raises ``OSError``."""
         for segment in self.from_offset(self.recovery_point):
             segment.store.save_indexes(segment.indexes)
             if self.recovery_point < self.end_offset:
@@ -151,7 +151,7 @@ class LogSegments:
         self.recovery_point = self.end_offset
 
     def checkpoint(self, log_start_offset: int, high_watermark: int, clean_offset: int) -> None:
-        """Give the offsets of the checkpoint files to the store."""
+        """Pass the offsets for the checkpoint files to the store."""
         self.store.checkpoint(
             log_start_offset=log_start_offset if log_start_offset > self._items[0].base_offset else None,
             recovery_point=self.recovery_point,

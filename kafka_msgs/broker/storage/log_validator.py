@@ -1,16 +1,16 @@
-"""Batches that a partition is asked to append: their checks, and the bytes that are stored.
+"""Validation of batches to append, and their conversion for storage.
 
-The header of a batch is checked, its checksum is compared, and a copy gets the offset, the leader epoch and the latest
-timestamp of its records, or the time of the log. The records of clients are walked through, which checks their number
-and their sizes and gives their timestamps. They are made only if one of these needs it:
+The validator checks the header and the checksum of a batch. A copy of the batch gets the offset, the leader epoch and
+the latest timestamp of its records, or the log append time. Records from clients are scanned, which checks their number
+and their sizes and finds their timestamps. Records are decoded only if necessary:
 
-* the topic is compacted: each record needs a key;
-* timestamps are not within the limits of the topic;
-* the topic asks for a codec that the batch does not have: the batch is written again, as one whose compressed records
-  do not count their offsets from 0 on.
+* the topic is compacted, so each record needs a key;
+* timestamps exceed the limits of the topic;
+* the topic requires another compression type, or the offsets of compressed records do not start at 0: the batch is then
+  rewritten.
 
-The order of the checks, the error codes and the texts that clients see are those of Kafka's ``LogValidator``,
-``UnifiedLog`` and ``ProduceRequest``.
+The order of the checks, the error codes and the error messages match Kafka's ``LogValidator``, ``UnifiedLog`` and
+``ProduceRequest``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ T = TypeVar("T")
 __all__ = ["RawBatch", "read_marker", "split_batches", "validate_produced"]
 
 _MAX_DECOMPRESSED: Final = 128 * 2**20
-"""How many bytes the records of a compressed batch may have. Kafka, which never holds them all, has no limit."""
+"""The maximum decompressed size of a batch. Kafka has no limit, because it never holds all records in memory."""
 
 _UNCHECKED: Final = ReadOptions(check_crc=False, max_decompressed_bytes=_MAX_DECOMPRESSED)
 _SMALLEST: Final = 14
@@ -68,20 +68,20 @@ _ZSTD_FROM: Final = 7
 
 @frozen
 class RawBatch:
-    """A batch that was given to a partition: its header, and its bytes. The header's position is that in the buffer."""
+    """A batch to append: its header, and its bytes. The position in the header is relative to the buffer."""
 
     header: PositionedHeader
     data: memoryview
 
     def records(self) -> list[Record]:
-        """Return the records; raises as ``read``."""
+        """Return the records. Raises the errors of ``read``."""
         return self.read(RecordBatch.records)
 
     def read(self, part: Callable[[RecordBatch], list[T]]) -> list[T]:
         """Return a part of each record.
 
-        Raises ``RequestRefusedError`` with INVALID_RECORD if they cannot be read, with UNKNOWN_SERVER_ERROR if they
-        cannot be decompressed, as Kafka does, and with MESSAGE_TOO_LARGE if there are too many bytes of them.
+        Raises ``RequestRefusedError`` with INVALID_RECORD for unreadable records, with UNKNOWN_SERVER_ERROR if
+        decompression fails, as in Kafka, and with MESSAGE_TOO_LARGE if the decompressed records are too large.
         """
         try:
             batch = next(read_batches(self.data, _UNCHECKED))
@@ -103,7 +103,7 @@ def _invalid(reason: str) -> RequestRefusedError:
 
 
 def split_batches(records: Buffer) -> list[RawBatch]:
-    """Return the complete batches of a buffer. A partial last batch is left out, as Kafka does.
+    """Return the complete batches of a buffer. A partial last batch is ignored, as in Kafka.
 
     Raises ``RequestRefusedError`` with CORRUPT_MESSAGE for bytes that are not batches, and with
     UNSUPPORTED_FOR_MESSAGE_FORMAT for messages of magic 0 and 1.
@@ -113,7 +113,7 @@ def split_batches(records: Buffer) -> list[RawBatch]:
 
 
 def is_transactional(records: Buffer) -> bool:
-    """Return whether the first batch of a buffer belongs to a transaction; raises as ``split_batches``."""
+    """Return whether the first batch of a buffer is transactional. Raises the errors of ``split_batches``."""
     first = next(_walk(memoryview(records).cast("B")), None)
     return first is not None and first.header.magic == 2 and first.header.is_transactional
 
@@ -138,7 +138,7 @@ def _walk(data: memoryview) -> Iterator[RawBatch]:
 
 
 def validate_produced(batches: list[RawBatch], version: int) -> None:
-    """Check what a Produce request of a version may hold for one partition: one batch of magic 2.
+    """Check the data for one partition in a Produce request of this version: one batch of magic 2.
 
     Raises ``RequestRefusedError`` with INVALID_RECORD, or UNSUPPORTED_COMPRESSION_TYPE for zstd before version 7
     (KIP-110).
@@ -162,7 +162,7 @@ def check_bytes(batch: RawBatch, config: TopicConfig, origin: AppendOrigin) -> N
     """Check the offset of a batch, its size and its checksum.
 
     Raises ``RequestRefusedError`` with INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE, or UNKNOWN_SERVER_ERROR for
-    a codec that Kafka does not know.
+    an unknown compression type.
     """
     header = batch.header
     if origin is AppendOrigin.CLIENT and header.base_offset != 0:
@@ -203,8 +203,9 @@ def check_header(batch: RawBatch, origin: AppendOrigin) -> None:
 def check_records(batch: RawBatch, config: TopicConfig, place: str, now: int) -> int:
     """Check the records of a batch, and return their latest timestamp.
 
-    ``place`` is the topic and the partition, for the texts. ``now`` is in milliseconds since the epoch. Raises
-    ``RefusedRecordsError`` with INVALID_RECORD or INVALID_TIMESTAMP, and ``RequestRefusedError`` as ``RawBatch.read``.
+    ``place`` is the topic and partition for error messages. ``now`` is in milliseconds since the epoch. Raises
+    ``RefusedRecordsError`` with INVALID_RECORD or INVALID_TIMESTAMP, and ``RequestRefusedError`` like
+    ``RawBatch.read``.
     """
     times = batch.read(RecordBatch.timestamps)
     latest = max(times, default=NO_TIMESTAMP)
@@ -263,10 +264,10 @@ def _refused_records(errors: list[tuple[int, str]], *, bad_time: bool) -> Refuse
 def convert_for_storage(
     batch: RawBatch, config: TopicConfig, offset: int, leader_epoch: int, now: int, latest: int
 ) -> tuple[PositionedHeader, bytes]:
-    """Return a batch as the log keeps it: its header at position 0, and its bytes.
+    """Return a batch for storage: its header at position 0, and its bytes.
 
-    ``latest`` is the latest timestamp of its records. Raises ``RequestRefusedError`` as ``RawBatch.read`` if the batch
-    must be written again and the records cannot be read.
+    ``latest`` is the latest timestamp of its records. Raises ``RequestRefusedError`` like ``RawBatch.read`` if the
+    batch must be rewritten and its records are unreadable.
     """
     target = _codec(batch.header, config)
     if target != batch.header.codec or _counts_wrongly(batch):
@@ -282,7 +283,7 @@ def convert_for_storage(
 
 
 def _counts_wrongly(batch: RawBatch) -> bool:
-    """Whether the offsets of compressed records do not count from 0 on, as some old clients write them."""
+    """Return whether the offsets of compressed records do not start at 0, as some old clients write them."""
     header = batch.header
     if header.codec == 0 or header.is_control:
         return False
@@ -290,7 +291,7 @@ def _counts_wrongly(batch: RawBatch) -> bool:
 
 
 def _codec(header: PositionedHeader, config: TopicConfig) -> int:
-    """Return the codec that the log uses for a batch. Control batches stay as they are."""
+    """Return the compression type for storing a batch. Control batches stay unchanged."""
     if config.compression_type == "producer" or header.is_control:
         return header.codec
     return (
@@ -324,7 +325,7 @@ def _with_codec(batch: RawBatch, config: TopicConfig, codec: int) -> RawBatch:
 
 
 def read_marker(batch: RawBatch) -> EndTransactionMarker | None:
-    """Return the marker of a control batch, or None if it does not have one.
+    """Return the marker of a control batch, or None without a marker.
 
     Raises ``RequestRefusedError`` with CORRUPT_MESSAGE.
     """

@@ -1,7 +1,7 @@
-"""Partitions that are kept in memory.
+"""In-memory partition storage.
 
-Batches are copied into blocks of memory, and reads return views of them. A block that retention or a deletion removes
-goes back to the system, however the batches were mixed with other memory.
+Batches are copied into blocks of memory, and reads return views of them. When retention or deletion removes a block,
+its memory returns to the system regardless of fragmentation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["MemoryPartitionStore"]
 _FIRST_BLOCK: Final = 2**12
 _LAST_BLOCK: Final = 2**20
 _MAPPED: Final = 2**17
-"""The size in bytes from which a block is mapped, so that its memory goes back to the system as a whole."""
+"""The size in bytes from which a block is memory-mapped, so that all its memory returns to the system."""
 
 
 def _new_block(size: int) -> memoryview:
@@ -35,7 +35,7 @@ def _new_block(size: int) -> memoryview:
 
 @define
 class _Block:
-    """Memory for batches. ``start`` is the position of its first byte in the segment, ``size`` how much is used."""
+    """A memory block for batches. ``start`` is its position in the segment, ``size`` the number of used bytes."""
 
     start: int
     memory: memoryview
@@ -48,7 +48,7 @@ class _Block:
 
 @define(eq=False)
 class _MemorySegment:
-    """The blocks of a segment. The first ones are small, because most partitions of tests are."""
+    """The blocks of a segment. The first ones are small, because most test partitions are."""
 
     base_offset: int
     size: int = 0
@@ -78,7 +78,7 @@ class _MemorySegment:
         ]
 
     def truncate(self, size: int) -> None:
-        """Keep only the first ``size`` bytes. Views that readers have of the rest stay unchanged."""
+        """Keep only the first ``size`` bytes. Existing views of the removed bytes stay valid."""
         self._blocks = [each for each in self._blocks if each.start < size]
         self.size = size
         if self._blocks:
@@ -87,11 +87,11 @@ class _MemorySegment:
             last.memory = last.memory[: last.size]
 
     def load_indexes(self, interval: int) -> SegmentIndexes | None:
-        """Return None. A partition in memory is never opened again."""
+        """Return None: in-memory partitions are never reopened."""
         return None
 
     def save_indexes(self, indexes: SegmentIndexes) -> None:
-        """Do nothing. The partition itself has the indexes."""
+        """Do nothing: the partition holds the indexes."""
 
     def flush(self) -> None:
         """Do nothing."""
@@ -99,7 +99,7 @@ class _MemorySegment:
 
 @define(eq=False)
 class MemoryPartitionStore:
-    """A partition that ends with the process. It is a ``PartitionStore``."""
+    """A partition that exists only in this process, as a ``PartitionStore``."""
 
     durable = False
 
@@ -115,7 +115,7 @@ class MemoryPartitionStore:
         return _MemorySegment(base_offset)
 
     def delete(self, segments: Iterable[SegmentStore], now: int, delay_ms: int) -> None:
-        """Do nothing. Nothing is left of a segment that the partition does not have."""
+        """Do nothing: segments are freed when the partition drops them."""
 
     def replace(self, old: Sequence[SegmentStore], new: SegmentStore, now: int, delay_ms: int) -> None:
         """Do nothing."""

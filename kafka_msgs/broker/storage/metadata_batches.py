@@ -1,7 +1,7 @@
-"""The batches of a metadata log in KRaft mode (KIP-595, KIP-630).
+"""The batches of a KRaft metadata log (KIP-595, KIP-630).
 
 A leader begins its epoch with a control batch. A snapshot is a file of batches between two control batches; the file
-``bootstrap.checkpoint`` has this form, too. In Kafka these are ``MemoryRecords`` and ``RecordsSnapshotWriter``.
+``bootstrap.checkpoint`` has the same format. In Kafka these are ``MemoryRecords`` and ``RecordsSnapshotWriter``.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ __all__ = [
 METADATA_TOPIC: Final = "__cluster_metadata"
 """The topic of the metadata log."""
 METADATA_TOPIC_ID: Final = UUID(int=1)
-"""The id of this topic in every cluster."""
+"""The topic id of the metadata log in every cluster."""
 NO_QUORUM: Final[Mapping[ControlType, Message]] = MappingProxyType({})
-"""The control records of a quorum that is in the settings of its nodes, not in the log."""
+"""The control records of a static quorum, which is configured on the nodes and not stored in the log."""
 
 _BATCH_RECORDS: Final = 1000
 
@@ -54,7 +54,7 @@ def metadata_batch(
 
 
 def leader_change_batch(leader: int, voters: Sequence[int], *, timestamp: int) -> bytes:
-    """Return the batch with which a leader begins its epoch. All voters granted it their votes."""
+    """Return the batch that begins a leader's epoch. All voters granted their votes."""
     chosen = tuple(Voter(voter_id=voter) for voter in voters)
     message = LeaderChangeMessage(version=0, leader_id=leader, voters=chosen, granting_voters=chosen)
     return _control({ControlType.LEADER_CHANGE: message}, timestamp, 0, 0)
@@ -70,8 +70,8 @@ def format_snapshot(
 ) -> bytes:
     """Return the content of a ``.checkpoint`` file with these records.
 
-    ``last_timestamp`` is that of the last record of the log that the snapshot includes, in milliseconds since the
-    epoch. ``quorum`` has the control records of a quorum that is kept in the log (KIP-853).
+    ``last_timestamp`` is the timestamp of the last included log record, in milliseconds since the epoch. ``quorum``
+    contains the control records of a dynamic quorum, which is stored in the log (KIP-853).
     """
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp)
     first = {ControlType.SNAPSHOT_HEADER: header, **quorum}

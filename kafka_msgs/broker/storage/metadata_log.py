@@ -1,8 +1,8 @@
-"""The metadata log of a cluster in the log directories of its nodes, with one of them as the leader.
+"""The metadata log of a cluster in the log directories of its nodes, one of which is the leader.
 
-Each opening is a new epoch of the leader. The records of one ``append`` are one batch, so they are there as a whole or
-not at all. Snapshots keep the log short (KIP-630). Nodes of Kafka open the directories as their own, and the other way
-round. In Kafka this is ``KafkaRaftLog`` with ``QuorumState`` in ``org.apache.kafka.raft``.
+Each opening starts a new leader epoch. The records of one ``append`` form one batch, so they are stored completely or
+not at all. Snapshots keep the log short (KIP-630). Kafka nodes can open the directories, and this module can open
+directories of Kafka nodes. In Kafka this is ``KafkaRaftLog`` with ``QuorumState`` in ``org.apache.kafka.raft``.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _CONFIG: Final = TopicConfig(retention_ms=-1, max_message_bytes=2**31 - 1)
 class MetadataLog:
     """The metadata log in the directories ``stores``. ``now`` is in milliseconds since the epoch.
 
-    The node of the first directory that is a voter leads. A new log has the nodes of all directories as its voters.
-    ``is_new`` says whether there was none. Raises ``OSError`` and ``LogFileError``.
+    The leader is the node of the first directory whose node is a voter. In a new log, the nodes of all directories are
+    voters. ``is_new`` is True if no log existed. Raises ``OSError`` and ``LogFileError``.
     """
 
     def __init__(self, stores: Sequence[LogDirectoryStore], *, now: int) -> None:
@@ -69,7 +69,7 @@ class MetadataLog:
         self._log.append(data, leader_epoch=self.leader_epoch, now=now, origin=AppendOrigin.COORDINATOR)
 
     def _catch_up(self, now: int) -> None:
-        """Let the log begin at the latest snapshot if it ends before that, as it is after the snapshot was copied."""
+        """Start the log at the latest snapshot if it ends before it, as after copying a snapshot."""
         if self._log.log_end_offset < self._snapshot_end:
             self._log.start_empty_at(self._snapshot_end, now)
 
@@ -79,7 +79,7 @@ class MetadataLog:
         return self._log.log_end_offset
 
     def _lead(self, nodes: Sequence[int]) -> int:
-        """Begin the next epoch with one of the nodes as the leader, and return its number."""
+        """Begin the next epoch with one of the nodes as the leader, and return its id."""
         path = self._path / _QUORUM_STATE
         if path.exists():
             version, state = read_quorum_state(path)
@@ -94,7 +94,7 @@ class MetadataLog:
         return epoch
 
     def write_bootstrap(self, records: Sequence[MetadataRecord], now: int) -> None:
-        """Write what a new cluster begins with where nodes of Kafka look for it. Raises ``OSError``."""
+        """Write the initial records of a new cluster to the file that Kafka nodes read. Raises ``OSError``."""
         for directory in self._directories:
             replace_file(directory / _BOOTSTRAP, format_snapshot(records, timestamp=now))
 
@@ -106,9 +106,9 @@ class MetadataLog:
             self._written_at = now
 
     def records(self) -> Iterator[MetadataRecord]:
-        """Yield the records of the latest snapshot and those after it. Aborted transactions are left out (KIP-868).
+        """Yield the records of the latest snapshot and all later records, without aborted transactions (KIP-868).
 
-        Raises what ``decode_batches`` and ``read_log`` raise.
+        Raises the errors of ``decode_batches`` and ``read_log``.
         """
         pending: list[MetadataRecord] | None = None
         for record in self._stored():
@@ -147,15 +147,15 @@ class MetadataLog:
 
     @property
     def size(self) -> int:
-        """The bytes of the log that are not in a snapshot."""
+        """The number of log bytes after the latest snapshot."""
         segments = self._log.segments.from_offset(self._snapshot_end)
         first = segments[0].batch_of(self._snapshot_end)
         return sum(segment.size for segment in segments) - (first.position if first else segments[0].size)
 
     def write_snapshot(self, records: Iterable[MetadataRecord], now: int) -> None:
-        """Write the state of the cluster as it is now, and remove what it makes superfluous. Raises ``OSError``.
+        """Write the current state of the cluster, and remove obsolete files. Raises ``OSError``.
 
-        The next opening reads the snapshot and what was appended after it.
+        The next opening reads the snapshot and all later records.
         """
         end = self.end_offset
         content = format_snapshot(

@@ -1,7 +1,7 @@
-"""The files of segments that are open. Only a limited number is open at the same time.
+"""A cache of open segment files with a limited size.
 
-A broker has many partitions, and a process may have few files. The file that was not used for the longest time is
-closed first. Reading and writing name the position, so a file that is opened again continues as before.
+A broker has many partitions, but a process may open few files. The least recently used file is closed first. Reads and
+writes specify their position, so reopening a file is transparent.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os
 class OpenFileCache:
     """At most ``limit`` open files, by path. All methods raise ``OSError``.
 
-    With ``durable`` appends and small files survive a crash of the machine, which takes time. Without it they survive
-    the end of the process. Flushed bytes survive both.
+    With ``durable``, appends and small files are flushed and survive a machine crash, at the cost of speed. Without it,
+    they survive only the end of the process. Explicitly flushed bytes survive both.
     """
 
     def __init__(self, limit: int = 128, *, durable: bool = False) -> None:
@@ -47,7 +47,7 @@ class OpenFileCache:
         return os.read(file, size)
 
     def write(self, path: Path, start: int, data: bytes | bytearray | memoryview) -> None:
-        """Write at byte ``start``. If that fails, the file ends there."""
+        """Write at byte ``start``. If the write fails, the file is truncated there."""
         file, rest = self._descriptor(path), memoryview(data)
         os.lseek(file, start, os.SEEK_SET)
         try:
@@ -62,11 +62,11 @@ class OpenFileCache:
         os.ftruncate(self._descriptor(path), size)
 
     def flush(self, path: Path) -> None:
-        """Force the content to the disk, so that it survives a crash of the machine."""
+        """Flush the content to disk, so that it survives a machine crash."""
         os.fsync(self._descriptor(path))
 
     def replace(self, path: Path, content: bytes) -> None:
-        """Give a small file a new content, in one step."""
+        """Replace the content of a small file atomically."""
         replace_file(path, content, durable=self.durable)
 
     def close(self, path: Path) -> None:

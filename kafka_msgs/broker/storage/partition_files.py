@@ -1,7 +1,7 @@
-"""The files of a partition: in one directory, or the same files in the directory of each of its replicas.
+"""The files of a partition: in one directory, or as identical copies in the directories of all replicas.
 
-What is written goes into every directory before it is acknowledged, so a replica never lags while the partition is
-open. Reads come from the first directory. Files are given by their names, which are the same everywhere.
+Each write goes to all directories before it is acknowledged, so replicas never lag while the partition is open. Reads
+use the first directory. Files are identified by their names, which are the same in all directories.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class PartitionFiles:
 
     @property
     def first(self) -> Path:
-        """The directory that is read."""
+        """The directory for reads."""
         return self.directories[0]
 
     def path(self, name: str) -> Path:
-        """Return the path of the file that is read."""
+        """Return the path of a file for reading."""
         return self.directories[0] / name
 
     def _paths(self, name: str) -> Iterator[Path]:
@@ -44,7 +44,7 @@ class PartitionFiles:
         return self._opened.read(self.path(name), start, size)
 
     def write(self, name: str, start: int, data: Buffer) -> None:
-        """Write at byte ``start``. If that fails, all files end there."""
+        """Write at byte ``start``. If the write fails, all copies are truncated there."""
         try:
             for path in self._paths(name):
                 self._opened.write(path, start, data)
@@ -58,34 +58,34 @@ class PartitionFiles:
             self._opened.truncate(path, size)
 
     def flush(self, name: str) -> None:
-        """Force the content to the disk, so that it survives a crash of the machine."""
+        """Flush the content to disk, so that it survives a machine crash."""
         for path in self._paths(name):
             self._opened.flush(path)
 
     def replace(self, name: str, content: bytes) -> None:
-        """Give a small file a new content, in one step for each directory."""
+        """Replace the content of a small file, atomically in each directory."""
         for path in self._paths(name):
             self._opened.replace(path, content)
 
     def touch(self, name: str) -> None:
-        """Make an empty file, if there is none."""
+        """Create an empty file, if it does not exist."""
         for path in self._paths(name):
             path.touch()
 
     def rename(self, name: str, new: str) -> None:
-        """Give a file another name, where it is there. A file of that name is replaced."""
+        """Rename a file in each directory that contains it. An existing file with the new name is replaced."""
         for path in self._paths(name):
             self._opened.close(path)
             if path.exists():
                 path.replace(path.with_name(new))
 
     def unlink(self, name: str) -> None:
-        """Remove a file, where it is there."""
+        """Remove a file from each directory that contains it."""
         for path in self._paths(name):
             self._opened.close(path)
             path.unlink(missing_ok=True)
 
     def close(self, directory: Path | None = None) -> None:
-        """Close all files that are open, in one of the directories or in all."""
+        """Close all open files, in one of the directories or in all."""
         for each in self.directories if directory is None else (directory,):
             self._opened.close_below(each)

@@ -1,9 +1,9 @@
-"""The log of a partition: what is appended, what is read, and what is known about it.
+"""The log of a partition: appends, reads, and its offsets.
 
 The partition has one log, whichever broker leads it. Offsets: ``log_start_offset`` <= ``last_stable_offset`` <=
-``high_watermark`` <= ``log_end_offset``. ``log_validator`` checks batches, ``producer_state`` checks who wrote them,
-``log_segments`` keeps them, ``log_loader`` opens a log that was stored, ``log_cleanup`` removes what is old. The clock
-is given to each method: ``now`` is in milliseconds since the epoch. In Kafka this is
+``high_watermark`` <= ``log_end_offset``. ``log_validator`` checks batches, ``producer_state`` checks their producers,
+``log_segments`` stores them, ``log_loader`` opens a stored log, and ``log_cleanup`` removes old data. The time is an
+argument of each method: ``now`` is in milliseconds since the epoch. In Kafka this is
 ``org.apache.kafka.storage.internals.log.UnifiedLog``.
 """
 
@@ -49,8 +49,8 @@ class PartitionLog:
     """The log of one partition of a topic, in a store.
 
     ``on_change`` is called after each change of an offset. ``before_write`` is called before each append, and may raise
-    ``OSError``. ``verify_transactions`` is Kafka's
-    ``transaction.partition.verification.enable``. Opening a stored log raises ``OSError``.
+    ``OSError``. ``verify_transactions`` is Kafka's ``transaction.partition.verification.enable``. Opening a stored log
+    raises ``OSError``.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class PartitionLog:
 
     @property
     def log_end_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The offset of the next record."""
         return self.segments.end_offset
 
     @property
     def high_watermark(self) -> int:
-        """The offset up to which consumers may read. It is the end of the log, unless it is held back."""
+        """The offset up to which consumers may read. It equals the log end offset unless it is capped."""
         return self.log_end_offset if self._held is None else min(self._held, self.log_end_offset)
 
     @property
@@ -114,11 +114,11 @@ class PartitionLog:
 
     @property
     def leader_epochs(self) -> tuple[LeaderEpoch, ...]:
-        """The leader epochs, and the first offset of each."""
+        """The leader epochs with their start offsets."""
         return self.epochs.entries
 
     def cap_high_watermark(self, offset: int | None) -> None:
-        """Let the high watermark stay at ``offset``, as if followers did not fetch more. None releases it."""
+        """Cap the high watermark at ``offset``, as if followers stopped fetching. None removes the cap."""
         self._held = offset
         self.producers.replicated(self.high_watermark)
         self._changed()
@@ -140,11 +140,11 @@ class PartitionLog:
         transaction_version: int = 0,
         produce_version: int | None = None,
     ) -> AppendResult:
-        """Append a batch and return its offsets. With ``AppendOrigin.REPLAY`` there may be several, which keep their
-        offsets.
+        """Append a batch and return its offsets.
 
-        ``guard`` comes from ``verify``: the first batch of a transaction needs it. ``transaction_version`` is that of a
-        transaction marker. ``produce_version`` is the version of the Produce request, which limits what it may hold.
+        ``AppendOrigin.REPLAY`` accepts several batches and keeps their offsets. ``guard`` comes from ``verify`` and is
+        required for the first batch of a transaction. ``transaction_version`` applies to transaction markers.
+        ``produce_version`` is the version of the Produce request, which limits the accepted batches.
 
         Raises ``RequestRefusedError`` with the error code of Kafka: CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP,
         MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT,
@@ -223,7 +223,10 @@ class PartitionLog:
         now: int,
         transaction_version: int = 0,
     ) -> int:
-        """Append the marker that ends the transaction of a producer, and return its offset; raises as ``append``."""
+        """Append the marker that ends a producer's transaction, and return its offset.
+
+        Raises the errors of ``append``.
+        """
         header = BatchHeader(producer_id=producer_id, producer_epoch=producer_epoch, transactional=True, control=True)
         builder = BatchBuilder(header)
         kind = ControlType.COMMIT if committed else ControlType.ABORT
@@ -242,9 +245,9 @@ class PartitionLog:
     ) -> VerificationGuard | None:
         """Begin the verification of a transaction (KIP-890), and return the guard for its first batch.
 
-        Return None if the transaction is already open here: no question to the coordinator is needed. ``bumps_epoch``
-        says whether the producer gets a new epoch for each transaction. Raises ``RequestRefusedError`` with
-        INVALID_PRODUCER_EPOCH.
+        Return None if the transaction is already open in this partition, so that the coordinator need not be queried.
+        ``bumps_epoch`` is True if the producer gets a new epoch for each transaction. Raises ``RequestRefusedError``
+        with INVALID_PRODUCER_EPOCH.
         """
         self.producers.check_epoch(producer_id, producer_epoch)
         if self.producers.has_open_transaction(producer_id, producer_epoch):
@@ -264,11 +267,11 @@ class PartitionLog:
         min_one_batch: bool = True,
         max_offset: int | None = None,
     ) -> ReadResult:
-        """Return complete batches from the one that holds ``offset``, at most ``max_bytes`` of one segment.
+        """Return complete batches from the one that contains ``offset``, at most ``max_bytes`` of one segment.
 
         With ``min_one_batch`` the first batch is returned even if it is larger. The batches are below the high
-        watermark, or below the last stable offset, or below ``max_offset`` if it is given. Raises
-        ``RequestRefusedError`` with OFFSET_OUT_OF_RANGE.
+        watermark, below the last stable offset, or below ``max_offset`` if it is given. Raises ``RequestRefusedError``
+        with OFFSET_OUT_OF_RANGE.
         """
         found = self._range(offset, max_bytes, isolation, min_one_batch=min_one_batch, max_offset=max_offset)
         committed = isolation == "read_committed"
@@ -278,7 +281,10 @@ class PartitionLog:
         return ReadResult(found.segment.store.read(found.start, found.stop), found.size, found.next_offset, aborted)
 
     def readable(self, offset: int, max_bytes: int, *, isolation: IsolationLevel, max_offset: int | None = None) -> int:
-        """Return how many bytes ``read`` would return, without reading them; raises as ``read``."""
+        """Return the number of bytes that ``read`` would return, without reading them.
+
+        Raises the errors of ``read``.
+        """
         found = self._range(offset, max_bytes, isolation, min_one_batch=True, max_offset=max_offset)
         return 0 if found is None else found.size
 
@@ -297,9 +303,9 @@ class PartitionLog:
     ) -> TimestampAndOffset | None:
         """Return the first record at ``timestamp`` or later, in milliseconds since the epoch, or None.
 
-        Negative timestamps are those of ListOffsets: -1 is the end, -2 the start, -3 the record with the latest
-        timestamp, -4 the start of what is not in remote storage, -5 the end of what is in remote storage, -6 the start
-        of what is not there yet. ``isolation`` limits what a consumer may see. None is for a follower.
+        Negative timestamps are defined by ListOffsets: -1 is the log end, -2 the log start, -3 the record with the
+        latest timestamp, -4 the start of local data, -5 the end of data in remote storage, -6 the start of data that is
+        not in remote storage yet. ``isolation`` limits the records that a consumer sees. None is for a follower.
         """
         limit = {None: self.log_end_offset, "read_uncommitted": self.high_watermark}.get(
             isolation, self.last_stable_offset
@@ -310,10 +316,10 @@ class PartitionLog:
         """Return the highest epoch up to ``epoch``, and the offset after its last record. Both are -1 if unknown."""
         return self.epochs.end_offset(epoch, self.log_end_offset)
 
-    # Changing what is there
+    # Truncation and maintenance
 
     def delete_records(self, before: int) -> int:
-        """Let the log start at an offset, -1 for the high watermark; return where it starts now (KIP-107).
+        """Move the log start to an offset, -1 for the high watermark; return the new log start offset (KIP-107).
 
         Raises ``RequestRefusedError`` with OFFSET_OUT_OF_RANGE for an offset above the high watermark.
         """
@@ -325,7 +331,7 @@ class PartitionLog:
         return self.log_start_offset
 
     def increment_log_start_offset(self, offset: int) -> None:
-        """Let the log start at an offset, if it starts below. Segments are removed when the log is cleaned next."""
+        """Increase the log start offset. Segments are removed by the next cleanup."""
         if offset <= self.log_start_offset:
             return
         self.log_start_offset = offset
@@ -335,7 +341,7 @@ class PartitionLog:
         self._changed()
 
     def truncate_to(self, offset: int, now: int) -> None:
-        """Remove all records at ``offset`` and above, as a follower does that has too many."""
+        """Remove all records at ``offset`` and above, as a diverging follower does."""
         if self.epochs.truncate_end(min(offset, self.log_end_offset)):
             self.segments.store.save_epochs(self.epochs.entries)
         if offset >= self.log_end_offset:
@@ -348,7 +354,7 @@ class PartitionLog:
         self._changed()
 
     def start_empty_at(self, offset: int, now: int) -> None:
-        """Remove all records, and let the log begin at an offset above its end. Raises ``OSError``."""
+        """Remove all records, and start the log at an offset above its end. Raises ``OSError``."""
         old = list(self.segments)
         self.segments.begin(offset, now)
         self.segments.remove(old, now, 0)
@@ -358,24 +364,24 @@ class PartitionLog:
         self.producers.reset((), offset)
 
     def roll(self, now: int, base_offset: int | None = None) -> None:
-        """Begin a new segment at the end of the log, or at ``base_offset`` above it."""
+        """Start a new segment at the end of the log, or at ``base_offset`` above it."""
         start = self.log_end_offset if base_offset is None else base_offset
         self.segments.roll(start, now)
         self.producers.end_offset = start
         self.segments.take_snapshot(self.producers, self.log_start_offset)
 
     def reconfigure(self, config: TopicConfig) -> None:
-        """Use other configs from now on."""
+        """Replace the topic configs."""
         self.config = config
         self.segments.index_interval = config.index_interval_bytes
 
     def flush(self) -> None:
-        """Let all records survive a crash of the machine. Raises ``OSError``."""
+        """Flush all records, so that they survive a machine crash. Raises ``OSError``."""
         self.segments.flush()
         self.checkpoint()
 
     def checkpoint(self) -> None:
-        """Give the offsets of the checkpoint files to the store."""
+        """Pass the offsets for the checkpoint files to the store."""
         self.segments.checkpoint(self.log_start_offset, self.high_watermark, self.clean_offset)
 
     def delete(self) -> None:
@@ -384,7 +390,7 @@ class PartitionLog:
         self.segments.store.remove()
 
     def close(self, *, clean: bool = True) -> None:
-        """Close the log. ``clean`` writes everything, so that opening it again finds all as it is now."""
+        """Close the log. ``clean`` writes all state, so that reopening the log needs no recovery."""
         if clean:
             self.segments.take_snapshot(self.producers, self.log_start_offset)
             self.segments.active.indexes.add_latest_time()

@@ -1,4 +1,4 @@
-"""The producers of a partition as a snapshot keeps them (KIP-98): each with its last batch only."""
+"""Producer snapshots of a partition (KIP-98), which contain only the last batch of each producer."""
 
 from __future__ import annotations
 

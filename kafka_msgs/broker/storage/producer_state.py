@@ -1,9 +1,9 @@
-"""What a partition knows about its producers: sequences, epochs, and transactions that are open.
+"""The producer state of a partition: sequences, epochs, and open transactions.
 
-An append is prepared on copies and takes effect with ``commit``, after the bytes were written. So a refused or failed
-append changes nothing. ``verification`` has what a partition remembers about transactions that are not verified yet.
-The sources are KIP-98, KIP-360, KIP-890, KIP-1228 and Kafka's classes ``ProducerStateManager``, ``ProducerAppendInfo``
-and ``ProducerStateEntry`` in ``org.apache.kafka.storage.internals.log``.
+An append is prepared on copies and takes effect with ``commit``, after its bytes were written. A refused or failed
+append therefore changes nothing. ``verification`` tracks transactions that are not verified yet. The sources are
+KIP-98, KIP-360, KIP-890, KIP-1228 and Kafka's classes ``ProducerStateManager``, ``ProducerAppendInfo`` and
+``ProducerStateEntry`` in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STRICT_MARKERS: Final = 2
 
 
 class AppendOrigin(Enum):
-    """Who appends records: a client, a coordinator or the controller, or someone who repeats what a leader wrote."""
+    """The origin of an append: a client, a coordinator or the controller, or the replay of a leader's records."""
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
@@ -91,8 +91,8 @@ def _remembered() -> deque[BatchMetadata]:
 class ProducerStateEntry:
     """A producer: its epoch, its last batches, and the first offset of its open transaction, or None.
 
-    ``batches`` has at most five, the oldest first. ``last_timestamp`` is in milliseconds since the epoch. An epoch of
-    -1 means that the partition does not know one.
+    ``batches`` has at most five batches, oldest first. ``last_timestamp`` is in milliseconds since the epoch. An epoch
+    of -1 is unknown.
     """
 
     producer_id: int
@@ -115,12 +115,12 @@ class ProducerStateEntry:
         return next((each for each in self.batches if (each.first_sequence, each.last_sequence) == wanted), None)
 
     def condensed(self) -> ProducerStateEntry:
-        """Return a copy as a snapshot keeps it: with the last batch only, which has the last timestamp."""
+        """Return a copy for a snapshot: it contains only the last batch, with the last timestamp."""
         kept = [each._replace(timestamp=self.last_timestamp) for each in list(self.batches)[-1:]]
         return evolve(self, batches=deque(kept, maxlen=_REMEMBERED))
 
     def take_epoch(self, epoch: int) -> None:
-        """Use an epoch. The batches of another epoch are forgotten."""
+        """Switch to an epoch. Batches of another epoch are forgotten."""
         if epoch != self.epoch:
             self.batches.clear()
             self.epoch = epoch
@@ -141,11 +141,11 @@ class ProducerAppendInfo:
 
 @define(eq=False)
 class ProducerStateManager:
-    """The producers of a partition by their ids.
+    """The producers of a partition by id.
 
-    ``open`` has the first offset of each open transaction, in ascending order, and its producer. ``unreplicated`` has
-    ended transactions whose marker is not below the high watermark: the first offset, and the offset of the marker.
-    ``end_offset`` is the offset after the last record that the state includes.
+    ``open`` lists the first offset and the producer of each open transaction, in ascending order. ``unreplicated``
+    lists ended transactions whose marker is not yet below the high watermark: the first offset, and the offset of the
+    marker. ``end_offset`` is the offset after the last record that the state includes.
     """
 
     states: dict[int, ProducerStateEntry] = field(factory=dict)
@@ -156,19 +156,19 @@ class ProducerStateManager:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """The first offset of a transaction that is open, or whose end is not replicated. None if there is none."""
+        """The first offset of an open or unreplicated transaction, or None."""
         first = next(iter(self.open), None)
         if not self.unreplicated:
             return first
         return min(self.unreplicated) if first is None else min(first, *self.unreplicated)
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Whether a transaction of this producer and epoch is open."""
+        """Return whether a transaction of this producer and epoch is open."""
         state = self.states.get(producer_id)
         return state is not None and state.first_offset is not None and state.epoch == epoch
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
-        """Raise ``RequestRefusedError`` with INVALID_PRODUCER_EPOCH if the partition knows a later epoch."""
+        """Raise ``RequestRefusedError`` with INVALID_PRODUCER_EPOCH if the partition has a later epoch."""
         state = self.states.get(producer_id)
         if state is not None and epoch < state.epoch:
             reason = (
@@ -184,11 +184,11 @@ class ProducerStateManager:
         transaction_version: int,
         prepared: ProducerAppendInfo,
     ) -> None:
-        """Check a batch and add its effect to ``prepared``. Its offsets are already those in the log.
+        """Check a batch with its final offsets, and add its effect to ``prepared``.
 
-        ``marker`` is the record of a control batch that ends a transaction. A control batch without records has None.
-        Raises ``RequestRefusedError``: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE,
-        TRANSACTION_COORDINATOR_FENCED.
+        ``marker`` is the record of a control batch that ends a transaction. It is None for a control batch without
+        records. Raises ``RequestRefusedError``: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER,
+        INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED.
         """
         now = self.states.get(batch.producer_id) or ProducerStateEntry(batch.producer_id)
         draft = prepared.states.get(batch.producer_id)
@@ -245,7 +245,7 @@ class ProducerStateManager:
         draft.first_offset = None
 
     def commit(self, prepared: ProducerAppendInfo) -> None:
-        """Let a prepared append take effect. The transactions that it completes stay open until ``complete``."""
+        """Apply a prepared append. The transactions that it completes stay open until ``complete``."""
         for producer_id, draft in prepared.states.items():
             state = self.states.get(producer_id)
             if state is None:
@@ -261,7 +261,7 @@ class ProducerStateManager:
         self.open.update(sorted(begun.items()))
 
     def stable_offset_after(self, done: CompletedTransaction) -> int:
-        """Return the last stable offset when a transaction has ended: all transactions below it have ended."""
+        """Return the last stable offset after a transaction has ended: all transactions below it have ended."""
         others = (first for first, producer_id in self.open.items() if producer_id != done.producer_id)
         return next(others, done.last_offset + 1)
 
@@ -272,12 +272,12 @@ class ProducerStateManager:
             self.unreplicated[done.first_offset] = done.last_offset
 
     def replicated(self, high_watermark: int) -> None:
-        """Take note of a high watermark, below which all markers are stable."""
+        """Apply a new high watermark, below which all markers are stable."""
         if self.unreplicated:
             self.unreplicated = {first: last for first, last in self.unreplicated.items() if last >= high_watermark}
 
     def expire(self, now: int, after_ms: int) -> None:
-        """Forget producers without an open transaction that wrote nothing for ``after_ms``; see KIP-854."""
+        """Remove producers without an open transaction that have written no batch for ``after_ms``; see KIP-854."""
         idle = [
             producer_id
             for producer_id, state in self.states.items()
@@ -288,7 +288,7 @@ class ProducerStateManager:
         self.verification.expire(now, after_ms)
 
     def reset(self, states: Iterable[ProducerStateEntry] = (), end_offset: int = 0) -> None:
-        """Replace all producers by the given ones. Unverified transactions are kept, as Kafka does."""
+        """Replace all producers by the given ones. Unverified transactions remain, as in Kafka."""
         self.states = {state.producer_id: state for state in states}
         firsts = ((state.first_offset, state.producer_id) for state in self.states.values())
         self.open = dict(sorted((first, producer_id) for first, producer_id in firsts if first is not None))
@@ -297,7 +297,10 @@ class ProducerStateManager:
 
 
 def _check_epoch(state: ProducerStateEntry, epoch: int, origin: AppendOrigin, transaction_version: int) -> None:
-    """Refuse an older epoch. From version 2 on, a marker has the next epoch, unless it repeats the last one."""
+    """Refuse an older epoch.
+
+    From transaction version 2 on, a marker has the next epoch unless it repeats the last one.
+    """
     if origin is AppendOrigin.REPLAY or epoch > state.epoch:
         return
     strict = transaction_version >= _STRICT_MARKERS
@@ -310,7 +313,7 @@ def _check_epoch(state: ProducerStateEntry, epoch: int, origin: AppendOrigin, tr
 
 
 def _check_sequence(now: ProducerStateEntry, draft: ProducerStateEntry, batch: PositionedHeader) -> None:
-    """Refuse a batch that does not continue the last one. A producer that is not known may start anywhere."""
+    """Refuse a batch that does not continue the last sequence. An unknown producer may start at any sequence."""
     first = batch.base_sequence
     if batch.producer_epoch != draft.epoch:
         if first == 0 or draft.epoch == _NO_EPOCH:

@@ -1,10 +1,10 @@
-"""What stays of a batch in a compaction.
+"""Record filtering during compaction.
 
-Of a key the record with the latest offset stays. A tombstone (a record without a value) and the marker of a transaction
-stay for ``delete.retention.ms`` after the compaction that found nothing else to keep. The batch header then says until
-when: the delete horizon (KIP-534). Records of aborted transactions go. The last batch of a producer stays, if need be
-without records, because it has the last sequence. In Kafka these are ``Cleaner``, ``CleanedTransactionMetadata`` and
-``MemoryRecords.RecordFilter``.
+The record with the latest offset of each key remains. A tombstone (a record without a value) or a transaction marker
+remains for ``delete.retention.ms`` after the compaction that removed all other records it affects. The batch header
+then contains the time of its removal: the delete horizon (KIP-534). Records of aborted transactions are removed. The
+last batch of a producer remains, even without records, because it contains the last sequence. In Kafka these are
+``Cleaner``, ``CleanedTransactionMetadata`` and ``MemoryRecords.RecordFilter``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["CleanedTransactionMetadata", "CompactionFilter"]
 
 @define(eq=False)
 class CleanedTransactionMetadata:
-    """The transactions that are met while batches are read in the order of their offsets."""
+    """The transactions encountered while reading batches in offset order."""
 
     _order: Iterator[int] = field(factory=count)
     _expected: list[tuple[int, int, AbortedTransaction]] = field(factory=list)
@@ -47,12 +47,12 @@ class CleanedTransactionMetadata:
     _index: list[AbortedTransaction] | None = None
 
     def expect(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Add aborted transactions that the next batches may belong to."""
+        """Add aborted transactions of the next batches."""
         for entry in aborted:
             heappush(self._expected, (entry.first_offset, next(self._order), entry))
 
     def index_into(self, index: list[AbortedTransaction]) -> None:
-        """Collect from now on the aborted transactions that still have batches, in ``index``."""
+        """From now on, collect the aborted transactions that still have batches in ``index``."""
         self._index = index
 
     def _begin(self, offset: int) -> None:
@@ -61,7 +61,7 @@ class CleanedTransactionMetadata:
             self._aborted.setdefault(entry.producer_id, entry)
 
     def is_aborted(self, header: PositionedHeader) -> bool:
-        """Whether a batch of records belongs to an aborted transaction."""
+        """Return whether a batch of records belongs to an aborted transaction."""
         self._begin(header.last_offset)
         if not header.is_transactional:
             return False
@@ -72,7 +72,7 @@ class CleanedTransactionMetadata:
         return False
 
     def control_batch(self, header: PositionedHeader, segment: LogSegment) -> bool:
-        """Read a control batch, and return whether nothing is left of the transaction that it ends."""
+        """Read a control batch, and return whether all other records of its transaction are gone."""
         self._begin(header.last_offset)
         data = memoryview(b"".join(segment.store.read(header.position, header.end)))
         marker = read_marker(RawBatch(header, data)) if header.records else None
@@ -93,9 +93,9 @@ class CleanedTransactionMetadata:
 
 @define(eq=False)
 class CompactionFilter:
-    """Decides for batches in the order of their offsets. ``now`` and ``delete_retention_ms`` are in milliseconds.
+    """The filter for batches in offset order. ``now`` and ``delete_retention_ms`` are in milliseconds.
 
-    ``latest`` has the latest offset of each key below ``end_offset``. Records from there on stay.
+    ``latest`` maps keys to their latest offset below ``end_offset``. Records from ``end_offset`` on remain.
     """
 
     latest: Mapping[bytes, int]
@@ -107,9 +107,9 @@ class CompactionFilter:
     now: int
 
     def filter_batch(self, header: PositionedHeader, segment: LogSegment) -> bytes:
-        """Return what stays of a batch: the batch itself, a smaller one, one without records, or nothing.
+        """Return the remaining bytes of a batch: unchanged, with fewer records, without records, or empty.
 
-        A batch whose records cannot be read stays as it is.
+        A batch with unreadable records stays unchanged.
         """
         if header.is_control:
             over = self.transactions.control_batch(header, segment)
@@ -148,7 +148,7 @@ class CompactionFilter:
 
 
 def _rewritten(header: PositionedHeader, records: list[Record], horizon: int | None) -> bytes:
-    """Return a batch with some of its records. Its offsets and sequences stay."""
+    """Return a batch with some of its records. Its offsets and sequences stay unchanged."""
     plain = BatchHeader(
         base_offset=header.base_offset,
         partition_leader_epoch=header.leader_epoch,
@@ -174,7 +174,7 @@ def _rewritten(header: PositionedHeader, records: list[Record], horizon: int | N
 
 
 def _without_records(header: PositionedHeader) -> bytes:
-    """Return the header of a batch whose records are gone."""
+    """Return the header of a batch from which all records were removed."""
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     fields = [*header[1:]]
     fields[1], fields[4], fields[5], fields[7], fields[12] = (

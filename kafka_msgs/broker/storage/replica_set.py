@@ -1,8 +1,8 @@
 """A partition in the log directories of several brokers: its replicas.
 
-While the partition is open, all replicas are equal. When it is opened they need not be: a broker may have been stopped
-earlier than the others, or have records that were never replicated. Then the replica that Kafka would elect as the
-leader is right, and the others become copies of it.
+While the partition is open, all replicas are equal. They may differ before it is opened: a broker may have stopped
+earlier than the others, or may have records that were never replicated. The replica that Kafka would elect as the
+leader then wins, and the others become copies of it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from kafka_msgs.log.small_files import CLEAN_OFFSETS, LEADER_EPOCHS, LOG_STARTS,
 __all__ = ["ReplicaSet"]
 
 _PASSING: Final = (".deleted", ".tmp", ".cleaned", ".swap")
-"""The endings of files that do not belong to a replica."""
+"""The suffixes of temporary files, which do not belong to a replica."""
 
 
 class ReplicaSet:
-    """The replicas of a partition in ``stores``, at least one. ``partition`` is what a ``PartitionLog`` uses.
+    """The replicas of a partition in ``stores``, at least one. ``partition`` is the store that a ``PartitionLog`` uses.
 
-    Those in ``in_sync`` have everything that was acknowledged; one of them is right if it is there. All methods raise
+    The replicas in ``in_sync`` contain all acknowledged records, so one of them wins if it exists. All methods raise
     ``OSError`` and ``LogFileError``.
     """
 
@@ -72,7 +72,7 @@ class ReplicaSet:
         return store.make(self._place[0], self._topic_id, self._place[1])
 
     def move(self, stores: Sequence[LogDirectoryStore]) -> None:
-        """Let the partition be in these directories, and no longer in others."""
+        """Move the partition to these directories and remove it from all others."""
         files = self.partition.files
         for store in stores:
             if store not in self._stores:
@@ -89,7 +89,7 @@ class ReplicaSet:
 
 
 class _Progress(NamedTuple):
-    """How far a replica is. The one with the greater progress has everything that the other one has."""
+    """The progress of a replica. A replica with more progress contains everything in a replica with less."""
 
     epoch: int
     end_offset: int
@@ -98,7 +98,10 @@ class _Progress(NamedTuple):
 def _right(
     place: Place, found: Sequence[LogDirectoryStore], in_sync: Collection[LogDirectoryStore]
 ) -> LogDirectoryStore | None:
-    """Return the directory with the replica that leads: the most advanced of those in sync, or of all. None if new."""
+    """Return the directory of the replica that becomes the leader, or None for a new partition.
+
+    It is the most advanced in-sync replica, or the most advanced of all.
+    """
     wanted = [each for each in found if each in in_sync] or found
     return max(wanted, key=lambda each: _progress(each, place), default=None)
 
@@ -117,7 +120,7 @@ def _progress(store: LogDirectoryStore, place: Place) -> _Progress:
 
 
 def _alike(one: Path, other: Path) -> bool:
-    """Whether two replicas are equal. Logs whose last batches are equal are equal before them, too."""
+    """Return whether two replicas are equal. Logs whose last batches are equal are also equal before them."""
     known = _files(one)
     if known != _files(other):
         return False

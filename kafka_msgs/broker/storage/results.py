@@ -1,4 +1,4 @@
-"""What an append and a read of a partition return."""
+"""Results of partition appends and reads."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["AppendResult", "ReadResult"]
 
 @frozen
 class AppendResult:
-    """The offsets that an append got. ``log_append_time`` is -1 if the records keep their own times.
+    """The offsets of an append. ``log_append_time`` is -1 if the records keep their own timestamps.
 
-    The offsets are -1 for an append without a complete batch. ``duplicate`` says that the batch was already in the log;
-    the offsets are those of then, and ``log_append_time`` is the latest timestamp of that batch, as in Kafka.
+    The offsets are -1 for an append without a complete batch. ``duplicate`` means that the batch was already in the
+    log; the result then contains the original offsets, and ``log_append_time`` is the latest timestamp of that batch,
+    as in Kafka.
     """
 
     base_offset: int
@@ -28,10 +29,10 @@ class AppendResult:
 
 @frozen
 class ReadResult:
-    """Complete batches, in pieces. The first one may start below the offset that was asked for.
+    """Complete batches, in pieces. The first batch may start below the requested offset.
 
-    ``next_offset`` is the offset after the last batch. ``aborted`` has the aborted transactions that may have records
-    in the batches. It is None if the reader does not ask for committed records only.
+    ``next_offset`` is the offset after the last batch. ``aborted`` lists the aborted transactions that may have records
+    in the batches, or is None unless the reader requests committed records only.
     """
 
     data: list[Buffer]

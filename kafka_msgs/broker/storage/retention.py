@@ -1,7 +1,7 @@
-"""Which segments of a partition are too old, too many, or below the start of the log.
+"""Segments to delete: expired, above the size limit, or below the log start offset.
 
-Segments go as a whole, the oldest first. Nothing at or above the high watermark goes. In Kafka this is
-``deleteOldSegments`` of ``org.apache.kafka.storage.internals.log.UnifiedLog``.
+Whole segments are deleted, oldest first, and only below the high watermark. In Kafka this is ``deleteOldSegments`` of
+``org.apache.kafka.storage.internals.log.UnifiedLog``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Old = Callable[[LogSegment], bool]
 
 
 def find_below_log_start(segments: LogSegments, high_watermark: int, log_start_offset: int) -> list[LogSegment]:
-    """Return the segments whose records are all below the start of the log. The last segment stays."""
+    """Return the segments whose records are all below the log start offset. The last segment stays."""
 
     def ends_below(segment: LogSegment) -> bool:
         return segment is not segments.active and segments.end_of(segment) <= log_start_offset
@@ -28,7 +28,7 @@ def find_below_log_start(segments: LogSegments, high_watermark: int, log_start_o
 
 
 def find_over_size(segments: LogSegments, high_watermark: int, config: TopicConfig) -> list[LogSegment]:
-    """Return the segments without which the log still has ``retention.bytes``."""
+    """Return the segments that can be deleted while ``retention.bytes`` bytes remain in the log."""
     surplus = sum(segment.size for segment in segments) - config.retention_bytes
     if config.retention_bytes < 0 or surplus < 0:
         return []

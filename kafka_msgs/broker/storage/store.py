@@ -1,6 +1,6 @@
-"""What a partition needs of a place that keeps it: the interfaces of ``memory_store`` and ``log_directory_store``.
+"""The storage interfaces of a partition, which ``memory_store`` and ``file_store`` implement.
 
-A store keeps bytes and small facts, and decides nothing. ``partition_log`` decides what is written, and when.
+A store holds bytes and small values and makes no decisions. ``partition_log`` decides when to write them.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ class SegmentStore(Bytes, Protocol):
 
     @property
     def modified(self) -> int | None:
-        """When the segment was last written, in milliseconds since the epoch. None if the store does not know it."""
+        """The last modification time of the segment in milliseconds since the epoch, or None if it is not tracked."""
 
     def append(self, data: Buffer) -> None:
-        """Add complete batches. Raises ``OSError``; then the segment is as before."""
+        """Append complete batches. Raises ``OSError``; the segment is then unchanged."""
 
     def truncate(self, size: int) -> None:
         """Keep only the first ``size`` bytes."""
 
     def load_indexes(self, interval: int) -> SegmentIndexes | None:
-        """Return the indexes as they were saved, or None if one is missing or damaged."""
+        """Return the saved indexes, or None if one is missing or damaged."""
 
     def save_indexes(self, indexes: SegmentIndexes) -> None:
-        """Keep the indexes."""
+        """Save the indexes."""
 
     def flush(self) -> None:
-        """Force the bytes to the disk, so that they survive a crash of the machine. Raises ``OSError``."""
+        """Flush the bytes to disk, so that they survive a machine crash. Raises ``OSError``."""
 
 
 @frozen
 class SavedPartition:
-    """What a store knows about a partition that it already has.
+    """The data that a store has saved for an existing partition.
 
-    ``segments`` are in the order of their offsets. ``producer_snapshots`` are the offsets of the snapshots of
-    producers. Everything below ``recovery_point`` was flushed, and below ``clean_offset`` compacted. ``clean`` says
-    whether the partition was closed.
+    ``segments`` are in offset order. ``producer_snapshots`` are the offsets of the producer snapshots. Data below
+    ``recovery_point`` is flushed, and data below ``clean_offset`` is compacted. ``clean`` is True if the partition was
+    closed.
     """
 
     segments: Sequence[SegmentStore] = ()
@@ -62,52 +62,52 @@ class SavedPartition:
 
 
 class PartitionStore(Protocol):
-    """The place of one partition."""
+    """The store of one partition."""
 
     @property
     def durable(self) -> bool:
         """Whether each append is flushed before it is acknowledged."""
 
     def load(self) -> SavedPartition:
-        """Return what is there. Work that a crash interrupted is finished or undone first."""
+        """Return the saved partition. Operations that a crash interrupted are finished or undone first."""
 
     def create(self, base_offset: int) -> SegmentStore:
         """Return a new empty segment."""
 
     def delete(self, segments: Iterable[SegmentStore], now: int, delay_ms: int) -> None:
-        """Remove segments. The files may stay for ``delay_ms`` after ``now``, under another name."""
+        """Remove segments. Their files may remain for ``delay_ms`` after ``now``, under another name."""
 
     def replace(self, old: Sequence[SegmentStore], new: SegmentStore, now: int, delay_ms: int) -> None:
-        """Let a segment that ``rewrite`` returned take the place of ``old``, in one step that survives a crash."""
+        """Replace ``old`` by a segment from ``rewrite``, in one step that survives a crash."""
 
     def rewrite(self, base_offset: int) -> SegmentStore:
-        """Return a new empty segment that is not part of the partition until ``replace``."""
+        """Return a new empty segment, which becomes part of the partition through ``replace``."""
 
     def snapshots(self) -> list[int]:
-        """Return the offsets of the snapshots of producers, the lowest first."""
+        """Return the offsets of the producer snapshots, lowest first."""
 
     def save_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> None:
-        """Keep the producers as they are after all records below ``offset``."""
+        """Save the producers as of all records below ``offset``."""
 
     def load_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
-        """Return the producers of a snapshot, each with at most one batch. None for a damaged snapshot."""
+        """Return the producers of a snapshot, each with at most one batch, or None for a damaged snapshot."""
 
     def delete_snapshot(self, offset: int) -> None:
         """Remove a snapshot."""
 
     def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
-        """Keep the leader epochs."""
+        """Save the leader epochs."""
 
     def checkpoint(
         self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int
     ) -> None:
-        """Take note of offsets. ``log_start_offset`` is None if the log starts with its first segment."""
+        """Record offsets. ``log_start_offset`` is None if the log starts with its first segment."""
 
     def expire(self, now: int) -> None:
-        """Remove the files whose delay is over."""
+        """Remove the files whose deletion delay has passed."""
 
     def close(self) -> None:
-        """Release what is open."""
+        """Release open files."""
 
     def remove(self) -> None:
         """Remove the partition. It must be closed."""

@@ -1,8 +1,9 @@
-"""The configs of a topic that its partitions use.
+"""The topic configs that partitions use.
 
-The controller merges the configs of a topic with the defaults of its brokers. ``TopicConfig.of`` takes the result. The
-names of the fields are Kafka's names, with ``_`` for ``.``. The source is ``org.apache.kafka.storage.internals.log
-.LogConfig``. ``log_segment.jitter.ms`` is left out, because nothing here is random. So is tiered storage (KIP-405).
+The controller merges the configs of a topic with the defaults of its brokers. ``TopicConfig.of`` takes the result.
+Field names are Kafka's names, with ``_`` for ``.``. The source is ``org.apache.kafka.storage.internals.log.LogConfig``.
+``segment.jitter.ms`` is not supported, because segments roll deterministically. Tiered storage (KIP-405) is not
+supported either.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kafka_msgs.log.writers.index_writer import DEFAULT_INDEX_BYTES, DEFAULT_INT
 __all__ = ["FOREVER", "TopicConfig"]
 
 FOREVER: Final = 2**63 - 1
-"""The value of a time in milliseconds that never passes."""
+"""The value of an unlimited time in milliseconds."""
 _WEEK: Final = 7 * 24 * 3_600_000
 _DAY: Final = 24 * 3_600_000
 _HOUR: Final = 3_600_000
@@ -35,7 +36,7 @@ def _read(parse: Callable[[str], Any], default: Any) -> Any:
 class TopicConfig:
     """The configs of one topic, as values. Times are in milliseconds, sizes in bytes.
 
-    A negative ``retention_ms`` or ``retention_bytes`` means that there is no limit.
+    A negative ``retention_ms`` or ``retention_bytes`` means no limit.
     """
 
     cleanup_policy: frozenset[str] = _read(_policies, frozenset({"delete"}))
@@ -62,10 +63,9 @@ class TopicConfig:
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> Self:
-        """Return the values of ``configs``, which has texts by Kafka's names. Other names are ignored.
+        """Return the values of ``configs``, which maps Kafka's names to texts. Other names are ignored.
 
-        A config that is missing has the default of Kafka's brokers. Raises ``ValueError`` for a text that is not a
-        value.
+        Missing configs have the defaults of Kafka's brokers. Raises ``ValueError`` for an invalid text.
         """
         values = {each.name: (each.name.replace("_", "."), each.metadata["parse"]) for each in fields(cls)}
         return cls(**{name: parse(configs[key]) for name, (key, parse) in values.items() if key in configs})
@@ -82,12 +82,12 @@ class TopicConfig:
 
     @property
     def broker_time(self) -> bool:
-        """Whether records get the time at which the broker appends them."""
+        """Whether records get their log append time as their timestamp."""
         return self.message_timestamp_type == "LogAppendTime"
 
     @property
     def longest_segment_ms(self) -> int:
-        """How long records may go into one segment. Compaction leaves the last segment out, so it may limit this."""
+        """The maximum time span of a segment. Compaction skips the last segment, so it may limit this."""
         if self.compacts and self.max_compaction_lag_ms > 0:
             return min(self.segment_ms, self.max_compaction_lag_ms)
         return self.segment_ms

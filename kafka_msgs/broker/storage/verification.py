@@ -1,7 +1,7 @@
-"""Transactions that a coordinator has to confirm before a partition takes their first batch (KIP-890).
+"""Transactions that the coordinator must verify before a partition accepts their first batch (KIP-890).
 
-A guard stands for one such question. An append with the guard is accepted once. A marker in between makes it invalid.
-In Kafka these are ``VerificationStateEntry`` and ``VerificationGuard`` in ``org.apache.kafka.storage.internals.log``.
+A guard stands for one pending verification. It is valid for one append, and a marker in the meantime invalidates it. In
+Kafka these are ``VerificationStateEntry`` and ``VerificationGuard`` in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["VerificationGuard", "VerificationState"]
 
 @frozen(eq=False)
 class VerificationGuard:
-    """One question about a transaction. Each guard is equal to itself only."""
+    """One pending verification of a transaction. A guard equals only itself."""
 
 
 @define(eq=False)
@@ -37,15 +37,15 @@ class _Question:
 
 @define(eq=False)
 class VerificationState:
-    """The open questions of a partition by producer id."""
+    """The pending verifications of a partition by producer id."""
 
     _questions: dict[int, _Question] = field(factory=dict)
 
     def start(self, producer_id: int, sequence: int, epoch: int, *, bumps_epoch: bool, now: int) -> VerificationGuard:
         """Return the guard for the first batch of a transaction.
 
-        ``sequence`` and ``epoch`` are those of the batch. ``bumps_epoch`` says whether the producer gets a new epoch
-        for each transaction (transaction version 2). ``now`` is in milliseconds since the epoch.
+        ``sequence`` and ``epoch`` are from the batch. ``bumps_epoch`` is True if the producer gets a new epoch for each
+        transaction (transaction version 2). ``now`` is in milliseconds since the epoch.
         """
         question = self._questions.get(producer_id)
         if question is None:
@@ -54,14 +54,14 @@ class VerificationState:
         return question.guard
 
     def is_verified(self, producer_id: int, guard: VerificationGuard | None) -> bool:
-        """Whether ``guard`` belongs to the open question about this producer."""
+        """Return whether ``guard`` belongs to the pending verification of this producer."""
         question = self._questions.get(producer_id)
         return question is not None and question.guard is guard
 
     def check_sequence(self, producer_id: int, sequence: int, *, known: bool) -> None:
-        """Check the first sequence of a batch while its question is open.
+        """Check the first sequence of a batch while its verification is pending.
 
-        ``known`` says whether the partition has batches of the producer. Raises ``RequestRefusedError`` with
+        ``known`` is True if the partition has batches of the producer. Raises ``RequestRefusedError`` with
         OUT_OF_ORDER_SEQUENCE_NUMBER.
         """
         question = self._questions.get(producer_id)
@@ -79,16 +79,17 @@ class VerificationState:
         raise RequestRefusedError(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message=reason)
 
     def written(self, producer_id: int, epoch: int, *, control: bool) -> None:
-        """Close the question when a batch of the transaction, or its marker, is written.
+        """End the verification when a batch of the transaction, or its marker, is written.
 
-        It stays open after the marker if the next transaction of the producer already asks, with the marker's epoch.
+        It continues after the marker if the producer's next transaction is already being verified with the marker's
+        epoch.
         """
         question = self._questions.get(producer_id)
         if question is not None and not (question.bumps_epoch and control and epoch == question.epoch):
             del self._questions[producer_id]
 
     def expire(self, now: int, after_ms: int) -> None:
-        """Forget questions that are as old as ``after_ms``."""
+        """Remove verifications that are ``after_ms`` old."""
         self._questions = {
             producer_id: question
             for producer_id, question in self._questions.items()

@@ -1,8 +1,7 @@
 """The transaction coordinator of a broker as a state machine: KIP-98, KIP-360, KIP-890.
 
-``TransactionCoordinator`` keeps the states of transactional ids, as records of ``__transaction_state``. There is no
-socket, clock or thread here, and no partition other than those records: whoever hosts the coordinator writes the
-markers of the transactions that end.
+``TransactionCoordinator`` stores the states of transactional ids as records of ``__transaction_state``. It uses no
+sockets, clocks or threads, and accesses no other partitions: its host writes the markers of ending transactions.
 """
 
 from kafka_msgs.broker.transactions.config import TransactionConfig

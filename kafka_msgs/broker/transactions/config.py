@@ -1,6 +1,6 @@
 """The configuration of a transaction coordinator, with Kafka's names and defaults.
 
-The source is ``TransactionLogConfig`` and ``TransactionStateManagerConfig`` of Kafka.
+The sources are Kafka's ``TransactionLogConfig`` and ``TransactionStateManagerConfig``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ __all__ = ["TransactionConfig"]
 
 @frozen(kw_only=True)
 class TransactionConfig:
-    """Settings of the coordinator. The name of each setting is Kafka's, with underscores for dots; times are in ms.
+    """Configuration of the coordinator. Attribute names are Kafka's names with ``_`` for ``.``; times are in ms.
 
-    ``transaction_version`` is the level of the feature ``transaction_metadata.version``: 2 is KIP-890, 0 is a release
-    before it.
+    ``transaction_version`` is the level of the feature ``transaction.version``: 2 is KIP-890, 0 is a release before it.
     """
 
     transaction_state_log_num_partitions: int = field(default=50, validator=ge(1))

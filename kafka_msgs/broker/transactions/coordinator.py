@@ -1,13 +1,13 @@
-"""The transaction coordinator of a broker: transactional ids, what their producers may do, and the passing of time.
+"""The transaction coordinator of a broker: transactional ids, the operations of their producers, and timeouts.
 
-``TransactionCoordinator`` has no socket, clock or thread. A change of state is a record, which goes to the ``append``
-that the coordinator was given. If that fails, nothing has changed. So the state is what the records of
-``__transaction_state`` say, except for the epochs before the present ones.
+``TransactionCoordinator`` uses no sockets, clocks or threads. Each state change is a record, which the coordinator
+passes to its ``append`` function. If the append fails, the state is unchanged. The records of ``__transaction_state``
+therefore determine the state, except for the previous producer epochs.
 
-An end of a transaction has two steps. First it is decided: the request is answered, and ``endings`` has an
-``PendingCompletion``. The caller writes the markers, and says so by ``markers_written``. After the last one the
-transaction is complete. The source is ``kafka.coordinator.transaction.TransactionCoordinator`` with its
-``TransactionStateManager``; KIP-98, KIP-890.
+A transaction ends in two steps. First the coordinator decides its end: it responds to the request and adds a
+``PendingCompletion`` to ``endings``. The caller then writes the markers and reports them with ``markers_written``.
+After the last marker the transaction is complete. The source is
+``kafka.coordinator.transaction.TransactionCoordinator`` with its ``TransactionStateManager``; KIP-98, KIP-890.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from kafka_msgs.messages.transaction_log_value import TransactionLogValue
 __all__ = ["PendingCompletion", "TransactionCoordinator"]
 
 _RETRY_MS: Final = 100
-"""After how many milliseconds the record of a complete transaction is written again, if that failed."""
+"""The retry backoff in milliseconds after a failed write of a completed transaction's record."""
 
 _NOBODY: Final = ProducerIdAndEpoch()
 
 
 @frozen(kw_only=True)
 class PendingCompletion:
-    """A decided end of a transaction. Each partition needs the marker of the producer.
+    """The decided end of a transaction. Each partition needs the producer's marker.
 
-    ``bumps_epoch`` is True from version 2 of transactions: then the epoch of the marker is a new one (KIP-890).
+    ``bumps_epoch`` is True from transaction version 2 on: the marker then has a new epoch (KIP-890).
     """
 
     transactional_id: str
@@ -63,8 +63,9 @@ class PendingCompletion:
 
 @define
 class _Shard:
-    """The transactional ids of one partition of ``__transaction_state``. ``unmarked`` has the partitions without marker
-    of each transaction that ends.
+    """The transactional ids of one partition of ``__transaction_state``.
+
+    ``unmarked`` holds the partitions of each ending transaction that have no marker yet.
     """
 
     epoch: int
@@ -76,9 +77,9 @@ class _Shard:
 class TransactionCoordinator:
     """The coordinator of the transactional ids whose partitions it leads.
 
-    ``append`` appends a record to a partition of ``__transaction_state``, and raises ``RequestRefusedError`` if it
-    cannot. ``new_producer_id`` gives a producer id that was never given before. ``endings`` has the ends that were
-    decided and not taken yet. Times are in milliseconds since the epoch.
+    ``append`` appends a record to a partition of ``__transaction_state``, and raises ``RequestRefusedError`` on
+    failure. ``new_producer_id`` returns a new unique producer id. ``endings`` lists decided ends that the caller has
+    not taken yet. Times are in milliseconds since the epoch.
     """
 
     def __init__(
@@ -102,10 +103,11 @@ class TransactionCoordinator:
     def init_producer_id(
         self, transactional_id: str | None, timeout_ms: int, expected: ProducerIdAndEpoch | None, *, now: int
     ) -> ProducerIdAndEpoch:
-        """Return the producer of a transactional id with a new epoch, and fence those before it.
+        """Return the producer of a transactional id with a new epoch, and fence earlier epochs.
 
-        ``expected`` is what the producer says it has (KIP-360). Without a transactional id the producer is a new one.
-        Raises ``RequestRefusedError``. An open transaction is aborted first: then the error is CONCURRENT_TRANSACTIONS.
+        ``expected`` is the producer's current id and epoch from the request (KIP-360). Without a transactional id the
+        result is a new producer. Raises ``RequestRefusedError``. An open transaction is aborted first, with the error
+        CONCURRENT_TRANSACTIONS.
         """
         if transactional_id is None:
             return ProducerIdAndEpoch(self._new_producer_id(), 0)
@@ -143,7 +145,7 @@ class TransactionCoordinator:
         client_version: int,
         now: int,
     ) -> None:
-        """Add partitions to the transaction of a producer. The first ones open it. Raises ``RequestRefusedError``."""
+        """Add partitions to a producer's transaction. The first ones open it. Raises ``RequestRefusedError``."""
         shard, transaction = self._checked(transactional_id, producer)
         if transaction.status.ending:
             refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -155,8 +157,9 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Tell for each partition whether it is in the transaction of a producer (KIP-890). Raises
-        ``RequestRefusedError``.
+        """Return for each partition whether it is in a producer's transaction (KIP-890).
+
+        Raises ``RequestRefusedError``.
         """
         _, transaction = self._checked(transactional_id, producer)
         if transaction.status.ending:
@@ -167,9 +170,9 @@ class TransactionCoordinator:
     def end(
         self, transactional_id: str, producer: ProducerIdAndEpoch, *, committed: bool, client_version: int, now: int
     ) -> ProducerIdAndEpoch:
-        """Decide the end of a transaction. Return the producer for the next one, from version 2 of transactions.
+        """Decide the end of a transaction. From transaction version 2 on, return the producer for the next transaction.
 
-        Before that version the answer has no producer: id and epoch are -1. Raises ``RequestRefusedError``.
+        Before version 2 the response contains no producer: id and epoch are -1. Raises ``RequestRefusedError``.
         """
         shard, transaction = self._found(transactional_id)
         bumps = client_version >= 2
@@ -188,8 +191,9 @@ class TransactionCoordinator:
         return transaction
 
     def transactions(self) -> Iterator[TransactionMetadata]:
-        """Give all transactional ids, for ListTransactions. Raises ``RequestRefusedError`` while a partition is
-        loading.
+        """Yield all transactional ids, for ListTransactions.
+
+        Raises ``RequestRefusedError`` while a partition is loading.
         """
         if any(shard.loading for shard in self._shards.values()):
             refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -199,9 +203,9 @@ class TransactionCoordinator:
     # Markers
 
     def markers_written(self, ending: PendingCompletion, partitions: Iterable[TopicPartition], *, now: int) -> None:
-        """Note that the markers of some partitions are written, or that a partition is gone.
+        """Record that the markers of some partitions are written, or that a partition was deleted.
 
-        After the last one the transaction is complete. An ending of an earlier leadership changes nothing.
+        After the last one the transaction is complete. Endings of an earlier leader epoch are ignored.
         """
         shard = self._shards.get(ending.state_partition)
         if shard is None or shard.epoch != ending.coordinator_epoch:
@@ -213,7 +217,7 @@ class TransactionCoordinator:
                 self._complete(shard, ending.transactional_id, now)
 
     def is_pending(self, ending: PendingCompletion) -> bool:
-        """Tell whether markers of an ending are still to be written, and this coordinator still has to write them."""
+        """Return whether this coordinator still has to write markers of an ending."""
         shard = self._shards.get(ending.state_partition)
         return (
             shard is not None
@@ -233,18 +237,18 @@ class TransactionCoordinator:
 
     @property
     def next_timer(self) -> int | None:
-        """The moment at which ``tick`` has something to do. None means never."""
+        """The time of the next call to ``tick`` in ms, or None."""
         moments = (self._abort_at, self._expire_at, self._retry_at)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def jump(self, ms: int) -> None:
-        """Follow a clock that jumps by ``ms``: the next looks at all transactions come when they would have."""
+        """Follow a clock jump of ``ms``, so that the remaining delay of the next transaction check stays the same."""
         self._abort_at, self._expire_at, self._retry_at = (
             None if moment is None else moment + ms for moment in (self._abort_at, self._expire_at, self._retry_at)
         )
 
     def tick(self, now: int) -> None:
-        """Abort transactions that last too long, and remove transactional ids that are not used any more."""
+        """Abort transactions that exceed their timeout, and remove expired transactional ids."""
         if self._retry_at is not None and self._retry_at <= now:
             self._retry_at = None
             for shard in self._shards.values():
@@ -280,7 +284,7 @@ class TransactionCoordinator:
     # Partitions
 
     def partition_for(self, transactional_id: str) -> int:
-        """Return the partition of ``__transaction_state`` that a transactional id lives in."""
+        """Return the partition of ``__transaction_state`` that contains a transactional id."""
         return partition_for_key(transactional_id, self.config.transaction_state_log_num_partitions)
 
     def elect(self, partition: int, epoch: int, *, now: int) -> None:
@@ -291,7 +295,7 @@ class TransactionCoordinator:
             self._expire_at = now + self.config.transaction_remove_expired_transaction_cleanup_interval_ms
 
     def load(self, partition: int, records: Iterable[InternalRecord]) -> None:
-        """Give the records of a partition that is being loaded, in order, in as many calls as the caller likes."""
+        """Replay records of a loading partition, in order. It may be called several times."""
         transactions = self._shards[partition].transactions
         for record in records:
             if isinstance(record, TopicRecord) and isinstance(record.key, TransactionLogKey):
@@ -302,7 +306,7 @@ class TransactionCoordinator:
                     transactions.pop(transactional_id, None)
 
     def loaded(self, partition: int, *, now: int) -> None:
-        """Note that all records were given. Ends that were decided before are in ``endings`` again."""
+        """Mark a partition as completely loaded. Ends that were decided earlier are in ``endings`` again."""
         shard = self._shards[partition]
         shard.loading = False
         for transaction in list(shard.transactions.values()):
@@ -310,12 +314,12 @@ class TransactionCoordinator:
                 self._decided(shard, transaction, now)
 
     def resign(self, partition: int, epoch: int | None = None) -> None:
-        """Give up a partition whose leadership moved at an epoch. None means at any epoch."""
+        """Resign from a partition whose leader changed at an epoch. None means at any epoch."""
         shard = self._shards.get(partition)
         if shard is not None and (epoch is None or shard.epoch < epoch):
             del self._shards[partition]
 
-    # Parts
+    # Helpers
 
     def _loaded(self) -> dict[int, _Shard]:
         return {partition: shard for partition, shard in self._shards.items() if not shard.loading}
@@ -346,7 +350,7 @@ class TransactionCoordinator:
         return shard, transaction
 
     def _fence(self, shard: _Shard, transaction: TransactionMetadata, now: int) -> None:
-        """Abort an open transaction in such a way that its producer can do nothing more."""
+        """Abort an open transaction and fence its producer."""
         version = self.config.transaction_version
         if version < 2:
             epoch = min(transaction.producer_epoch + 1, LAST_EPOCH + 1)
@@ -367,7 +371,7 @@ class TransactionCoordinator:
         return ended
 
     def _decided(self, shard: _Shard, transaction: TransactionMetadata, now: int) -> None:
-        """Have the markers of a transaction written. Without partitions it is complete."""
+        """Request the markers of an ending transaction. Without partitions it is complete."""
         transactional_id = transaction.transactional_id
         shard.unmarked[transactional_id] = set(transaction.partitions)
         if not transaction.partitions:
@@ -386,14 +390,14 @@ class TransactionCoordinator:
         )
 
     def _write(self, shard: _Shard, transaction: TransactionMetadata) -> None:
-        """Append the record of a state. Then it is the state."""
+        """Append the record of a new state, then apply the state."""
         version = 1 if self.config.transaction_version >= 1 else 0
         self._append(self.partition_for(transaction.transactional_id), transaction.record(version))
         shard.transactions[transaction.transactional_id] = transaction
 
 
 def _may_go_on(transaction: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:
-    """Whether a producer that names its id may have a new epoch: its own id, or the one whose epochs are used up."""
+    """Return whether a producer may get a new epoch: it has the current producer id, or the exhausted previous one."""
     if transaction.producer_epoch == NO_EPOCH or expected.id == transaction.producer_id:
         return True
     return expected.id == transaction.previous_producer_id and expected.epoch >= LAST_EPOCH

@@ -1,8 +1,8 @@
-"""Who may end a transaction, and what a request to end it comes to.
+"""Checks of requests to end a transaction, including retries.
 
-A producer may send EndTxn again when it got no answer. Before KIP-890 the state shows that the request was done before.
-From version 2 of transactions each end changes the epoch, so the epoch shows it. The source is
-``kafka.coordinator.transaction.TransactionCoordinator``; KIP-890 has the table of version 2.
+A producer that received no response may retry EndTxn. Before KIP-890, the transaction state identifies a retry. From
+transaction version 2 on, each end bumps the epoch, so the epoch identifies it. The source is
+``kafka.coordinator.transaction.TransactionCoordinator``; KIP-890 contains the table for version 2.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _OUTCOMES: Final[Mapping[TransactionState, bool]] = {
     _Status.PREPARE_ABORT: False,
     _Status.COMPLETE_ABORT: False,
 }
-"""The states after an end was asked for, and whether it was a commit."""
+"""The states after a requested end, and whether it was a commit."""
 
 
 def refuse(error: ErrorCode) -> NoReturn:
-    """Raise the error that answers a request."""
+    """Raise a ``RequestRefusedError`` with this error."""
     raise RequestRefusedError(error=error)
 
 
 def is_repeated(
     transaction: TransactionMetadata, producer: ProducerIdAndEpoch, *, committed: bool, bumps_epoch: bool
 ) -> bool:
-    """Tell whether a request of a client to end a transaction was done before: then it is answered again.
+    """Return whether a client's request to end a transaction is a retry of a completed request.
 
-    False means that the transaction is to be ended. ``bumps_epoch`` is True from version 2 of transactions. Raises
-    ``RequestRefusedError`` if neither is right.
+    False means that the transaction must be ended. ``bumps_epoch`` is True from transaction version 2 on. Raises
+    ``RequestRefusedError`` for an invalid request.
     """
     overflowed = bumps_epoch and _overflowed(transaction, producer)
     if transaction.producer_id != producer.id and not overflowed:
@@ -54,7 +54,7 @@ def is_repeated(
 
 
 def _overflowed(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """Whether the producer has the last epoch of the producer id before the present one."""
+    """Return whether the producer has the last epoch of the previous producer id."""
     first = transaction.producer_epoch == 0 and transaction.previous_producer_id == producer.id
     return first and producer.epoch == LAST_EPOCH
 
@@ -69,7 +69,7 @@ def _has_right_epoch(transaction: TransactionMetadata, producer: ProducerIdAndEp
 
 
 def _repeated_by_state(transaction: TransactionMetadata, committed: bool) -> bool:
-    """Before version 2 of transactions: the state shows whether the request was done before."""
+    """Return whether the state shows a retry, before transaction version 2."""
     status = transaction.status
     if status is _Status.ONGOING:
         return False
@@ -81,7 +81,10 @@ def _repeated_by_state(transaction: TransactionMetadata, committed: bool) -> boo
 
 
 def _repeated_by_epoch(transaction: TransactionMetadata, again: bool, committed: bool) -> bool:
-    """From version 2 of transactions: the epoch shows it. A producer may abort when no transaction is open."""
+    """Return whether the epoch shows a retry, from transaction version 2 on.
+
+    A producer may abort even if no transaction is open.
+    """
     status = transaction.status
     if status.ending:
         refuse(ErrorCode.CONCURRENT_TRANSACTIONS if _OUTCOMES[status] is committed else ErrorCode.INVALID_TXN_STATE)

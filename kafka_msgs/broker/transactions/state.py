@@ -1,4 +1,4 @@
-"""The states of a transaction, and which state may follow which.
+"""The states of a transaction, and their valid transitions.
 
 The source is ``org.apache.kafka.coordinator.transaction.TransactionState``.
 """
@@ -13,7 +13,7 @@ __all__ = ["VALID_PREVIOUS_STATES", "TransactionState"]
 
 
 class TransactionState(IntEnum):
-    """The state of a transactional id. The number is the one that ``__transaction_state`` has."""
+    """The state of a transactional id, by its number in ``__transaction_state``."""
 
     EMPTY = 0
     ONGOING = 1
@@ -26,17 +26,17 @@ class TransactionState(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name that DescribeTransactions has, such as ``PrepareCommit``."""
+        """The name in DescribeTransactions responses, for example ``PrepareCommit``."""
         return self.name.title().replace("_", "")
 
     @property
     def at_rest(self) -> bool:
-        """Whether no transaction is open. Only then a transactional id may expire."""
+        """Whether no transaction is open. Only such a transactional id may expire."""
         return self in _AT_REST
 
     @property
     def ending(self) -> bool:
-        """Whether the end is decided, and markers are still to be written."""
+        """Whether the end is decided and markers are pending."""
         return self in _ENDING
 
 
@@ -52,5 +52,7 @@ VALID_PREVIOUS_STATES: Final[Mapping[TransactionState, frozenset[TransactionStat
     _STATUS.COMPLETE_COMMIT: frozenset({_STATUS.PREPARE_COMMIT}),
     _STATUS.COMPLETE_ABORT: frozenset({_STATUS.PREPARE_ABORT}),
 }
-"""For each state that a record can have: the states before it. From version 2 of transactions (KIP-890) a producer may
-abort when no transaction is open."""
+"""The valid previous states of each recorded state.
+
+From transaction version 2 on (KIP-890), a producer may abort even if no transaction is open.
+"""

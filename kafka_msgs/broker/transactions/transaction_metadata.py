@@ -1,8 +1,7 @@
-"""A transactional id as a value, its steps, and its record.
+"""A transactional id as an immutable value, its transitions, and its record.
 
-A step is a function from one ``TransactionMetadata`` to the next one. It decides nothing about who may take it:
-``coordinator`` and ``end_checks`` do that. The source is
-``org.apache.kafka.coordinator.transaction.TransactionMetadata``.
+A transition returns the next ``TransactionMetadata``. ``coordinator`` and ``end_checks`` decide which requests may make
+it. The source is ``org.apache.kafka.coordinator.transaction.TransactionMetadata``.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ TOPIC: Final = "__transaction_state"
 """The topic that holds the records."""
 
 NO_EPOCH: Final = -1
-"""The epoch of a producer that has none yet."""
+"""The epoch of a producer without an epoch."""
 
 LAST_EPOCH: Final = 2**15 - 2
-"""The last epoch that a client gets. The one after it is kept, so that a producer can always be fenced."""
+"""The last epoch for clients. The next one is reserved, so that a producer can always be fenced."""
 
 _MAX_EPOCH: Final = LAST_EPOCH + 1
 _NO_TIMEOUT: Final = 2**31 - 1
 _EPOCH_BUMP: Final = 2
-"""The version of transactions from which each end gives a new epoch (KIP-890)."""
+"""The transaction version from which on each end bumps the epoch (KIP-890)."""
 
 
 class TopicPartition(NamedTuple):
-    """A partition by the name of its topic and its number."""
+    """A topic name and a partition number."""
 
     topic: str
     partition: int
@@ -63,11 +62,10 @@ class ProducerIdAndEpoch(NamedTuple):
 class TransactionMetadata:
     """The state of a transactional id.
 
-    ``timeout_ms`` is the time in milliseconds after which an open transaction is aborted. ``started_ms`` and
-    ``updated_ms`` are moments in milliseconds since the epoch, -1 for none. ``client_version`` is the version of
-    transactions that the client uses: 2 for one that gets an epoch with each end (KIP-890). ``previous_producer_id``
-    and ``next_producer_id`` help over the change of the producer id when the epochs are used up.
-    ``last_producer_epoch`` is the epoch before. It is not recorded.
+    ``timeout_ms`` is the timeout of an open transaction in milliseconds. ``started_ms`` and ``updated_ms`` are times in
+    milliseconds since the epoch, -1 for none. ``client_version`` is the client's transaction version: 2 for a client
+    that gets a new epoch at each end (KIP-890). ``previous_producer_id`` and ``next_producer_id`` bridge the change of
+    the producer id when its epochs are exhausted. ``last_producer_epoch`` is the previous epoch, which is not recorded.
     """
 
     transactional_id: str
@@ -90,30 +88,30 @@ class TransactionMetadata:
 
     @property
     def bumps_epoch(self) -> bool:
-        """Whether each end of a transaction gives a new epoch (KIP-890)."""
+        """Whether each end of a transaction bumps the epoch (KIP-890)."""
         return self.client_version >= _EPOCH_BUMP
 
     @property
     def exhausted(self) -> bool:
-        """Whether the producer id has no further epoch for a client."""
+        """Whether the epochs of the producer id are exhausted."""
         return self.producer_epoch >= LAST_EPOCH
 
     @property
     def two_phase(self) -> bool:
-        """Whether somebody else decides about the end (KIP-939). Such a transaction has no timeout."""
+        """Whether an external coordinator decides the end (KIP-939). Such a transaction has no timeout."""
         return self.timeout_ms == _NO_TIMEOUT
 
     def timed_out(self, now: int) -> bool:
-        """Tell whether an open transaction has lasted longer than it may."""
+        """Return whether an open transaction has exceeded its timeout."""
         late = self.started_ms + self.timeout_ms < now
         return self.status is TransactionState.ONGOING and late and not self.two_phase
 
-    # Steps
+    # Transitions
 
     def renewed(self, timeout_ms: int, expected: ProducerIdAndEpoch | None, now: int) -> TransactionMetadata:
-        """The next epoch of the same producer id, for InitProducerId. ``expected`` is what the producer says it has.
+        """Return the next epoch of the same producer id, for InitProducerId. ``expected`` is from the request.
 
-        A producer that asks again gets the epoch that it got before. Raises ``RequestRefusedError`` for an older one.
+        A producer that retries gets the same epoch again. Raises ``RequestRefusedError`` for an older epoch.
         """
         last = NO_EPOCH
         epoch = self.producer_epoch + 1
@@ -129,7 +127,7 @@ class TransactionMetadata:
     def with_new_producer_id(
         self, producer_id: int, timeout_ms: int, now: int, *, keep_last: bool
     ) -> TransactionMetadata:
-        """A new producer id with epoch 0, for InitProducerId when the epochs are used up."""
+        """Return a new producer id with epoch 0, for InitProducerId after the epochs are exhausted."""
         last = self.producer_epoch if keep_last else NO_EPOCH
         return self._emptied(timeout_ms, now, producer_id=producer_id, producer_epoch=0, last_producer_epoch=last)
 
@@ -146,7 +144,7 @@ class TransactionMetadata:
     def with_partitions(
         self, partitions: frozenset[TopicPartition], client_version: int, now: int
     ) -> TransactionMetadata:
-        """The open transaction with more partitions. The first ones open it."""
+        """Return the open transaction with more partitions. The first ones open it."""
         return self._to(
             TransactionState.ONGOING,
             partitions=self.partitions | partitions,
@@ -156,9 +154,9 @@ class TransactionMetadata:
         )
 
     def ended(self, *, committed: bool, client_version: int, next_producer_id: int, now: int) -> TransactionMetadata:
-        """The decision to commit or to abort. From version 2 of transactions the epoch grows.
+        """Return the decision to commit or abort. From transaction version 2 on, the epoch is bumped.
 
-        ``next_producer_id`` is for the transaction after this one, if the epochs are used up.
+        ``next_producer_id`` is for the next transaction, if the epochs are exhausted.
         """
         producer: dict[str, int] = {}
         if client_version >= _EPOCH_BUMP:
@@ -176,7 +174,7 @@ class TransactionMetadata:
         )
 
     def completed(self, now: int) -> TransactionMetadata:
-        """The end, after all markers are written. A producer id that has no epoch left is replaced by the next one."""
+        """Return the completed transaction, after all markers are written. An exhausted producer id is replaced."""
         committed = self.status is TransactionState.PREPARE_COMMIT
         rotates = self.bumps_epoch and self.next_producer_id != NO_PRODUCER
         producer = {"producer_id": self.next_producer_id, "producer_epoch": 0} if rotates else {}
@@ -193,10 +191,10 @@ class TransactionMetadata:
             raise InternalError(reason=f"{status.label} cannot follow {self.status.label}")
         return evolve(self, status=status, previous_producer_id=self.producer_id, **changes)
 
-    # The record
+    # Record conversion
 
     def record(self, version: int) -> TopicRecord:
-        """Return the record of this state, with a value of a version."""
+        """Return the record of this state, with this value version."""
         empty = self.status is TransactionState.EMPTY
         modern = version >= 1
         value = TransactionLogValue(
@@ -221,7 +219,7 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[PartitionsSchema
 
 
 def from_value(transactional_id: str, value: TransactionLogValue) -> TransactionMetadata:
-    """Return the state that a record holds. The epoch before the present one is not in it."""
+    """Return the state from a record. The previous epoch is not recorded."""
     return TransactionMetadata(
         transactional_id=transactional_id,
         producer_id=value.producer_id,

@@ -1,7 +1,7 @@
-"""The lock of a log directory: only one broker may have it open.
+"""The lock of a log directory, which only one broker may open at a time.
 
-It is the lock that Kafka's brokers take on the file ``.lock``. Such a lock holds off other processes only. So a process
-also remembers which directories it has open itself. Systems without these locks do without them.
+It is the lock that Kafka's brokers take on the file ``.lock``. It only excludes other processes, so a process also
+tracks the directories that it has opened itself. On systems without such locks, directories are not locked.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _HELD: Final[set[tuple[int, int]]] = set()
 
 
 class DirectoryLock:
-    """The lock of the directory at ``path``. Raises ``LogFileError`` if somebody has it, and ``OSError``."""
+    """The lock of the directory at ``path``. Raises ``LogFileError`` if it is already locked, and ``OSError``."""
 
     def __init__(self, path: Path) -> None:
         file = path / ".lock"
         file.touch()
         status = file.stat()
         self._key = status.st_dev, status.st_ino
-        # A file that this process has locked is not opened again: closing it would give the lock back.
+        # A file locked by this process is not opened again, because closing it would release the lock.
         descriptor = None if self._key in _HELD else _locked(file)
         if descriptor is None:
             reason = "another broker has the directory open"
@@ -36,7 +36,7 @@ class DirectoryLock:
         _HELD.add(self._key)
 
     def release(self) -> None:
-        """Give the lock back. Does nothing the second time."""
+        """Release the lock. Later calls have no effect."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

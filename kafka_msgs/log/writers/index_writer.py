@@ -1,9 +1,9 @@
-"""The indexes of a segment that grows: which entries they get, and their bytes.
+"""The indexes of a growing segment: their entries, and their bytes.
 
 A segment has an offset index, a time index (KIP-33) and an index of aborted transactions (KIP-98). The first two are
-sparse: they get an entry when more than ``indexes.interval.bytes`` bytes were added since the last one.
-``kafka_msgs.log.indexes`` reads what this module writes. In Kafka these are ``SegmentInput``, ``OffsetIndex``,
-``TimeIndex`` and ``TransactionIndex`` in ``org.apache.kafka.storage.internals.log``.
+sparse: they get an entry when more than ``index.interval.bytes`` bytes were added since the last one.
+``kafka_msgs.log.indexes`` reads the files. In Kafka these are ``LogSegment``, ``OffsetIndex``, ``TimeIndex`` and
+``TransactionIndex`` in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafka_msgs.log.indexes import ABORTED_LAYOUT, OFFSET_LAYOUT, TIME_LAYOUT, A
 __all__ = ["DEFAULT_INDEX_BYTES", "DEFAULT_INTERVAL", "SegmentIndexes"]
 
 DEFAULT_INTERVAL: Final = 4096
-"""Kafka's default for ``indexes.interval.bytes``."""
+"""Kafka's default for ``index.interval.bytes``."""
 DEFAULT_INDEX_BYTES: Final = 10 * 2**20
 """Kafka's default for ``segment.index.bytes``."""
 _HIGHEST_RELATIVE: Final = 2**31 - 1
@@ -35,11 +35,10 @@ def _longs() -> array[int]:
 class SegmentIndexes:
     """The indexes of the segment that starts at ``base_offset``.
 
-    ``offsets`` and ``positions`` are the offset index: the last offset of a batch, and the byte where it starts.
-    ``times`` and ``time_offsets`` are the time index: no record up to that offset is later. Timestamps are in
-    milliseconds since the epoch. Offsets are absolute here and relative to ``base_offset`` in the files.
-    ``max_timestamp`` is the latest timestamp so far, -1 if there is none, and ``max_timestamp_offset`` the last offset
-    of the batch that has it.
+    ``offsets`` and ``positions`` are the offset index: the last offset of a batch, and its byte position. ``times`` and
+    ``time_offsets`` are the time index: no record up to that offset is later. Timestamps are in milliseconds since the
+    epoch. Offsets are absolute here and relative to ``base_offset`` in the files. ``max_timestamp`` is the latest
+    timestamp so far, or -1, and ``max_timestamp_offset`` the last offset of its batch.
     """
 
     base_offset: int
@@ -54,7 +53,7 @@ class SegmentIndexes:
     _unindexed: int = 0
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Take note of a batch of ``size`` bytes that starts at byte ``position`` of the segment."""
+        """Index a batch of ``size`` bytes at byte ``position`` of the segment."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
         if self._unindexed > self.interval:
@@ -65,34 +64,34 @@ class SegmentIndexes:
         self._unindexed += size
 
     def add_latest_time(self) -> None:
-        """Give the time index an entry for the latest timestamp, if it does not have one.
+        """Add a time index entry for the latest timestamp, if it is missing.
 
-        This also happens when the segment is closed, and when a later segment begins.
+        This also happens when the segment is closed or rolled.
         """
         if self.max_timestamp > (self.times[-1] if self.times else NO_TIMESTAMP):
             self.times.append(self.max_timestamp)
             self.time_offsets.append(self.max_timestamp_offset)
 
     def is_full(self, max_bytes: int) -> bool:
-        """Whether an index has no room for another entry in ``segment.index.bytes``.
+        """Return whether an index has no capacity for another entry within ``segment.index.bytes``.
 
-        The time index keeps the room of one entry free for the end of the segment.
+        The time index reserves one entry for the end of the segment.
         """
         return (
             len(self.offsets) >= max_bytes // OFFSET_LAYOUT.size or len(self.times) >= max_bytes // TIME_LAYOUT.size - 1
         )
 
     def can_hold(self, offset: int) -> bool:
-        """Whether the difference between ``offset`` and the base offset fits into an entry."""
+        """Return whether the difference between ``offset`` and the base offset fits into an entry."""
         return 0 <= offset - self.base_offset <= _HIGHEST_RELATIVE
 
     def position_before(self, offset: int) -> int:
-        """Return a position where a batch starts; all batches before it end below ``offset``. 0 without an entry."""
+        """Return the position of a batch; all earlier batches end below ``offset``. Return 0 without an entry."""
         at = bisect_right(self.offsets, offset) - 1
         return self.positions[at] if at >= 0 else 0
 
     def position_at_most(self, position: int) -> int:
-        """Return the highest indexed position that is not above ``position``, or 0."""
+        """Return the highest indexed position up to ``position``, or 0."""
         at = bisect_right(self.positions, position) - 1
         return self.positions[at] if at >= 0 else 0
 
@@ -102,12 +101,12 @@ class SegmentIndexes:
         return self.offsets[at] if at < len(self.offsets) else None
 
     def offset_before_time(self, timestamp: int) -> int:
-        """Return an offset so that all records up to it are earlier than or at ``timestamp``."""
+        """Return an offset such that all records up to it are at ``timestamp`` or earlier."""
         at = bisect_right(self.times, timestamp) - 1
         return self.time_offsets[at] if at >= 0 else self.base_offset
 
     def truncate(self, offset: int) -> None:
-        """Remove all entries of ``offset`` and above. The latest timestamp becomes that of the last entry."""
+        """Remove all entries at ``offset`` and above. The latest timestamp becomes the timestamp of the last entry."""
         kept = bisect_left(self.offsets, offset)
         del self.offsets[kept:], self.positions[kept:]
         kept = bisect_left(self.time_offsets, offset)
@@ -117,7 +116,7 @@ class SegmentIndexes:
         self.take_latest_time()
 
     def take_latest_time(self) -> None:
-        """Let the latest timestamp be that of the last entry."""
+        """Set the latest timestamp to the timestamp of the last entry."""
         self.max_timestamp = self.times[-1] if self.times else NO_TIMESTAMP
         self.max_timestamp_offset = self.time_offsets[-1] if self.times else self.base_offset
 

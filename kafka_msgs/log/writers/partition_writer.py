@@ -1,7 +1,7 @@
-"""A partition that is written from records: batches, segments with their indexes, and the leader epochs.
+"""Writing a partition from records: batches, segments with their indexes, and the leader epochs.
 
-Owns where a batch ends and where a segment does. No record comes from a producer with an id, so that there is no
-state of producers, and there are no transactions.
+This module decides where batches and segments end. Records have no producer id, so producer state and transactions do
+not occur.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ _HIGHEST_DELTA: Final = 2**31 - 1
 
 @frozen(kw_only=True)
 class LogWriteOptions:
-    """How records become files. ``batch_bytes`` is the size of a batch before compression, as far as one record is not
-    larger; ``segment_bytes`` that of a segment, as far as one batch is not larger. Both are below 2 GiB.
+    """Options for writing records to files.
+
+    ``batch_bytes`` is the maximum size of a batch before compression, unless one record is larger; ``segment_bytes`` is
+    the maximum size of a segment, unless one batch is larger. Both are below 2 GiB.
     """
 
     codec: CompressionType = CompressionType.NONE
@@ -39,7 +41,7 @@ DEFAULT_LAYOUT: Final = LogWriteOptions()
 
 @frozen
 class _Batch:
-    """The batch that is being filled, and what all its records share."""
+    """The batch that is being filled, and the common properties of its records."""
 
     builder: BatchBuilder = field(repr=False)
     base_offset: int
@@ -48,9 +50,10 @@ class _Batch:
 
 
 class PartitionWriter:
-    """Writes a new partition into ``directory``, which is made. ``next_offset`` is the offset after the last record.
+    """A writer of a new partition into ``directory``, which it creates.
 
-    After an exception, and without ``close``, the directory is not complete. The methods raise ``OSError``.
+    ``next_offset`` is the offset after the last record. After an exception, and without ``close``, the directory is
+    incomplete. The methods raise ``OSError``.
     """
 
     def __init__(self, directory: Path, layout: LogWriteOptions = DEFAULT_LAYOUT) -> None:
@@ -74,10 +77,10 @@ class PartitionWriter:
         leader_epoch: int = 0,
         log_append_timestamp: int | None = None,
     ) -> None:
-        """Add a record; the arguments are those of ``BatchBuilder.append`` and ``BatchHeader``.
+        """Add a record; the arguments are the same as for ``BatchBuilder.append`` and ``BatchHeader``.
 
-        Raises ``RecordWriteError`` for a record that the format cannot hold, and for offsets and leader epochs that go
-        back.
+        Raises ``RecordWriteError`` for a record that the format does not support, and for decreasing offsets or leader
+        epochs.
         """
         offset = self.next_offset if offset is None else offset
         if offset < self.next_offset:
@@ -89,14 +92,14 @@ class PartitionWriter:
         self.next_offset = offset + 1
 
     def close(self) -> None:
-        """Write what is left: the last batch, the indexes, the leader epochs."""
+        """Write the remaining data: the last batch, the indexes, and the leader epochs."""
         self._write_batch()
         if self._segment is not None:
             self._segment.close()
         replace_file(self.directory / LEADER_EPOCHS, format_leader_epochs(self._epochs))
 
     def discard(self) -> None:
-        """Give up: close the file that is being written."""
+        """Close the current file without finishing the partition."""
         if self._segment is not None:
             self._segment.abandon()
 

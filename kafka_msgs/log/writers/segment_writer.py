@@ -1,6 +1,6 @@
-"""A segment that is written from batches: the ``.log`` file, and its indexes beside it.
+"""Writing a segment from batches: the ``.log`` file and its indexes.
 
-The files are those that a broker leaves when it begins the next segment. In Kafka this is
+The files equal the files of a broker after it has rolled the segment. In Kafka this is
 ``org.apache.kafka.storage.internals.log.LogSegment``.
 """
 
@@ -24,10 +24,10 @@ _FACTS: Final = header_struct("base_offset", "size", "magic", "last_offset_delta
 
 
 class SegmentWriter:
-    """Writes the segment that starts at ``base_offset`` into ``directory``. It may be used in a ``with`` block.
+    """A writer of the segment that starts at ``base_offset`` into ``directory``. It may be used as a context manager.
 
-    ``interval`` is ``indexes.interval.bytes``. A segment that is there is replaced. The methods raise ``OSError``.
-    After an exception in the block the indexes are not written: then the segment has to be recovered.
+    ``interval`` is ``index.interval.bytes``. An existing segment is replaced. The methods raise ``OSError``. After an
+    exception in the ``with`` block the indexes are not written, and the segment must be recovered.
     """
 
     def __init__(self, directory: Path, base_offset: int, *, interval: int = DEFAULT_INTERVAL) -> None:
@@ -38,10 +38,10 @@ class SegmentWriter:
         self._file = self.path.open("wb")
 
     def append(self, batch: Buffer) -> None:
-        """Add a batch of magic 2. Its bytes are not changed, and its records are not looked at.
+        """Add a batch of magic 2. Its bytes are written unchanged, without parsing its records.
 
-        Raises ``RecordWriteError`` for a buffer that is not one complete batch, and for offsets that are below those of
-        the batch before, or too far from the start of the segment.
+        Raises ``RecordWriteError`` for a buffer that is not one complete batch, and for offsets that are below the
+        previous batch's offsets or too far from the start of the segment.
         """
         size = len(batch)
         if size < HEADER_SIZE:
@@ -57,10 +57,9 @@ class SegmentWriter:
         self.next_offset = first + delta + 1
 
     def fits(self, size: int, last_offset: int, max_bytes: int) -> bool:
-        """Whether a batch of ``size`` bytes that ends with ``last_offset`` belongs into this segment.
+        """Return whether a batch of ``size`` bytes that ends with ``last_offset`` belongs to this segment.
 
-        ``max_bytes`` is ``segment.bytes``. The first batch does, of any size. The indexes have the sizes of Kafka's
-        defaults.
+        ``max_bytes`` is ``segment.bytes``. The first batch always fits. The indexes have Kafka's default sizes.
         """
         fits = self.size + size <= max_bytes and not self._indexes.is_full(DEFAULT_INDEX_BYTES)
         return not self.size or (fits and self._indexes.can_hold(last_offset))
@@ -70,7 +69,7 @@ class SegmentWriter:
         self._indexes.aborted.append(transaction)
 
     def close(self) -> None:
-        """End the segment, and write its indexes. All of it is on the disk then."""
+        """Finish the segment, write its indexes, and flush everything to disk."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -81,7 +80,7 @@ class SegmentWriter:
             replace_file(self.path.with_suffix(".txnindex"), self._indexes.transaction_index())
 
     def abandon(self) -> None:
-        """Close the file without the indexes: then the segment has to be recovered."""
+        """Close the file without writing the indexes, so that the segment must be recovered."""
         self._file.close()
 
     def __enter__(self) -> Self:

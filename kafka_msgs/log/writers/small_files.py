@@ -1,6 +1,6 @@
-"""The bytes of the small files of a log directory, and how such a file is replaced in one step.
+"""The bytes of the small files in a log directory, and their atomic replacement.
 
-``kafka_msgs.log.small_files`` reads them and names Kafka's classes. The bytes are those that Kafka writes.
+``kafka_msgs.log.small_files`` reads the files and names Kafka's classes. The bytes are identical to Kafka's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CHECKPOINT_VERSION: Final = 0
 
 
 def format_producer_snapshot(snapshot: ProducerSnapshot) -> bytes:
-    """Return the content of a ``.snapshot`` file. The checksum of ``snapshot`` is made here."""
+    """Return the content of a ``.snapshot`` file. The checksum of ``snapshot`` is computed here."""
     version = ProducerSnapshot.INFO.versions.highest
     crc = crc32c(encode_versioned(snapshot, version)[_CRC_COVERS_FROM:])
     return encode_versioned(evolve(snapshot, crc=crc), version)
@@ -68,9 +68,9 @@ def format_partition_metadata(topic_id: UUID) -> bytes:
 
 
 def format_meta_properties(properties: Mapping[str, str], written_at: int) -> bytes:
-    """Return the content of a ``meta.properties`` file, such as ``properties`` of ``MetaProperties``.
+    """Return the content of a ``meta.properties`` file, for example ``properties`` of ``MetaProperties``.
 
-    ``written_at`` is in milliseconds since the epoch. A comment shows it.
+    ``written_at`` is the time in milliseconds since the epoch for the date comment.
     """
     date = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(written_at // 1000))
     lines = (f"{name}={_SPECIAL.sub(_escaped, value)}" for name, value in properties.items())
@@ -96,15 +96,15 @@ def _json(content: Mapping[str, object]) -> bytes:
 
 
 def uuid_text(value: UUID) -> str:
-    """Return an id as Kafka shows it: 22 characters of base64."""
+    """Return an id in Kafka's text format: 22 characters of base64."""
     return urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Write a file under another name, and give it its name when it is complete. Raises ``OSError``.
+    """Write a file under a temporary name, and rename it when it is complete. Raises ``OSError``.
 
-    After a crash of the process there is either the old file or the new one. With ``durable`` that is also so after a
-    crash of the machine.
+    After a crash of the process, the old or the new file exists. With ``durable`` this also holds after a machine
+    crash.
     """
     new = path.with_name(path.name + ".tmp")
     with new.open("wb") as file:

@@ -1,8 +1,8 @@
-"""Cassettes: what clients asked a real cluster, recorded once, and played back without it.
+"""Cassettes: recorded client traffic of a real cluster, replayed without the cluster.
 
-``request_content`` compares requests without what differs from run to run. ``recorded_exchanges`` finds the recorded
-answer to a request; ``recorded_fetches`` has the recorded records of partitions, and ``recorded_topics`` what was
-recorded about topics. ``player`` answers clients, and ``cassette`` records or plays.
+``request_content`` compares requests without values that differ between runs. ``recorded_exchanges`` finds the recorded
+response to a request; ``recorded_fetches`` holds the recorded records of partitions, and ``recorded_topics`` the
+recorded topic metadata. ``player`` responds to clients, and ``cassette`` records or replays.
 """
 
 from kafka_msgs.testing.cassettes.cassette import Cassette

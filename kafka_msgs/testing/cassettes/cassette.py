@@ -1,7 +1,7 @@
-"""A cassette: it records what clients ask a real cluster, or plays that back. It needs no test runner.
+"""A cassette, which records client traffic of a real cluster or replays it. It works with every test runner.
 
-The file is a recording, as ``kafka-msgs tap --record`` writes it and ``kafka-msgs capture`` shows it. So what was
-recorded with the command can be played too.
+The file is a recording in the format of ``kafka-msgs tap --record`` and ``kafka-msgs capture``, so recordings of the
+command can also be replayed.
 """
 
 from __future__ import annotations
@@ -38,18 +38,17 @@ _MOST_MISSES: Final = 100
 
 
 class Cassette:
-    """Stands for a cluster inside a ``with`` block: clients connect to ``bootstrap_servers``.
+    """A stand-in for a cluster inside a ``with`` block: clients connect to ``bootstrap_servers``.
 
-    ``path`` is the file. ``mode`` is as in VCR: ``once`` plays the file, or records it if it is not there; ``none``
-    only plays; ``all`` records it anew. ``cluster`` has the addresses of the real brokers (host:port, with commas
-    between), or is a function that returns them; it is not looked at to play. ``tls`` is for connections with them;
-    clients connect to a cassette without TLS. With ``recorded_pace`` answers take as long as they took when they were
-    recorded; otherwise they come at once.
+    ``path`` is the file. ``mode`` has the same values as in VCR: ``once`` replays the file, or records it if it is
+    missing; ``none`` only replays; ``all`` always records. ``cluster`` contains the addresses of the real brokers
+    (host:port, separated by commas), or is a function that returns them; replaying ignores it. ``tls`` is for
+    connections to the real brokers; clients connect to a cassette without TLS. With ``recorded_pace`` responses take as
+    long as in the recording; otherwise they are immediate.
 
-    A recording is written at the end of the block, unless that ends with an exception. What a client asked and the
-    file does not have is in ``misses``, and is raised as ``CassetteError`` at the end of the block. The same error is
-    raised at the start for a file that is missing, and if there is no ``cluster`` to record. Passwords and tokens are
-    not recorded.
+    A recording is written at the end of the block, unless the block raises an exception. Requests that are missing in
+    the file are listed in ``misses``, and raise a ``CassetteError`` at the end of the block. A missing file, or a
+    missing ``cluster`` when recording, raises the same error at the start. Passwords and tokens are not recorded.
     """
 
     def __init__(
@@ -73,21 +72,21 @@ class Cassette:
 
     @property
     def recording(self) -> bool:
-        """Whether the real cluster is asked."""
+        """Whether the cassette records the real cluster."""
         return self._tape is None
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients connect: host:port."""
+        """The address for clients: host:port."""
         return self._address
 
     @property
     def unplayed(self) -> list[str]:
-        """While a file is played: what it says was written, and was not written again so far."""
+        """Recorded writes that have not been repeated yet, while a file is replayed."""
         return [] if self._tape is None else self._tape.unplayed
 
     def start(self) -> None:
-        """Begin to record or to play. Raises ``CassetteError``."""
+        """Start recording or replaying. Raises ``CassetteError``."""
         server = self._server()
         started: Future[str] = Future()
         self._thread = threading.Thread(
@@ -101,7 +100,7 @@ class Cassette:
             raise
 
     def close(self, *, keep: bool = True) -> None:
-        """End, and write what was recorded, unless ``keep`` is False. It raises nothing about ``misses``."""
+        """Stop, and write the recording unless ``keep`` is False. ``misses`` raise no error here."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
@@ -109,7 +108,7 @@ class Cassette:
             self._write()
 
     def check(self) -> None:
-        """Raise ``CassetteError`` if a client asked what the file does not have."""
+        """Raise ``CassetteError`` if a client sent a request that the file does not contain."""
         if self.misses:
             more = f" (and {len(self.misses) - 1} more)" if len(self.misses) > 1 else ""
             raise CassetteError(path=str(self.path), reason=self.misses[0] + more)
@@ -140,7 +139,7 @@ class Cassette:
         return Player(self._tape, missed=self._miss, recorded_pace=self._recorded_pace)
 
     def _miss(self, reason: str) -> None:
-        """Keep why a request was not answered, once: clients ask again."""
+        """Record the reason for a missing response once, because clients retry."""
         if reason not in self.misses and len(self.misses) < _MOST_MISSES:
             self.misses.append(reason)
 
@@ -169,7 +168,7 @@ class Cassette:
             started.set_exception(error)
 
     def _write(self) -> None:
-        """Write the file, whole or not at all: another process may play it at this moment."""
+        """Write the file atomically, because another process may be replaying it."""
         redaction = Redactor({RedactKind.SASL})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         written = self.path.with_name(f"{self.path.name}.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""A server that plays a cassette: clients connect to it as to the brokers that were recorded."""
+"""A server that replays a cassette: clients connect to it instead of the recorded brokers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Player"]
 
 _LOOPBACK: Final = Endpoint("127.0.0.1", 0)
 _IDLE_SECONDS: Final = 0.05
-"""How long a fetch waits that finds nothing, unless it asks for less. So clients do not ask without a pause."""
+"""The wait of a fetch without records in seconds, unless it requests less. It prevents busy polling by clients."""
 
 
 class Player:
-    """Answers clients from a tape, inside an ``async with`` block.
+    """A server that responds to clients from recorded exchanges, inside an ``async with`` block.
 
-    ``missed`` is called with what was asked and not recorded. With ``recorded_pace`` answers take as long as they took
-    in the recording; otherwise they come at once.
+    ``missed`` is called with requests that were not recorded. With ``recorded_pace`` responses take as long as in the
+    recording; otherwise they are immediate.
     """
 
     def __init__(self, tape: RecordedExchanges, *, missed: Callable[[str], None], recorded_pace: bool) -> None:
@@ -40,7 +40,7 @@ class Player:
 
     @property
     def address(self) -> Endpoint:
-        """Where clients connect first."""
+        """The address for clients."""
         return self._listeners.bootstrap
 
     async def __aenter__(self) -> Player:
@@ -55,7 +55,7 @@ class Player:
         await asyncio.sleep(0)
 
     def translate(self, response: Response, version: int) -> Response:
-        """Return a response with the addresses of this server for those of the brokers."""
+        """Return a response in which this server's address replaces the brokers' addresses."""
         return rewrite_addresses(response, address_fields(type(response), version), self._listeners.translate)
 
     def _listen(self, listening: socket.socket, broker: Endpoint | None) -> None:
@@ -64,7 +64,7 @@ class Player:
 
 
 class _PlayerConnection(asyncio.Protocol):
-    """One connection of a client. It has one request in work at a time."""
+    """A client connection, which handles one request at a time."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
@@ -119,7 +119,7 @@ class _PlayerConnection(asyncio.Protocol):
             self._answer(event, reply)
 
     def _pause(self, reply: RecordedReply, max_wait_ms: int) -> float:
-        """Return the seconds until an answer."""
+        """Return the delay of a response in seconds."""
         if reply.idle:
             longest = max_wait_ms / 1000
             return longest if self._player.recorded_pace else min(longest, _IDLE_SECONDS)
@@ -144,7 +144,7 @@ class _PlayerConnection(asyncio.Protocol):
         self._transport.write(self._wire.send_payload(payload))
 
     def _refuse(self, event: RequestReceived, miss: Miss) -> None:
-        """Say that a request failed. A client that gets no answer to its request loses its connection."""
+        """Report that a request failed. If no error response is possible, close the connection."""
         if event.needs_response:
             self._transport.write(self._wire.send_error(event, ErrorCode.INVALID_REQUEST, error_message=miss.reason))
         else:

@@ -1,9 +1,9 @@
-"""The recorded exchanges of a cassette, and which of them answers a request.
+"""The recorded exchanges of a cassette, and the lookup of responses.
 
-A request is compared with the recorded ones of its api: those of its version first, then those of the nearest. Of
-equal ones the first that was not played yet is taken, if possible one of the same client. When all were played, the
-last one is played again, unless the api changes something: a client that writes twice what was written once does
-something else than was recorded.
+A request is compared with the recorded requests of its API, starting with the same version and continuing with the
+nearest ones. If several match, they are replayed in order, preferring the same client id. After that, the last one is
+repeated, unless the API changes data: a client that repeats a write more often than recorded behaves differently from
+the recording.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _CHANGES: Final = frozenset(
         *(ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS),
     }
 )
-"""The apis that change what clients read. Each recorded request is played once."""
+"""The APIs that change data that clients read. Each recorded request is replayed once."""
 
 _ANY_CONTENT: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.HEARTBEAT})
-"""Apis whose requests are all alike."""
+"""APIs for which all requests match."""
 
 _MOST_DIFFERENCES: Final = 3
 _UNCHANGED: Final[Mapping[int, Message]] = {ApiKey.HEARTBEAT: HeartbeatResponse()}
-"""Answers to what a client asks from time to time, if no such request was recorded."""
+"""Responses to periodic requests that were not recorded."""
 
 
 @define(eq=False)
@@ -54,9 +54,9 @@ class _Recorded:
 
 @frozen
 class RecordedReply:
-    """The answer to a request: None if it gets none. ``version`` is that of the answer, or None for the request's.
+    """The response to a request, or None without one. ``version`` is its version, or None for the request version.
 
-    ``latency_ms`` is how long the recorded answer took. ``idle`` is True for a fetch that found nothing.
+    ``latency_ms`` is the latency of the recorded response. ``idle`` is True for a fetch that found no records.
     """
 
     response: Message | None
@@ -67,15 +67,13 @@ class RecordedReply:
 
 @frozen
 class Miss:
-    """Why a request has no recorded answer."""
+    """The reason why a request has no recorded response."""
 
     reason: str
 
 
 class RecordedExchanges:
-    """The exchanges of one cassette. Those that cannot be decoded, and requests that were never answered, are left
-    out.
-    """
+    """The exchanges of one cassette, without undecodable exchanges and requests without a response."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._by_api: defaultdict[int, list[_Recorded]] = defaultdict(list)
@@ -100,11 +98,11 @@ class RecordedExchanges:
 
     @property
     def unplayed(self) -> list[str]:
-        """What was changed in the recording, and was not asked for yet."""
+        """Recorded changes that have not been requested yet."""
         return [_named(each.exchange) for each in self._changes if not each.played]
 
     def find_response(self, request: Message, version: int, client_id: str | None) -> RecordedReply | Miss:
-        """Return the answer to a request."""
+        """Return the response to a request."""
         api_key = int(request.INFO.api_key or 0)
         recorded = self._by_api.get(api_key, [])
         if isinstance(request, FetchRequest) and recorded:
@@ -128,7 +126,7 @@ def _is_equal(recorded: _Recorded, content: Content) -> bool:
 
 
 def _choose(equal: list[_Recorded], version: int, client_id: str | None, *, again: bool) -> _Recorded | None:
-    """Return the recorded request to play for one with equal content."""
+    """Return the recorded request to replay, from those with equal content."""
 
     def distance(recorded: _Recorded) -> tuple[int, bool, int]:
         exchange = recorded.exchange

@@ -1,8 +1,8 @@
-"""The records of a cassette: what all recorded fetches found, by partition.
+"""The records of a cassette: the results of all recorded fetches, by partition.
 
-How many records a fetch finds depends on the moment. So a fetch is not answered by a recorded one, but from the batches
-of all of them: those from the offset that it asks for. A batch that was read after something had been written is there
-when that has been written again.
+The number of records in a fetch depends on timing. A fetch is therefore served from the batches of all recorded
+fetches, starting at the requested offset. A batch that was recorded after a write becomes visible only after the test
+repeats that write.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class _Batch:
 
 @define
 class _Partition:
-    """What was seen of a partition: its batches by first offset, and its ends with the places where they were seen."""
+    """The recorded data of a partition: its batches by first offset, and its end offsets.
+
+    Each end offset has its position in the recording.
+    """
 
     batches: dict[int, _Batch] = Factory(dict)
     ends: list[tuple[int, int, int]] = Factory(list)
@@ -63,7 +66,7 @@ class _Partition:
             self.batches.setdefault(offset, _Batch(place, last_offset, batch))
 
     def read(self, wanted: FetchPartition, before: int, isolation_level: int) -> PartitionData:
-        """Return what a client finds that has written all that was recorded before a place."""
+        """Return the data for a client that has repeated all writes recorded before a position."""
         chosen: list[_Batch] = []
         size = 0
         for offset in sorted(self.batches):
@@ -95,7 +98,7 @@ class RecordedFetches:
         self._names: dict[UUID, str] = {}
 
     def note(self, place: int, message: Message | None) -> None:
-        """Take over what a recorded response says about records, and about names of topics."""
+        """Add the records and topic names of a recorded response."""
         if isinstance(message, MetadataResponse):
             self._names |= {topic.topic_id: topic.name for topic in message.topics if topic.name}
         elif isinstance(message, FetchResponse):
@@ -104,9 +107,9 @@ class RecordedFetches:
                     self._partitions[self._topic(topic.topic, topic.topic_id), data.partition_index].note(place, data)
 
     def answer(self, request: FetchRequest, before: int) -> tuple[FetchResponse, bool]:
-        """Return the answer to a fetch, and whether it has records. It begins no session.
+        """Return the response to a fetch, and whether it contains records. It starts no session.
 
-        ``before`` is the place of the first recorded change that was not made again.
+        ``before`` is the position of the first recorded change that has not been repeated.
         """
         responses = tuple(self._responses(request, before))
         found = any(data.records for topic in responses for data in topic.partitions)
@@ -127,7 +130,7 @@ class RecordedFetches:
 
 
 def _batches(data: bytes) -> Iterable[tuple[int, int, bytes]]:
-    """Yield the complete batches in what a fetch returned: first and last offset, and the bytes."""
+    """Yield the complete batches in a fetch response: first and last offset, and the bytes."""
     position = 0
     while position + _MAGIC_AT < len(data):
         offset, length = _HEAD.unpack_from(data, position)

@@ -1,6 +1,6 @@
-"""Metadata from a cassette: which topics a client asks for together depends on the moment.
+"""Metadata from a cassette, because the topics that a client requests together depend on timing.
 
-So a request that was not recorded as it is is answered from all recorded responses, if they have its topics.
+A request without an exact match is answered from all recorded responses, if they contain its topics.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["RecordedTopics"]
 
 
 class RecordedTopics:
-    """The topics of all recorded Metadata responses, as the last ones show them."""
+    """The topics of all recorded Metadata responses, in their latest state."""
 
     def __init__(self) -> None:
         self._last: MetadataResponse | None = None
@@ -26,14 +26,17 @@ class RecordedTopics:
         self._by_id: dict[UUID, MetadataResponseTopic] = {}
 
     def note(self, message: Message | None) -> None:
-        """Take over what a recorded response says."""
+        """Add the topics of a recorded response."""
         if isinstance(message, MetadataResponse):
             self._last = message
             self._by_name |= {topic.name: topic for topic in message.topics if topic.name}
             self._by_id |= {topic.topic_id: topic for topic in message.topics if topic.topic_id != ZERO_UUID}
 
     def answer(self, request: MetadataRequest) -> MetadataResponse | None:
-        """Return the answer to a request, or None if a topic was never seen. No topics at all means all."""
+        """Return the response to a request, or None if it contains an unknown topic.
+
+        A request without topics means all topics.
+        """
         if self._last is None:
             return None
         if request.topics is None:

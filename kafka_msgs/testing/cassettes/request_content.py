@@ -1,7 +1,7 @@
-"""What a request asks for, without what differs from run to run: ids of members and producers, epochs, times.
+"""The content of a request, without values that differ between runs: member and producer ids, epochs, times.
 
-The contents of two requests of an api can be compared, also at two versions: a field that one of the versions lacks
-does not count.
+The contents of two requests of an API can be compared, even at different versions: a field that one of the versions
+lacks is ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka_msgs.schema import FieldInfo, Struct, fields
 __all__ = ["Content", "content_of", "differences"]
 
 Content: TypeAlias = Any
-"""Dictionaries by attribute, lists, and plain values."""
+"""Dictionaries by attribute, lists, and simple values."""
 
 _IGNORED: Final = frozenset(
     {
@@ -30,13 +30,13 @@ _IGNORED: Final = frozenset(
         *("subscription_id", "client_instance_id", "process_id", "user_endpoint", "task_offsets", "task_end_offsets"),
     }
 )
-"""Fields that do not count, by attribute."""
+"""Ignored fields, by attribute."""
 
 _GIVEN_OR_NOT: Final = frozenset({"member_id"})
-"""Fields whose values do not count, only whether there is one."""
+"""Fields for which only the presence of a value counts."""
 
 _SIGNED: Final = frozenset({"member_epoch", "session_epoch", "share_session_epoch"})
-"""Fields of which only the sign counts: it says whether a client comes, stays or leaves."""
+"""Fields for which only the sign counts: it shows whether a client joins, stays or leaves."""
 
 
 def content_of(message: Message, version: int) -> Content:
@@ -67,7 +67,7 @@ def _value(info: FieldInfo, value: Any, version: int) -> Content:
 
 
 def _records(data: bytes) -> Content:
-    """Return keys, values and headers, however they are divided into batches. Damaged records stand for themselves."""
+    """Return keys, values and headers, independent of batching. Damaged records are returned as bytes."""
     try:
         return [
             {"key": _bytes(record.key), "value": _bytes(record.value), "headers": list(record.headers)}
@@ -84,7 +84,7 @@ def _bytes(payload: Buffer | None) -> bytes | None:
 
 
 def differences(recorded: Content, asked: Content, path: str = "") -> Iterator[str]:
-    """Yield what differs between two contents, such as ``topics[0].name: 'a' was recorded, 'b' is asked``."""
+    """Yield the differences between two contents, such as ``topics[0].name: 'a' was recorded, 'b' is asked``."""
     if isinstance(recorded, dict) and isinstance(asked, dict):
         for name in recorded.keys() & asked.keys():
             yield from differences(recorded[name], asked[name], f"{path}.{name}" if path else name)
