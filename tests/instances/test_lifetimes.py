@@ -18,6 +18,7 @@ from kafka_msgs import MetadataResponse, evolve, iter_message_classes
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import struct_class
+from tests.support.immortal_classes import if_classes_are_collected
 from tests.support.refcounts import check_balance, fail_each
 
 Make = Callable[..., type[Any]]
@@ -116,6 +117,7 @@ def test_values_of_leaves_are_unknown_to_the_collector(form: Any, make: Make) ->
     assert gc.is_tracked(cls(parts=[]))
 
 
+@if_classes_are_collected
 def test_classes_are_collected(make: Make) -> None:
     part = struct_class("Part", name=field("Name", "string", default=""))
     cls = make(part=field("Part", "Part", default=part(name="p"), struct=part))

@@ -21,6 +21,7 @@ from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.schema import field
 from kafka_msgs.testing.random_values import random_message
 from tests.support.codecs import message_class, struct_class
+from tests.support.immortal_classes import if_classes_are_collected
 
 Make = Callable[..., type[Any]]
 VIEWS = CodecOptions(memoryview_records=True)
@@ -120,6 +121,7 @@ DEFINITION = """{
 }"""
 
 
+@if_classes_are_collected
 @pytest.mark.parametrize("kept", ["instance", "decoded", "elements", "element", "evolved"])
 def test_a_compiled_class_that_holds_its_own_values_is_collected(kept: str) -> None:
     cls: Any = compile_schema(DEFINITION)

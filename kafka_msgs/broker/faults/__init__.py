@@ -5,7 +5,7 @@
     >>> from kafka_msgs.broker.faults import At, Fail, Fault, KillBroker, StartBroker
     >>> with EmbeddedBroker(brokers=2) as broker:
     ...     fault = broker.faults.add(Fault(Fail(ErrorCode.NOT_LEADER_OR_FOLLOWER), api=ApiKey.PRODUCE, times=2))
-    ...     broker.play([At(500, KillBroker(1)), At(900, StartBroker(1))])
+    ...     broker.run_fault_script([At(500, KillBroker(1)), At(900, StartBroker(1))])
 
 A ``Fault`` selects requests and defines what happens to them: an effect on the request (``Fail``, ``Delay``,
 ``NeverRespond``, ``Disconnect``), an effect on its response (``DropResponse``, ``TruncateResponse``,
