@@ -391,8 +391,12 @@ static PyObject *decode_sized(Reader *r, int code, int flags) {
     PyObject *value = code == OP_STRING                      ? make_text(first, length, r->errors)
                       : flags & ZERO_COPY && r->codec->views ? make_view(r, first, length)
                                                              : PyBytes_FromStringAndSize((const char *)first, length);
-    r->p = value == NULL ? start : first + length;
-    r->room -= value == NULL ? 0 : length;
+    if (value == NULL) {
+        back(r, start);
+        return NULL;
+    }
+    r->p = first + length;
+    r->room -= length;
     return value;
 }
 
@@ -421,11 +425,11 @@ static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
     PyObject *items = PyTuple_New(size);
     count_items(r, size);
     for (Py_ssize_t i = 0; items != NULL && i < count; i++) {
-        if (i == size) {
-            size = size > count / 2 ? count : size * 2;
-            if (_PyTuple_Resize(&items, size) < 0) return NULL;
-        }
-        if (i == counted) {
+        if (i == counted) { /* sizes below the count are multiples of CHUNK, too */
+            if (i == size) {
+                size = size > count / 2 ? count : size * 2;
+                if (_PyTuple_Resize(&items, size) < 0) return NULL;
+            }
             counted += CHUNK;
             count_items(r, CHUNK);
         }
