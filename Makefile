@@ -102,7 +102,7 @@ FREE := build/free_threading
 define without_gil
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	test -x $(FREE)/$(1)/bin/python || $$(tests/free_threading/build_python.sh $(1)) -m venv --without-pip $(FREE)/$(1)
-	$(PIP) pip && $(BIN)/pip --python $(FREE)/$(1)/bin/python install --quiet attrs crc32c pytest pytest-timeout pytest-xdist \
+	$(PIP) 'pip>=24.1' && $(BIN)/pip --python $(FREE)/$(1)/bin/python install --quiet attrs crc32c pytest pytest-timeout pytest-xdist \
 	'hypothesis<6.150' jinja2 rich javaproperties click pyarrow setuptools
 endef
 IN_THREADS := tests/free_threading tests/core tests/instances tests/codec/test_native_sharing.py tests/records/test_batch.py \

@@ -19,6 +19,7 @@
 #include "bytes.h"
 #include "compat.h"
 #include "core.h"
+#include "fault.h"
 #include "lengths.h"
 #include "objects.h"
 #include "ops.h"
@@ -136,22 +137,6 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
 #define CHUNK         1024  /* elements that an array is made with at first */
 #define ITEMS_AT_ONCE 16384 /* elements that are made, in 1 to 2 ms, before other threads may run */
 
-#define MAX_TRAIL   64        /* steps; the reference reads the whole message again if the fault is deeper */
-#define TAG_SECTION INT16_MAX /* a step like the index of a field, and above all of these */
-
-/* The steps from the root to a fault, the innermost first: indexes of fields, negative for tagged ones, and of elements.
- * Each level adds its step while the calls return, so valid messages cost nothing. */
-typedef struct {
-    int count; /* of steps; 0 until something fails */
-    Py_ssize_t steps[MAX_TRAIL];
-} Trail;
-
-typedef struct {
-    Trail trail;
-    enum { AT_VALUE, AT_TAG, AFTER_TAGGED } kind; /* the reader is before a value, before a tag, after a tagged value */
-    int64_t first, second; /* AT_TAG: the remaining tags and the last tag; AFTER_TAGGED: start and size of the value */
-} Fault;
-
 typedef struct {
     const unsigned char *p, *end; /* end shrinks to the end of a tagged field while that is read */
     const unsigned char *start;
@@ -169,12 +154,6 @@ typedef struct {
 
 /* A function that fails to read a value leaves the reader and the budget as they were before the value: there the reference
  * resumes. */
-
-static Py_NO_INLINE int trace(Trail *trail, Py_ssize_t step) {
-    if (trail->count < MAX_TRAIL) trail->steps[trail->count] = step;
-    trail->count++;
-    return -1;
-}
 
 /* Returns to the start of a value that cannot be read. */
 static Py_NO_INLINE const unsigned char *back(Reader *r, const unsigned char *start) {
@@ -412,8 +391,12 @@ static PyObject *decode_sized(Reader *r, int code, int flags) {
     PyObject *value = code == OP_STRING                      ? make_text(first, length, r->errors)
                       : flags & ZERO_COPY && r->codec->views ? make_view(r, first, length)
                                                              : PyBytes_FromStringAndSize((const char *)first, length);
-    r->p = value == NULL ? start : first + length;
-    r->room -= value == NULL ? 0 : length;
+    if (value == NULL) {
+        back(r, start);
+        return NULL;
+    }
+    r->p = first + length;
+    r->room -= length;
     return value;
 }
 
@@ -442,11 +425,11 @@ static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
     PyObject *items = PyTuple_New(size);
     count_items(r, size);
     for (Py_ssize_t i = 0; items != NULL && i < count; i++) {
-        if (i == size) {
-            size = size > count / 2 ? count : size * 2;
-            if (_PyTuple_Resize(&items, size) < 0) return NULL;
-        }
-        if (i == counted) {
+        if (i == counted) { /* sizes below the count are multiples of CHUNK, too */
+            if (i == size) {
+                size = size > count / 2 ? count : size * 2;
+                if (_PyTuple_Resize(&items, size) < 0) return NULL;
+            }
             counted += CHUNK;
             count_items(r, CHUNK);
         }

@@ -3,7 +3,7 @@
  * It owns the walk over binary columns by the codec's plans (native.py lowers them to tuples), and the walk over the
  * records of batches. Both put values into the columns of column.h. It does not know Arrow's types or arrays: it returns
  * buffers, and native.py makes arrays of them. It accepts and refuses the same bytes as the other forms, and does not
- * explain a refusal. A malformed row becomes null. A malformed batch adds nothing.
+ * explain a refusal. A malformed row becomes null, and the location of its fault is kept. A malformed batch adds nothing.
  *
  * Sections: 1 decoding, 2 encoding, 3 the Program type, 4 records.
  *
@@ -21,6 +21,7 @@
 #include "column.h"
 #include "compat.h"
 #include "core.h"
+#include "fault.h"
 #include "input.h"
 #include "lengths.h"
 #include "ops.h"
@@ -31,9 +32,12 @@
 /* ------------------------------------------------------------------------------------------------ 1 Decoding */
 
 /* Where values come from and go to. The functions that read take a place `p` and return the one behind what they read;
- * NULL where something is wrong, which is that the bytes are malformed unless `status` was set. */
+ * NULL where something is wrong, which is that the bytes are malformed unless `status` was set. Then `at` is where the
+ * malformed value begins, the budget is what it was there, and each level traces its step. */
 typedef struct {
     const unsigned char *end; /* shrinks to the end of a tagged field while that is read */
+    const unsigned char *start, *at;
+    Fault *fault;
     Table *table;
     Column *columns;        /* the table's */
     int64_t elements, room; /* what is left of the budget */
@@ -47,6 +51,35 @@ static inline Place then(Reader *r, Status status, Place p) {
     if (status == DONE) return p;
     r->status = status;
     return NULL;
+}
+
+/* Stops at the start of a malformed value. */
+static Py_NO_INLINE Place back(Reader *r, Place start) {
+    r->at = start;
+    return NULL;
+}
+
+/* Stops at a malformed field of a struct. */
+static Py_NO_INLINE Place field_failed(Reader *r, Place start, Py_ssize_t step) {
+    trace(&r->fault->trail, step);
+    return back(r, start);
+}
+
+/* Stops at a tag, with `left` tags to read after the tag `last`. */
+static Py_NO_INLINE Place tag_failed(Reader *r, Place start, uint32_t left, int64_t last) {
+    r->fault->kind = AT_TAG;
+    r->fault->first = left;
+    r->fault->second = last;
+    return field_failed(r, start, TAG_SECTION);
+}
+
+/* Stops in a tagged value of `size` bytes, or at its end `p` if it is complete. */
+static Py_NO_INLINE Place tagged_failed(Reader *r, Place p, Place start, uint32_t size, Py_ssize_t step) {
+    if (p == NULL) return field_failed(r, r->at, step);
+    r->fault->kind = AFTER_TAGGED;
+    r->fault->first = start - r->start;
+    r->fault->second = size;
+    return field_failed(r, p, step);
 }
 
 /* Returns the 8 hexadecimal digits of an int, all made at once, as bytes from the highest to the lowest. */
@@ -128,11 +161,13 @@ static inline Place skip_null(Reader *r, Place p, int32_t column, int64_t index)
 /* Reads a string, bytes or records. */
 static inline Place read_sized(Reader *r, Place p, int code, int flags, int32_t column, int64_t index) {
     Py_ssize_t size;
+    Place start = p;
     p = take_length(p, r->end, LENGTH_SIZE[code], flags, &size);
-    if (p == NULL) return NULL;
+    if (p == NULL) return back(r, start);
     if (size < 0) return skip_null(r, p, column, index);
-    if (size > r->end - p || (r->room -= size) < 0) return NULL;
-    if (code == OP_STRING && (size > MAX_STRING || !is_utf8(p, p + size))) return NULL;
+    if (size > r->end - p || size > r->room || (code == OP_STRING && (size > MAX_STRING || !is_utf8(p, p + size))))
+        return back(r, start);
+    r->room -= size;
     return column == 0 ? p + size : then(r, put_text(r->table, r->columns + column, index, p, size), p + size);
 }
 
@@ -147,19 +182,23 @@ static Place read_items(Reader *r, Place p, const Op *op, int64_t count, int64_t
             put_fixed(r->columns + column, op->item_code, first + i, p + i * size);
         return p + count * size;
     }
-    for (int64_t i = first; i < first + count && p != NULL; i++)
-        p = op->item_code == OP_STRUCT ? read_struct(r, p, op->sub, i)
-                                       : read_sized(r, p, op->item_code, op->item_flags, column, i);
+    for (int64_t i = 0; i < count && p != NULL; i++) {
+        p = op->item_code == OP_STRUCT ? read_struct(r, p, op->sub, first + i)
+                                       : read_sized(r, p, op->item_code, op->item_flags, column, first + i);
+        if (p == NULL) trace(&r->fault->trail, (Py_ssize_t)i);
+    }
     return p;
 }
 
 static Place read_array(Reader *r, Place p, const Op *op, int64_t index) {
     Py_ssize_t count;
     int64_t first = 0;
+    Place start = p;
     p = take_length(p, r->end, 4, op->flags, &count);
-    if (p == NULL) return NULL;
+    if (p == NULL) return back(r, start);
     if (count < 0) return skip_null(r, p, op->place, index);
-    if (count > (r->end - p) / op->size || (r->elements -= count) < 0) return NULL;
+    if (count > (r->end - p) / op->size || count > r->elements) return back(r, start);
+    r->elements -= count;
     if (op->place != 0) p = then(r, put_list(r->table, r->columns + op->place, index, count, &first), p);
     return p == NULL ? NULL : read_items(r, p, op, count, first);
 }
@@ -167,31 +206,36 @@ static Place read_array(Reader *r, Place p, const Op *op, int64_t index) {
 /* Reads a value that is not of fixed size. */
 static inline Place read_value(Reader *r, Place p, const Op *op, int64_t index) {
     int present = 1;
+    Place start = p;
     if (op->code == OP_ARRAY) return read_array(r, p, op, index);
     if (op->code != OP_STRUCT) return read_sized(r, p, op->code, op->flags, op->place, index);
     if (op->flags & NULLABLE) p = take_marker(p, r->end, op->flags, &present);
-    if (p == NULL) return NULL;
+    if (p == NULL) return back(r, start);
     return present ? read_struct(r, p, op->sub, index) : skip_null(r, p, op->place, index);
 }
 
 /* Reads a known tagged field, which must take exactly the bytes it declares. */
-static inline Place read_tagged(Reader *r, Place p, const Op *op, int64_t index, uint32_t size) {
-    Place outer = r->end, stop = p + size;
+static inline Place read_tagged(Reader *r, Place p, const Struct *s, const Op *op, int64_t index, uint32_t size) {
+    Place outer = r->end, start = p, stop = p + size;
     Py_ssize_t fixed = FIXED_SIZE[op->code];
-    if (fixed) {
-        if (size != (uint32_t)fixed) return NULL;
-        if (op->place != 0) put_fixed(r->columns + op->place, op->code, index, p);
-        return stop;
-    }
     r->end = stop;
-    p = read_value(r, p, op, index);
+    if (fixed && size < fixed) {
+        p = back(r, p);
+    } else if (fixed) {
+        if (op->place != 0) put_fixed(r->columns + op->place, op->code, index, p);
+        p += fixed;
+    } else {
+        p = read_value(r, p, op, index);
+    }
+    if (p != stop) return tagged_failed(r, p, start, size, -1 - (op - s->tagged));
     r->end = outer;
-    return p == stop ? stop : NULL;
+    return stop;
 }
 
 /* Keeps an unknown tag as the next entry of the map at an index, whose end grows with each. */
 static Place read_unknown_tag(Reader *r, Place p, const Struct *s, int64_t index, uint32_t tag, uint32_t size) {
-    if (--r->elements < 0 || (r->room -= size) < 0) return NULL;
+    r->elements--;
+    r->room -= size;
     if (s->unknown == 0) return p + size;
     Column *map = r->columns + s->unknown, *tags = map + 2, *contents = map + 3;
     int64_t entry = map->end;
@@ -206,17 +250,21 @@ static Place read_unknown_tag(Reader *r, Place p, const Struct *s, int64_t index
 static inline Place read_tags(Reader *r, Place p, const Struct *s, int64_t index, uint32_t count) {
     const Op *next = s->tagged;
     int64_t last = -1;
-    for (uint32_t i = 0; i < count && p != NULL; i++) {
-        Place size_at;
+    for (uint32_t left = count; left > 0 && p != NULL; left--) {
+        Place start = p, size_at;
+        int64_t before = last;
         uint32_t size = 0;
         p = take_tag(p, r->end, &last, &size_at, &size);
+        if (p == NULL) return tag_failed(r, start, left, before);
         for (; next->label != OP_END && next->tag < last && p != NULL; next++)
             p = then(r, put_initial(r->table, next, index), p);
         if (p == NULL) return NULL;
         if (next->label != OP_END && next->tag == last)
-            p = read_tagged(r, p, next++, index, size);
+            p = read_tagged(r, p, s, next++, index, size);
+        else if (is_inactive(s, last) || r->elements < 1 || r->room < size)
+            return tag_failed(r, start, left, before);
         else
-            p = is_inactive(s, last) ? NULL : read_unknown_tag(r, p, s, index, (uint32_t)last, size);
+            p = read_unknown_tag(r, p, s, index, (uint32_t)last, size);
     }
     for (; next->label != OP_END && p != NULL; next++)
         p = then(r, put_initial(r->table, next, index), p);
@@ -225,20 +273,22 @@ static inline Place read_tags(Reader *r, Place p, const Struct *s, int64_t index
 
 static inline Place read_tag_section(Reader *r, Place p, const Struct *s, int64_t index) {
     uint32_t count = 0;
+    Place start = p;
     if (s->flexible) p = take_uvarint(p, r->end, &count);
-    if (count > MAX_TAGS) p = NULL;
-    if (s->unknown == 0) return p == NULL ? NULL : read_tags(r, p, s, index, count);
+    if (p == NULL || count > MAX_TAGS || count > (r->end - p) / 2) return field_failed(r, start, TAG_SECTION);
+    if (s->unknown == 0) return read_tags(r, p, s, index, count);
     Column *map = r->columns + s->unknown;
     int64_t first = map->end;
     put_empty(map, index);
-    if (p != NULL) p = read_tags(r, p, s, index, count);
+    p = read_tags(r, p, s, index, count);
     if (p == NULL || map->end != first) return p;
     return then(r, mark_null(r->table, map, index), p);
 }
 
 static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
-    if (r->end - p < s->run) return NULL;
-    for (const Op *op = s->ops; op->label != OP_END; op++) {
+    const Op *op = s->ops;
+    if (r->end - p < s->run) return field_failed(r, p, op->tag);
+    for (; op->label != OP_END; op++) {
         if (op->code < FIXED_OPS) {
             put_fixed(r->columns + op->place, op->code, index, p);
             p += FIXED_SIZE[op->code];
@@ -246,10 +296,11 @@ static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
             p += op->size;
         } else {
             p = read_value(r, p, op, index);
-            if (p == NULL || r->end - p < op->run) return NULL;
+            if (p == NULL) return field_failed(r, r->at, op->tag);
+            if (r->end - p < op->run) return field_failed(r, p, op[1].tag);
         }
     }
-    for (const Op *op = s->absent; op->label != OP_END && p != NULL; op++)
+    for (op = s->absent; op->label != OP_END && p != NULL; op++)
         p = then(r, put_initial(r->table, op, index), p);
     return p == NULL ? NULL : read_tag_section(r, p, s, index);
 }
@@ -259,6 +310,8 @@ typedef struct Run {
     const Program *program;
     Status (*step)(struct Run *, int64_t row); /* what is done for each row that is not null */
     Table table;
+    Table faults;  /* of one column, made for the first malformed row: where it is wrong, as keep_fault has it */
+    int64_t bad;   /* how many faults there are */
     Input *inputs; /* what is read: a binary column; or the program's columns, and behind them the forms' numbers */
     Py_buffer (*held)[MEMORIES]; /* their buffers */
     long long first, count;      /* the rows: those from `first` on */
@@ -266,7 +319,8 @@ typedef struct Run {
     int prefix;                  /* whether each encoded row begins with the number of its form */
 } Run;
 
-#define MOST_ROWS (1 << 25) /* at once: as many UUIDs fit into one column */
+#define FAULT_NUMBERS 7         /* of a fault, without its trail */
+#define MOST_ROWS     (1 << 25) /* at once: as many UUIDs fit into one column */
 _Static_assert((int64_t)MOST_ROWS *UUID_TEXT <= MAX_OFFSET, "offsets of so many rows have 32 bits");
 
 /* Returns the form of a number, which is often that of the row before; NULL without one. */
@@ -278,21 +332,57 @@ static inline const Form *find_form(Run *run, int64_t prefix) {
     return run->form = form == end ? NULL : form;
 }
 
+static const Column BYTES = {.kind = COLUMN_TEXT, .width = 1, .span = 1};
+
+/* Keeps the steps from the root to the fault of a row, and behind them the other fields of the reference's FaultLocation; the
+ * position is -1 where none is known. Returns MALFORMED if that succeeds. */
+static Status keep_fault(Run *run, const Reader *r) {
+    const Fault *fault = r->fault;
+    Table *faults = &run->faults;
+    int is_known = r->at != NULL && fault->trail.count <= MAX_TRAIL, count = 0;
+    int64_t raw[MAX_TRAIL + 7];
+    for (int i = fault->trail.count; i > 0 && is_known; i--)
+        raw[count++] = fault->trail.steps[i - 1];
+    raw[count++] = is_known ? r->at - r->start : -1;
+    raw[count++] = r->end - r->start;
+    raw[count++] = r->elements;
+    raw[count++] = r->room;
+    raw[count++] = fault->kind;
+    raw[count++] = fault->first;
+    raw[count++] = fault->second;
+    if (faults->columns == NULL) {
+        PyEval_RestoreThread(run->table.thread);
+        int failed = new_table(faults, &BYTES, run->program->allocate, 0);
+        run->table.thread = PyEval_SaveThread();
+        if (failed) return NO_MEMORY;
+    }
+    faults->thread = run->table.thread;
+    Status status = reserve(faults, faults->columns, run->bad + 1);
+    if (status == DONE) status = put_text(faults, faults->columns, run->bad++, (Place)raw, 8 * count);
+    return status == DONE ? MALFORMED : status;
+}
+
 static Status decode_row(Run *run, int64_t row) {
     const Program *program = run->program;
     const Form *form = program->forms;
     int64_t start, size = range_at(run->inputs, place_of(run->inputs, run->first + row), &start);
     if (size < 0) return BROKEN;
     Place p = run->inputs->data + start, end = p + size;
+    Fault fault;
+    Reader r = {end, p, NULL, &fault, &run->table, run->table.columns, program->elements, program->room, MALFORMED};
+    fault.trail.count = 0;
+    fault.kind = AT_VALUE;
+    fault.first = fault.second = 0;
     if (program->prefixed) {
-        if (size < 2) return MALFORMED;
-        form = find_form(run, (int16_t)load16(p));
+        form = size < 2 ? NULL : find_form(run, (int16_t)load16(p));
         p += 2;
     }
-    if (form == NULL || form->too_deep) return MALFORMED;
-    Reader reader = {end, &run->table, run->table.columns, program->elements, program->room, MALFORMED};
-    p = read_struct(&reader, p, form->root, row);
-    return p == NULL ? reader.status : p == end ? DONE : MALFORMED;
+    if (form != NULL && !form->too_deep) {
+        p = read_struct(&r, p, form->root, row);
+        if (p == end) return DONE;
+        if (p != NULL) r.at = p;
+    }
+    return r.status == MALFORMED ? keep_fault(run, &r) : r.status;
 }
 
 /* Does rows until all are done or the columns are full; `*row` counts those that are done. Bad rows become null. */
@@ -673,14 +763,16 @@ static PyObject *load_and_run(Run *run, const Column *from, PyObject *specs, PyO
     return result;
 }
 
-static const Column BYTES = {.kind = COLUMN_TEXT, .width = 1, .span = 1};
-
 /* decode((column,), first, count): a binary column, and which of its rows. */
 static PyObject *program_decode(Program *self, PyObject *args) {
     Run run = {.program = self, .step = decode_row};
     PyObject *specs;
     if (!PyArg_ParseTuple(args, "O!LL:decode", &PyTuple_Type, &specs, &run.first, &run.count)) return NULL;
-    return load_and_run(&run, &BYTES, specs, NULL, self->shape);
+    PyObject *columns = load_and_run(&run, &BYTES, specs, NULL, self->shape);
+    if (columns != NULL && run.faults.columns != NULL)
+        return Py_BuildValue("(NN)", columns, finish_table(&run.faults, run.bad));
+    free_table(&run.faults);
+    return columns == NULL ? NULL : Py_BuildValue("(N[])", columns);
 }
 
 /* encode(columns, first, count, numbers, prefix): all columns of the program, and the number of each row's form. */
@@ -694,7 +786,8 @@ static PyObject *program_encode(Program *self, PyObject *args) {
 
 static PyMethodDef program_methods[] = {
     {"decode", (PyCFunction)program_decode, METH_VARARGS,
-     "Decode rows of a binary column; return columns of as many as fit, with null for rows that are malformed."},
+     "Decode rows of a binary column; return columns of as many as fit, with null for rows that are malformed, and the "
+     "column of where these are wrong."},
     {"encode", (PyCFunction)program_encode, METH_VARARGS,
      "Encode rows of columns; return the column of bytes of as many as fit, with null for rows that are refused."},
     {NULL, NULL, 0, NULL},

@@ -1,7 +1,7 @@
 """``decode_column``: bytes of messages in an Arrow array to a struct array, with an error for each bad row.
 
-This module owns the interface: types of input, chunks, threads, and the errors of bad rows. The codec finds these
-errors after the decoding. ``native`` or ``python`` decodes.
+This module owns the interface: types of input, chunks, threads, and the errors of bad rows. ``native`` or ``python``
+decodes. The reference then finds the errors at the locations that ``native`` keeps; for ``python`` the codec does.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs._backend import backend_module
-from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions
+from kafka_msgs.codec import DEFAULT_OPTIONS, Buffer, CodecOptions, codec_for
+from kafka_msgs.codec.error_explanation import trailing_data
 from kafka_msgs.codec.options import buffer_bytes
+from kafka_msgs.codec.plan import Plan
 from kafka_msgs.columns import python
-from kafka_msgs.columns.interface import MAX_ARRAY, ColumnDecoder, RowSlice
+from kafka_msgs.columns.interface import MAX_ARRAY, ColumnDecoder, RowLocation, RowSlice
 from kafka_msgs.columns.python import ROW_FAULTS, row_decoder
 from kafka_msgs.columns.types import ERROR_TYPE, arrow_type
 from kafka_msgs.errors import ColumnSizeError, ColumnTypeError, InternalError, KafkaMsgsError, OptionError
 from kafka_msgs.schema import MessageStruct
 from kafka_msgs.validators import check_choice, check_int
+from kafka_msgs.versioned import version_prefix
 
 __all__ = [
     "Column",
@@ -137,22 +140,45 @@ class _Explainer:
     def __init__(
         self, message: type[MessageStruct], version: int | None, options: CodecOptions, on_error: OnBadRow
     ) -> None:
+        self._message = message
+        self._version = version
+        self._options = options
         self._decode = row_decoder(message, version, options)
-        self._name = message.INFO.name
         self._raise = on_error == "raise"
 
-    def errors(self, array: pa.Array, bad: Iterable[int]) -> pa.StructArray:
-        """Return the errors of an array whose rows ``bad`` were refused."""
-        return error_column({number: self._entry(array[number].as_py(), number) for number in bad}, len(array))
+    def errors(self, array: pa.Array, bad: Iterable[tuple[int, RowLocation]]) -> pa.StructArray:
+        """Return the errors of an array whose rows ``bad`` were refused, at their locations."""
+        return error_column({number: self._entry(array[number].as_py(), number, at) for number, at in bad}, len(array))
 
-    def _entry(self, data: bytes, number: int) -> dict[str, Any]:
+    def _entry(self, data: bytes, number: int, location: RowLocation) -> dict[str, Any]:
         try:
+            if location is not None:
+                self._resume(data, location)
             self._decode(data)
         except ROW_FAULTS as error:
             if self._raise:
                 raise
             return error_entry(error)
-        raise InternalError(reason=f"row {number} of a column of {self._name} was refused and has no fault")
+        name = self._message.INFO.name
+        raise InternalError(reason=f"row {number} of a column of {name} was refused and has no fault")
+
+    def _resume(self, data: bytes, location: tuple[Any, ...]) -> None:
+        """Raise the error at a location; return if there is none."""
+        trail, position, *_ = location
+        if trail:
+            from kafka_msgs.codec import reference
+
+            reference.resume_decode(self._plan(data), data, self._options, reference.FaultLocation(*location))
+        elif position >= 0:
+            raise trailing_data(self._plan(data), position, len(data))
+
+    def _plan(self, data: bytes) -> Plan:
+        """Return the plan of a row: where each has its own version, that of the number before it, which is known."""
+        cls, version = self._message, self._version
+        if version is None:
+            number = int.from_bytes(data[:2], "big", signed=True)
+            version = next(each for each in cls.INFO.versions if version_prefix(cls, each) == number)
+        return codec_for(cls, version, self._options).plan
 
 
 def error_entry(error: KafkaMsgsError) -> dict[str, Any]:
@@ -219,11 +245,11 @@ def _groups(parts: Iterable[RowSlice]) -> Iterator[list[RowSlice]]:
     yield group
 
 
-def iter_bad_rows(parts: Iterable[RowSlice]) -> Iterator[int]:
-    """Yield the numbers of refused rows, from 0 in the first part."""
+def iter_bad_rows(parts: Iterable[RowSlice]) -> Iterator[tuple[int, RowLocation]]:
+    """Yield the numbers of refused rows, from 0 in the first part, and their locations."""
     start = 0
     for part in parts:
-        yield from (start + number for number in part.bad_rows)
+        yield from ((start + number, location) for number, location in zip(part.bad_rows, part.locations, strict=False))
         start += len(part.values)
 
 

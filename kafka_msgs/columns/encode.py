@@ -103,7 +103,7 @@ class _ArrayEncoder:
             values, errors = self._by_row.encode(array, versions)
             return DecodedColumn(_joined(values, array), error_column(errors, len(array)))
         parts = list(self._encode(array, versions))
-        refused = list(iter_bad_rows(parts))
+        refused = [number for number, _ in iter_bad_rows(parts)]
         values, errors = [part.values for part in parts], {}
         if refused:
             rows = pa.array(refused, pa.int32())

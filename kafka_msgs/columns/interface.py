@@ -2,14 +2,15 @@
 
 Both have a function ``decoder(message, version, type, options)``, which returns a ``ColumnDecoder``, a function
 ``encoder(message, version, type, prefix)``, which returns an ``ColumnEncoder`` or None, and ``RecordColumns(names,
-unread)``, which is a ``RecordBuffer`` with columns out of ``COLLECTED_TYPES``. They only detect that a row is bad.
-``decode`` and ``encode`` find the error.
+unread)``, which is a ``RecordBuffer`` with columns out of ``COLLECTED_TYPES``. They only detect that a row is bad,
+and where. ``decode`` and ``encode`` find the error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ __all__ = [
     "ColumnDecoder",
     "ColumnEncoder",
     "RecordBuffer",
+    "RowLocation",
     "RowSlice",
 ]
 
@@ -56,11 +58,18 @@ MAX_SEQUENCE: Final = 2**31 - 1
 """The highest sequence number of a record. After it comes 0."""
 
 
+RowLocation: TypeAlias = "tuple[Any, ...] | None"
+"""Where a row is bad: the fields of the reference's ``FaultLocation``. Without a trail, the bytes from the position on
+follow a complete message, or nothing is known if it is negative. None: nothing is known.
+"""
+
+
 class RowSlice(NamedTuple):
-    """Some consecutive rows: their values, and the numbers (from 0, in this part) of rows that were refused."""
+    """Some consecutive rows: their values, and the numbers (from 0, in this part) and locations of refused rows."""
 
     values: pa.Array
     bad_rows: list[int]
+    locations: Iterator[RowLocation] = repeat(None)
 
 
 ColumnDecoder: TypeAlias = Callable[[pa.Array], list[RowSlice]]

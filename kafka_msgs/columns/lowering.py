@@ -23,7 +23,7 @@ from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.schema import FieldInfo, MessageStruct, fields
 from kafka_msgs.versioned import version_prefix
 
-__all__ = ["Lowering", "inner_types"]
+__all__ = ["Lowering", "inner_types", "iter_plans"]
 
 _UNLIMITED: Final = 2**63 - 1
 
@@ -68,7 +68,7 @@ class Lowering:
         """
         budget = options.budget
         forms = []
-        for prefix, plan in _plans(cls, version):
+        for prefix, plan in iter_plans(cls, version):
             forms.append((prefix, plan.root.depth > budget.depth, self.struct(plan.root, self.root)))
         return (
             tuple(self.columns),
@@ -110,32 +110,36 @@ class Lowering:
         return number
 
     def steps(self, steps: Sequence[Step], column: _Column | None) -> Iterator[_Spec]:
-        """Yield the ops of positional fields. Adjacent skipped fields of fixed size become one op."""
-        skipped = 0
-        for step in steps:
+        """Yield the ops of positional fields. Adjacent skipped fields of fixed size become one op.
+
+        In place of a tag each has the index of its field, or of the first that it skips, for the location of a fault.
+        """
+        skipped = first = 0
+        for index, step in enumerate(steps):
             target = column and column.get(step.attribute)
             if target is None and step.value.op in FIXED:
+                first = first if skipped else index
                 skipped += FIXED[step.value.op][1]
                 continue
             if skipped:
-                yield _skip(skipped)
+                yield _skip(skipped, first)
                 skipped = 0
-            yield self.op(step, target)
+            yield self.op(step, index, target)
         if skipped:
-            yield _skip(skipped)
+            yield _skip(skipped, first)
 
     def tagged(self, step: Step, info: FieldInfo, column: _Column | None) -> _Spec:
         target = column and column.get(step.attribute)
-        return self.op(step, target, *(self.initial(info, step.default, target) if target else ()))
+        return self.op(step, step.tag or 0, target, *(self.initial(info, step.default, target) if target else ()))
 
-    def op(self, step: Step, target: _Column | None, initial: Any = None, empty: int = -1) -> _Spec:
+    def op(self, step: Step, tag: int, target: _Column | None, initial: Any = None, empty: int = -1) -> _Spec:
         """Describe a field that is in the bytes; see ``initial`` for the last two."""
         value, item, place = step.value, step.value, target
         if value.op is Op.ARRAY:
             item, place = value.item, target and target.get("")
         nested = self.struct(item.inner, place) if item.op is Op.STRUCT else -1
         return (
-            value.op, _flags(value), item.op, _flags(item), item.min_size, nested, step.tag or 0, initial, False,
+            value.op, _flags(value), item.op, _flags(item), item.min_size, nested, tag, initial, False,
             _number(target), empty,
         )  # fmt: skip
 
@@ -172,7 +176,7 @@ class Lowering:
         return number
 
 
-def _plans(cls: type[MessageStruct], version: int | None) -> Iterator[tuple[int, Plan]]:
+def iter_plans(cls: type[MessageStruct], version: int | None) -> Iterator[tuple[int, Plan]]:
     """Yield each form that a row can have, with the number before it. One version has one form."""
     for each in cls.INFO.versions if version is None else (version,):
         yield version_prefix(cls, each), compile_plan(cls, each)
@@ -204,8 +208,8 @@ def _op(info: FieldInfo) -> Op:
     return Op.ARRAY if info.is_array else PRIMITIVES.get(info.type, Op.STRUCT)
 
 
-def _skip(size: int) -> _Spec:
-    return (SKIP, 0, 0, 0, size, -1, 0, None, False, 0, -1)
+def _skip(size: int, first: int) -> _Spec:
+    return (SKIP, 0, 0, 0, size, -1, first, None, False, 0, -1)
 
 
 def _absent(op: Op, initial: Any, ignorable: bool, target: _Column, empty: int) -> _Spec:

@@ -31,6 +31,7 @@ from kafka_msgs.columns.interface import (
     MAX_SEQUENCE,
     ColumnDecoder,
     ColumnEncoder,
+    RowLocation,
     RowSlice,
 )
 from kafka_msgs.columns.lowering import Lowering, inner_types
@@ -82,13 +83,21 @@ def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _ArrayShap
     done = 0
     while True:
         left = len(array) - done
-        made = _array(layout, iter(program.decode(source, done, left)))
+        columns, faults = program.decode(source, done, left)
+        made = _array(layout, iter(columns))
         if left and not len(made):
             raise ColumnSizeError(rows=1, size=len(array[done].as_buffer()))
-        yield _part(array, done, made)
+        yield _part(array, done, made)._replace(locations=_locations(faults))
         done += len(made)
         if done == len(array):
             return
+
+
+def _locations(faults: list[_Filled]) -> Iterator[RowLocation]:
+    """Yield the locations that the core kept, each as the numbers of its trail and of the other fields."""
+    for row in _array(_BYTES, iter(faults)) if faults else ():
+        *trail, position, end, elements, room, kind, first, second = memoryview(row.as_buffer()).cast("q")
+        yield tuple(trail), position, end, elements, room, kind, first, second
 
 
 def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -> ColumnEncoder | None:

@@ -174,7 +174,7 @@ def test_no_program_can_make_the_core_write_beside_its_columns(cls: Any) -> None
         except (ValueError, TypeError, OverflowError, SystemError):
             refused += 1
             continue
-        found = program.decode((native._leaf(array, False),), 0, len(array))
+        found, _ = program.decode((native._leaf(array, False),), 0, len(array))
         assert found[0][0] == len(array)
         assert all(length >= 0 and size >= 0 for length, _, _, _, _, size in found)
     assert 40 < refused < 400

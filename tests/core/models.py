@@ -161,7 +161,7 @@ def _number() -> tuple[Any, ...]:
 
 def _given(columns: tuple[Any, ...], program: Any, column: Any) -> tuple[Any, ...]:
     """Return decoded columns as columns to encode, with the core's own order and widths."""
-    made = program.decode((column,), 0, 5)
+    made, _ = program.decode((column,), 0, 5)
     widths = {0: -1, 2: 4, 3: 4, 4: 0}
     return tuple(
         (widths.get(kind, -width), False, 0, length, valid, offsets, data)
@@ -172,8 +172,8 @@ def _given(columns: tuple[Any, ...], program: Any, column: Any) -> tuple[Any, ..
 def _run(program: Any, column: Any) -> None:
     made = _try(program.decode, (column,), 0, 5)
     _try(program.decode, (_texts([bytes(90), b"\1" * 90, b""]),), 0, 3)
-    if isinstance(made, list):
-        given = tuple((4, False, 0, length, *buffers) for length, _, *buffers, _ in made)
+    if isinstance(made, tuple):
+        given = tuple((4, False, 0, length, *buffers) for length, _, *buffers, _ in made[0])
         _try(program.encode, given, 0, 5, _number(), False)
 
 

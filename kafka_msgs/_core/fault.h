@@ -1,0 +1,30 @@
+/* Where a plan stopped: the steps from the root to what is malformed, or cannot be written. The reference resumes there. */
+#ifndef KAFKA_MSGS_FAULT_H
+#define KAFKA_MSGS_FAULT_H
+
+#include <Python.h>
+#include <stdint.h>
+
+#define MAX_TRAIL   64        /* steps; the reference reads the whole message again if the fault is deeper */
+#define TAG_SECTION INT16_MAX /* a step like the index of a field, and above all of these */
+
+/* The steps from the root to a fault, the innermost first: indexes of fields, negative for tagged ones, and of elements.
+ * Each level adds its step while the calls return, so valid messages cost nothing. */
+typedef struct {
+    int count; /* of steps; 0 until something fails */
+    Py_ssize_t steps[MAX_TRAIL];
+} Trail;
+
+typedef struct {
+    Trail trail;
+    enum { AT_VALUE, AT_TAG, AFTER_TAGGED } kind; /* the reader is before a value, before a tag, after a tagged value */
+    int64_t first, second; /* AT_TAG: the remaining tags and the last tag; AFTER_TAGGED: start and size of the value */
+} Fault;
+
+static Py_NO_INLINE int trace(Trail *trail, Py_ssize_t step) {
+    if (trail->count < MAX_TRAIL) trail->steps[trail->count] = step;
+    trail->count++;
+    return -1;
+}
+
+#endif
