@@ -1,8 +1,8 @@
 """Tokens from the token endpoint of an OpenID provider: the client credentials grant (RFC 6749, section 4.4).
 
 In Kafka this is ``sasl.oauthbearer.token.endpoint.url`` with ``ClientCredentialsJwtRetriever``, in librdkafka
-``sasl.oauthbearer.method=oidc``. ``ClientCredentials`` is a function for ``OAuthBearerCredentials``. It blocks; clients call it in
-a helper thread.
+``sasl.oauthbearer.method=oidc``. ``ClientCredentials`` is a function for ``OAuthBearerCredentials``. It blocks; clients
+call it in a helper thread.
 """
 
 from __future__ import annotations

@@ -57,13 +57,16 @@ class Positions:
     def commit(self, offsets: Offsets | None, deadline: float) -> Flow[None]:
         """Commit offsets, by default the positions of all partitions. A consumer that lost its place cannot."""
         self.member()
+        self._state.notice_topics()
         wanted = self.current() if offsets is None else offsets
         values = {
             TopicPartition(*name): OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             for name, offset in wanted.items()
         }
-        group_id = str(self._config.group_id)
-        yield from commit_offsets(self._client, group_id, self._state.identity, values, deadline=deadline)
+        ids = {each.name: each.topic_id for each in self._state.partitions if each.name in values and each.topic_id}
+        yield from commit_offsets(
+            self._client, str(self._config.group_id), self._state.identity, values, topic_ids=ids, deadline=deadline
+        )
 
     def member(self) -> ConsumerGroupMetadata:
         """Return who commits. Raises ``BrokerError`` if the consumer lost its place: others may have its partitions."""
@@ -117,6 +120,7 @@ class Positions:
 
     def reset_or_restore(self, partitions: Collection[AssignedPartition], deadline: float) -> Flow[None]:
         """Find where to begin: what was committed, or what the reset policy says, or what a seek asks for."""
+        self._state.notice_topics()
         fresh = [each.name for each in partitions if each.reset_strategy is None]
         versions = {each.name: each.version for each in partitions}
         committed: dict[TopicPartition, OffsetAndMetadata] = {}
