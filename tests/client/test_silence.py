@@ -79,8 +79,11 @@ def failing(cluster: GroupCluster, code: ErrorCode) -> None:
     """Let all partitions of fetches fail."""
 
     def change(request: Any, answer: Callable[[], Any]) -> Any:
-        topics = cluster._fetch(request)[0].responses
-        failed = (evolve(topic, partitions=tuple(_failed(each, code) for each in topic.partitions)) for topic in topics)
+        answered: Any = cluster._fetch(request)[0]
+        failed = (
+            evolve(topic, partitions=tuple(_failed(each, code) for each in topic.partitions))
+            for topic in answered.responses
+        )
         return FetchResponse(responses=tuple(failed))
 
     answering(cluster, "Fetch", change)

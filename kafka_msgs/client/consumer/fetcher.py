@@ -271,9 +271,10 @@ class Fetcher:
             for data in topic.partitions:
                 asked = session.includes((key, data.partition_index))
                 partition = self._partitions.get(TopicPartition(named or "", data.partition_index))
-                if asked is None or partition is None or partition.fetch_offset != asked.fetch_offset:
-                    continue
-                failed |= self._take_partition(broker_id, partition, data)
+                with self._signals.lock:  # an interrupted poll returns to an earlier offset in its own thread
+                    if asked is None or partition is None or partition.fetch_offset != asked.fetch_offset:
+                        continue
+                    failed |= self._take_partition(broker_id, partition, data)
         self._signals.arrived.notify()
         return failed
 
@@ -294,8 +295,7 @@ class Fetcher:
         if not data.records:
             return False
         before = partition.fetch_offset
-        with self._signals.lock:
-            partition.add(FetchedRecords(_kept(data.records), before, data.aborted_transactions))
+        partition.add(FetchedRecords(_kept(data.records), before, data.aborted_transactions))
         return self._stalls(partition, before)
 
     def _stalls(self, partition: AssignedPartition, before: int) -> bool:
