@@ -76,7 +76,7 @@ def test_an_error_of_a_fetch_is_logged_once_and_passes(
 
 
 def failing(cluster: GroupCluster, code: ErrorCode) -> None:
-    """Let all partitions of fetches fail."""
+    """Answer fetches with an error for each partition."""
 
     def change(request: Any, answer: Callable[[], Any]) -> Any:
         answered: Any = cluster._fetch(request)[0]

@@ -1,4 +1,4 @@
-"""Exceptions like those of signal handlers, raised at one opcode after another of a call."""
+"""Exceptions like those of signal handlers, raised at each opcode of a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOVES = (
 
 
 class InterruptedCallError(Exception):
-    """What an interrupted call raises."""
+    """The exception of an interrupted call."""
 
 
 class Interrupted(NamedTuple, Generic[T]):

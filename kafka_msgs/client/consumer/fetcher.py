@@ -197,7 +197,7 @@ class Fetcher:
         return self._handle_response(broker_id, session, answer)
 
     def _refused(self, broker_id: int, code: int) -> None:
-        """A broker refused a request as a whole. It is sent again, as in Kafka's consumer."""
+        """A broker refused an entire request. The fetcher retries it, as Kafka's consumer does."""
         ended = code in _SESSION_ENDED
         self._retries.failed(broker_id, broker_error(code, api="Fetch", subject=f"broker {broker_id}"), expected=ended)
         if not ended:
@@ -324,7 +324,7 @@ class Fetcher:
                 return self._out_of_range(partition)
             partition.replica = None
             return False
-        if code == ErrorCode.UNKNOWN_SERVER_ERROR:  # Kafka's consumer tries again, too, and raises all others
+        if code == ErrorCode.UNKNOWN_SERVER_ERROR:  # retried by Kafka's consumer, which raises all other codes
             self._retries.failed(partition.name, error)
             return True
         partition.error = error
