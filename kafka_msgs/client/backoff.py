@@ -7,7 +7,8 @@ from random import Random
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.flow import Flow, sleep_until
 from kafka_msgs.client.network import Network
-from kafka_msgs.errors import DeadlineError
+from kafka_msgs.client.retry_log import RetryLog
+from kafka_msgs.errors import BrokerError, DeadlineError
 
 __all__ = ["Backoff"]
 
@@ -15,10 +16,13 @@ __all__ = ["Backoff"]
 class Backoff:
     """The trials of one operation until its deadline, with pauses that grow and that are drawn at random."""
 
-    def __init__(self, config: ClientConfig, network: Network, random: Random, deadline: float) -> None:
+    def __init__(
+        self, config: ClientConfig, network: Network, random: Random, retries: RetryLog, deadline: float
+    ) -> None:
         self._longest = config.max_backoff
         self._network = network
         self._random = random
+        self._retries = retries
         self._deadline = deadline
         self._next = config.backoff
         self._cause: Exception | None = None
@@ -29,9 +33,11 @@ class Backoff:
         return self._network.now() + self._next < self._deadline
 
     def record_failure(self, error: Exception, *, final: bool) -> None:
-        """Note why a trial failed. Raises the error if it is final."""
+        """Note why a trial failed. Raises the error if it is final. Connections log their own failures."""
         if final:
             raise error
+        if isinstance(error, BrokerError):
+            self._retries.failed(error.api, error, expected=error.retriable)
         self._cause = error
 
     def wait(self) -> Flow[None]:

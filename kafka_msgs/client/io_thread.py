@@ -185,10 +185,16 @@ class IOThread(BlockingNetwork):
                 threading.Thread(target=self._main, name="kafka-msgs-io", daemon=True).start()
 
     def _wake_up(self) -> None:
-        if not self._awake:
+        if self._awake:
+            return
+        try:
             self._awake = True
-            with suppress(OSError):  # full: it wakes up anyway; closed: it has ended
-                self._wake_up_pair[1].send(b"x")
+            self._wake_up_pair[1].send(b"x")
+        except OSError:  # full: it wakes up anyway; closed: it has ended
+            return
+        except BaseException:  # of a signal handler: the byte may not have left
+            self._awake = False
+            raise
 
     def _serve(self, call: _Call[Any]) -> None:
         """Run a function of the user in the thread of the user."""

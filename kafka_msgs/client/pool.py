@@ -23,6 +23,7 @@ from kafka_msgs.client.flow import Flow, wait_for
 from kafka_msgs.client.hooks import HookCaller
 from kafka_msgs.client.metrics import ClientMetrics
 from kafka_msgs.client.network import Address, Network
+from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.routing import CoordinatorKind, Item
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
@@ -57,6 +58,7 @@ class ConnectionPool:
         self.metrics = ClientMetrics(network.now)
         self.hooks = HookCaller((self.metrics, *config.hooks))
         self._links: dict[tuple[int, str], BrokerConnection] = {}
+        self._retries = RetryLog(log, network.now)
         self._first: BrokerConnection | None = None
         self._connections: list[BrokerConnection] = []
         self._opening: dict[Hashable, Task[BrokerConnection]] = {}
@@ -71,7 +73,7 @@ class ConnectionPool:
 
     def new_backoff(self, deadline: float) -> Backoff:
         """Return the trials of one operation."""
-        return Backoff(self.config, self.network, self.random, deadline)
+        return Backoff(self.config, self.network, self.random, self._retries, deadline)
 
     def request_deadline(self) -> float:
         """Return the moment at which a broker is given up that does not answer a request of now."""

@@ -11,19 +11,25 @@ import pytest
 
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.client import ClientConfig, Consumer, Producer
+from kafka_msgs.client import ClientConfig, Consumer, Producer, TopicPartition
 from kafka_msgs.errors import UnknownTopicError
 
 PROTOCOLS = ["classic", "consumer"]
 
 
 @pytest.fixture(scope="module")
-def servers() -> Iterator[str]:
+def broker() -> Iterator[EmbeddedBroker]:
     """An embedded broker for all tests of this module."""
     configs = {"group.initial.rebalance.delay.ms": "0", "group.consumer.heartbeat.interval.ms": "1000"}
     configs["group.consumer.min.heartbeat.interval.ms"] = "1000"
     with EmbeddedBroker(configs=configs) as broker:
-        yield broker.bootstrap_servers
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def servers(broker: EmbeddedBroker) -> str:
+    """The address of the broker."""
+    return broker.bootstrap_servers
 
 
 def consumer(servers: str, group: str, protocol: Any, **options: Any) -> Consumer:
@@ -84,7 +90,7 @@ def test_an_assigned_partition_that_is_created_again_is_read_from_its_start(serv
         assert read(reader, 4) == [b"a", b"b", b"c", b"d"]
 
 
-@pytest.mark.parametrize("protocol", ["classic"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_topic_that_matches_a_pattern_again_is_read_again(servers: str, protocol: str) -> None:
     with consumer(servers, f"pattern-{protocol}", protocol) as member:
         member.subscribe(pattern=re.compile(f"^matching-{protocol}-.*"))
@@ -97,7 +103,7 @@ def test_a_topic_that_matches_a_pattern_again_is_read_again(servers: str, protoc
         assert sorted(read(member, 2)) == [b"2", b"3"]
 
 
-@pytest.mark.parametrize("protocol", ["classic"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_member_whose_topic_is_deleted_becomes_stable_without_it(servers: str, protocol: str) -> None:
     topic = f"deleted-{protocol}"
     create(servers, topic, [b"1"])
@@ -121,3 +127,88 @@ def test_a_partition_of_an_unknown_topic_is_an_error_after_some_time(servers: st
         reader.assign([("nowhere", 0)])
         with pytest.raises(UnknownTopicError, match="clients do not create topics"):
             read(reader, 1)
+
+
+def subscribe(member: Consumer, kind: str, topic: str) -> None:
+    """Subscribe to a topic by its name, in a list of topics, or by a pattern."""
+    if kind == "pattern":
+        member.subscribe(pattern=re.compile(f"^{topic}$"))
+    else:
+        member.subscribe([topic, "never-created"] if kind == "list" else [topic])
+
+
+@pytest.mark.parametrize("kind", ["name", "list", "pattern"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_topic_that_is_created_again_is_read_from_its_start_by_a_group(
+    servers: str, protocol: str, kind: str
+) -> None:
+    topic = f"again-{protocol}-{kind}"
+    create(servers, topic, [b"1", b"2", b"3"])
+    with consumer(servers, topic, protocol, auto_commit=kind == "name") as member:
+        subscribe(member, kind, topic)
+        assert read(member, 3) == [b"1", b"2", b"3"]
+        member.commit()
+        delete(servers, topic)
+        create(servers, topic, [b"a", b"b", b"c", b"d", b"e"])
+        assert read(member, 5) == [b"a", b"b", b"c", b"d", b"e"]
+
+
+@pytest.mark.parametrize("kind", ["name", "list", "pattern"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_partitions_that_are_added_are_read(servers: str, protocol: str, kind: str) -> None:
+    topic = f"grown-{protocol}-{kind}"
+    create(servers, topic, [b"1"])
+    with consumer(servers, topic, protocol) as member, Admin(servers) as admin, Producer(servers) as producer:
+        subscribe(member, kind, topic)
+        assert read(member, 1) == [b"1"]
+        member.commit()
+        admin.create_partitions({topic: 2}).all()
+        eventually(lambda: len(member.assignment) == 2, lambda: member.poll(0.2))
+        producer.send(topic, b"2", partition=1).result()
+        assert read(member, 1) == [b"2"]
+
+
+def test_topics_that_match_a_pattern_of_the_broker_are_read_also_when_they_are_created_again(
+    broker: EmbeddedBroker, servers: str
+) -> None:
+    create(servers, "resolved-1", [b"1"])
+    with consumer(servers, "resolved", "consumer") as member:
+        member.subscribe(pattern="^resolved-.*")
+        assert read(member, 1) == [b"1"]
+        delete(servers, "resolved-1")
+        create(servers, "resolved-1", [b"a", b"b"])
+        create(servers, "resolved-2", [b"c"])
+        found: list[bytes] = []
+
+        def poll_later() -> None:
+            broker.jump_clock(11_000)
+            found.extend(bytes(each.value or b"") for each in member.poll(0.5))
+
+        eventually(lambda: len(found) == 3, poll_later)
+        assert sorted(found) == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_commit_of_a_deleted_topic_does_not_become_that_of_the_topic_that_replaced_it(
+    servers: str, protocol: str
+) -> None:
+    topic = f"replaced-{protocol}"
+    create(servers, topic, [b"1", b"2", b"3"])
+    with consumer(servers, topic, protocol, auto_commit=True) as member:
+        member.subscribe([topic])
+        assert read(member, 3) == [b"1", b"2", b"3"]
+        delete(servers, topic)
+        create(servers, topic, [b"a", b"b", b"c", b"d"])
+    with consumer(servers, topic, protocol) as member:
+        member.subscribe([topic])
+        assert read(member, 4) == [b"a", b"b", b"c", b"d"]
+
+
+def test_the_coordinator_deletes_the_offsets_of_a_deleted_topic(servers: str) -> None:
+    create(servers, "forgotten", [b"1"])
+    create(servers, "remembered", [b"1"])
+    with consumer(servers, "offsets", "classic") as reader, Admin(servers) as admin:
+        reader.commit({TopicPartition("forgotten", 0): 1, TopicPartition("remembered", 0): 1})
+        delete(servers, "forgotten")
+        create(servers, "forgotten", [b"1", b"2"])
+        assert set(admin.list_group_offsets("offsets")) == {TopicPartition("remembered", 0)}

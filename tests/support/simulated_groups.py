@@ -43,6 +43,11 @@ NODES: Final = (1, 2, 3)
 EARLIEST: Final = -2
 
 
+def _identity(topic: Any) -> dict[str, Any]:
+    """Return the name and the id by which a request names a topic."""
+    return {name: value for name in ("name", "topic_id") if (value := getattr(topic, name, None)) is not None}
+
+
 @define(eq=False)
 class GroupCluster:
     """Three brokers. ``counts`` maps topics to partition counts; node n % 3 + 1 leads partition n."""
@@ -231,17 +236,21 @@ class GroupCluster:
     def _committed(self, group: str, topics: Iterable[Any], topic_class: Any, partition_class: Any) -> tuple[Any, ...]:
         return tuple(
             topic_class(
-                name=topic.name,
+                **_identity(topic),
                 partitions=tuple(
                     partition_class(
                         partition_index=number,
-                        committed_offset=self.committed.get((group, topic.name, number), -1),
+                        committed_offset=self.committed.get((group, self._name(topic), number), -1),
                     )
                     for number in topic.partition_indexes
                 ),
             )
             for topic in topics
         )
+
+    def _name(self, topic: Any) -> str:
+        """Return the name of a topic of a request, which may have its id only."""
+        return topic.name or {self.topic_id(each): each for each in self.counts}[topic.topic_id]
 
     def on_OffsetCommit(self, node: int, request: Any) -> Reply:  # noqa: N802
         """Commit offsets from members, or from any client while the group is empty."""
@@ -253,14 +262,14 @@ class GroupCluster:
         for topic in request.topics:
             for each in topic.partitions:
                 if not code:
-                    self.committed[request.group_id, topic.name, each.partition_index] = each.committed_offset
+                    self.committed[request.group_id, self._name(topic), each.partition_index] = each.committed_offset
             partitions = tuple(
                 offset_commit_response.OffsetCommitResponsePartition(
                     partition_index=each.partition_index, error_code=code
                 )
                 for each in topic.partitions
             )
-            topics.append(offset_commit_response.OffsetCommitResponseTopic(name=topic.name, partitions=partitions))
+            topics.append(offset_commit_response.OffsetCommitResponseTopic(**_identity(topic), partitions=partitions))
         return offset_commit_response.OffsetCommitResponse(topics=tuple(topics))
 
     def group(self, group_id: str) -> SimulatedGroup:

@@ -128,6 +128,7 @@ class AssignmentManager:
     def _assign(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         with self._state.lock:
             self.partitions.add(partitions, ready=False)
+        self._state.notice_topics()
         yield from self._call(self._state.subscription.on_assigned, partitions)
         for name in partitions:
             if (partition := self.partitions.get(name)) is not None:

@@ -155,16 +155,16 @@ class Consumer(BlockingFacade):
         room = self.config.max_records if max_records is None else max_records
         deadline = self._deadline(timeout)
         undo: Undo = []
-        with self._exclusive:
-            try:
+        try:
+            with self._exclusive:
                 if not self.core.needs_poll and (records := self.core.take(room, undo)):
                     return records
                 while self._run(self.core.fill(deadline)):
                     if records := self.core.take(room, undo):
                         return records
-            except BaseException:
-                self.core.put_back(undo)
-                raise
+        except BaseException:
+            self.core.put_back(undo)
+            raise
         return []
 
     def poll_table(
@@ -180,14 +180,14 @@ class Consumer(BlockingFacade):
         deadline = self._deadline(timeout)
         undo: Undo = []
         builder = self.core.table_builder(columns)
-        with self._exclusive:
-            try:
+        try:
+            with self._exclusive:
                 while not builder.rows and self._run(self.core.fill(deadline)):
                     self.core.take_table(room, builder, undo)
                 return builder.table()
-            except BaseException:
-                self.core.put_back(undo)
-                raise
+        except BaseException:
+            self.core.put_back(undo)
+            raise
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Yield records for ever, each once. A record counts as handled when the next one is requested."""

@@ -47,8 +47,8 @@ __all__ = ["ConsumerCore", "Deserializer", "Undo"]
 
 
 Deserializer: TypeAlias = Callable[[bytes], Any]
-Undo: TypeAlias = "list[tuple[AssignedPartition, int | None, int]]"
-"""Partitions with their positions and epochs from before records were taken."""
+Undo: TypeAlias = "list[tuple[AssignedPartition, int | None, int, int]]"
+"""Partitions with their positions, epochs and versions from before records were taken."""
 
 
 _AT_ONCE: Final = 0.0
@@ -337,7 +337,7 @@ class ConsumerCore:
             if self.needs_poll or not self._has_lease:
                 return None
             if reading is not None and last is not None and last.decoding is reading and not last.paused:
-                undo.append((last, last.position, last.position_epoch))
+                undo.append((last, last.position, last.position_epoch, last.version))
                 if (record := reading.next_record(last)) is not None:
                     return self._deserialized(last, record)
                 undo.clear()
@@ -353,10 +353,13 @@ class ConsumerCore:
         return records[0]
 
     def put_back(self, undo: Undo) -> None:
-        """Return to the positions from before records were taken that nobody got."""
+        """Return to the positions from before records were taken that nobody got.
+
+        Buffers are dropped: records may have left them even if the position did not move.
+        """
         with self.state.lock:
-            for partition, position, epoch in undo:
-                if position is not None and partition.position != position:
+            for partition, position, epoch, version in undo:
+                if position is not None and partition.version == version:
                     partition.seek(position, epoch)
         undo.clear()
         if not self.closed:
@@ -390,9 +393,10 @@ class ConsumerCore:
         return builder.table()
 
     def _note(self, undo: Undo) -> None:
+        undo.clear()
         for each in self.partitions:
             each.handled = each.position
-            undo.append((each, each.position, each.position_epoch))
+            undo.append((each, each.position, each.position_epoch, each.version))
 
     def _raise_fault(self) -> None:
         """Raise what went wrong in the background, once."""

@@ -7,6 +7,7 @@ loops run by themselves (``Network.spawn``). Kafka's class is ``AbstractFetch``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any, Final, Protocol
@@ -21,6 +22,7 @@ from kafka_msgs.client.consumer.fetch_session import FetchSession, FetchTarget, 
 from kafka_msgs.client.consumer.membership import Signal
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, Wait, sleep_until
+from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.error_codes import ErrorCode
@@ -30,6 +32,8 @@ from kafka_msgs.messages.fetch_response import FetchResponse, PartitionData
 from kafka_msgs.records import Payload
 
 __all__ = ["Fetcher"]
+
+_LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
 PURPOSE: Final = "fetch"
 _VIEWS: Final = CodecOptions(memoryview_records=True)
@@ -51,6 +55,8 @@ _MOVED: Final = frozenset(
     }
 )  # fmt: skip
 """Error codes of a partition after which the metadata is asked for again, and the fetch is repeated."""
+_SESSION_ENDED: Final = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
+"""Error codes of a response after which the next request begins a new session, as part of normal operation."""
 
 
 class Signals(Protocol):
@@ -83,6 +89,7 @@ class Fetcher:
         self._report = report
         self._sessions: dict[int, FetchSession] = {}
         self._loops: dict[int, Task[None]] = {}
+        self._retries = RetryLog(_LOG, client.network.now)
         self.outdated = False
         """Whether a broker said that the metadata is not right any more."""
 
@@ -159,7 +166,8 @@ class Fetcher:
                 continue
             try:
                 failed = yield from self._fetch(broker_id, session)
-            except (ConnectionFailedError, DeadlineError):
+            except (ConnectionFailedError, DeadlineError) as error:
+                self._retries.failed(broker_id, error, expected=isinstance(error, ConnectionFailedError))
                 session.handle_error()
                 self.invalidate_leaders()
                 failed = True
@@ -182,9 +190,18 @@ class Fetcher:
         answer = yield from connection.call(request, version, deadline=None, limit=limit, options=_VIEWS)
         if answer.error_code:
             session.handle_error(answer.error_code)
+            self._refused(broker_id, answer.error_code)
             return True
+        self._retries.passed(broker_id)
         session.handle_response(answer.session_id)
         return self._handle_response(broker_id, session, answer)
+
+    def _refused(self, broker_id: int, code: int) -> None:
+        """A broker refused an entire request. The fetcher retries it, as Kafka's consumer does."""
+        ended = code in _SESSION_ENDED
+        self._retries.failed(broker_id, broker_error(code, api="Fetch", subject=f"broker {broker_id}"), expected=ended)
+        if not ended:
+            self.invalidate_leaders()
 
     def _version(self, connection: BrokerConnection) -> int:
         """Return the version to use: below topic ids if one of them is not known."""
@@ -254,9 +271,10 @@ class Fetcher:
             for data in topic.partitions:
                 asked = session.includes((key, data.partition_index))
                 partition = self._partitions.get(TopicPartition(named or "", data.partition_index))
-                if asked is None or partition is None or partition.fetch_offset != asked.fetch_offset:
-                    continue
-                failed |= self._take_partition(broker_id, partition, data)
+                with self._signals.lock:  # an interrupted poll returns to an earlier offset in its own thread
+                    if asked is None or partition is None or partition.fetch_offset != asked.fetch_offset:
+                        continue
+                    failed |= self._take_partition(broker_id, partition, data)
         self._signals.arrived.notify()
         return failed
 
@@ -264,6 +282,7 @@ class Fetcher:
         """Take in one partition; return whether a pause is needed."""
         if data.error_code:
             return self._failed(broker_id, partition, data)
+        self._retries.passed(partition.name)
         if data.diverging_epoch.end_offset >= 0:
             self._truncated(partition, data.diverging_epoch.end_offset)
             return False
@@ -276,8 +295,7 @@ class Fetcher:
         if not data.records:
             return False
         before = partition.fetch_offset
-        with self._signals.lock:
-            partition.add(FetchedRecords(_kept(data.records), before, data.aborted_transactions))
+        partition.add(FetchedRecords(_kept(data.records), before, data.aborted_transactions))
         return self._stalls(partition, before)
 
     def _stalls(self, partition: AssignedPartition, before: int) -> bool:
@@ -292,7 +310,9 @@ class Fetcher:
 
     def _failed(self, broker_id: int, partition: AssignedPartition, data: PartitionData) -> bool:
         code = data.error_code
+        error = broker_error(code, api="Fetch", subject=partition.name)
         if code in _MOVED:
+            self._retries.failed(partition.name, error, expected=True)
             partition.replica = None
             leader = data.current_leader
             if leader.leader_id >= 0:
@@ -304,7 +324,10 @@ class Fetcher:
                 return self._out_of_range(partition)
             partition.replica = None
             return False
-        partition.error = broker_error(code, api="Fetch", subject=partition.name)
+        if code == ErrorCode.UNKNOWN_SERVER_ERROR:  # retried by Kafka's consumer, which raises all other codes
+            self._retries.failed(partition.name, error)
+            return True
+        partition.error = error
         return False
 
     def _out_of_range(self, partition: AssignedPartition) -> bool:

@@ -6,6 +6,7 @@ A membership runs by itself (``Network.spawn``): it joins, sends heartbeats, and
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from math import inf
@@ -19,6 +20,7 @@ from kafka_msgs.client.consumer.assigned_partitions import AssignedPartitions
 from kafka_msgs.client.consumer.config import ConsumerConfig
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, Future, Wait, sleep_until
+from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
@@ -28,11 +30,18 @@ __all__ = ["AssignmentHost", "ConsumerGroupMetadata", "Membership", "PollOverdue
 
 R = TypeVar("R", bound=Response)
 
+_LOG: Final = logging.getLogger("kafka_msgs.client.group")
+
 PURPOSE: Final = "group"
 """Group requests have a connection of their own: an answer of JoinGroup may take minutes, and stalls what follows."""
 
 COORDINATOR_MOVED_ERRORS: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 """Error codes after which the coordinator is looked for again."""
+
+_EXPECTED_ERRORS: Final = COORDINATOR_MOVED_ERRORS | {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS
+}  # fmt: skip
+"""Error codes that are part of normal operation."""
 
 
 class Signal:
@@ -125,6 +134,7 @@ class Membership(ABC):
         self.member_id = ""
         self.generation = -1
         self._failures = 0
+        self._retries = RetryLog(_LOG, host.client.network.now)
         self._next_beat = 0.0
         self.lease_ends = inf
         """When the session may have ended at the coordinator if no heartbeat is answered, by the network's uptime.
@@ -160,7 +170,9 @@ class Membership(ABC):
             try:
                 yield from self._run_member()
                 self._failures = 0
-            except (ConnectionFailedError, DeadlineError):
+                self._retries.passed(self.group_id)
+            except (ConnectionFailedError, DeadlineError) as error:
+                self._retries.failed(self.group_id, error)
                 self._forget()
                 yield from self._pause()
             except BrokerError as error:
@@ -171,6 +183,7 @@ class Membership(ABC):
                     yield from self._pause()
                 else:
                     yield from self._recover(error)
+                self._retries.failed(self.group_id, error, expected=error.error in _EXPECTED_ERRORS)
 
     def _forget(self) -> None:
         self.client.forget_coordinator(self.group_id, CoordinatorKind.GROUP)

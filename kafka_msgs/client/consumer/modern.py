@@ -50,6 +50,10 @@ class ModernMembership(Membership):
         self._target: frozenset[tuple[UUID, int]] | None = None
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: frozenset[tuple[UUID, int]] | None = None
+        self._acknowledged = True
+        """Whether a heartbeat has named the owned partitions since the last new target: the coordinator waits for it,
+        even if the member gave them up before.
+        """
 
     @property
     def is_member(self) -> bool:
@@ -119,7 +123,7 @@ class ModernMembership(Membership):
             yield Wait((self.host.changed.pending,), self._until(self._next_beat))
 
     def _has_changes(self) -> bool:
-        return self._owned() != self._sent_owned or self.host.topics != self._sent_topics
+        return not self._acknowledged or self._owned() != self._sent_owned or self.host.topics != self._sent_topics
 
     def _owned(self) -> frozenset[tuple[UUID, int]]:
         """Return the partitions that the member owns, by topic id: a topic that is made again is another one."""
@@ -133,7 +137,7 @@ class ModernMembership(Membership):
         sent = self.network.uptime()
         answer = yield from self._ask(request)
         raise_for(answer.error_code, api="ConsumerGroupHeartbeat", subject=self.group_id, message=answer.error_message)
-        self._sent_topics, self._sent_owned = topics, owned
+        self._sent_topics, self._sent_owned, self._acknowledged = topics, owned, True
         self._failures = 0
         self._apply_response(answer)
         self.lease_ends = sent + _LEASE * self._interval
@@ -142,6 +146,7 @@ class ModernMembership(Membership):
     def _request(self) -> ConsumerGroupHeartbeatRequest:
         everything = self._sent_owned is None
         topics, owned = self.host.topics, self._owned()
+        names_owned = everything or not self._acknowledged or owned != self._sent_owned
         return ConsumerGroupHeartbeatRequest(
             group_id=self.group_id,
             member_id=self.member_id,
@@ -152,7 +157,7 @@ class ModernMembership(Membership):
             subscribed_topic_names=tuple(sorted(topics)) if everything or topics != self._sent_topics else None,
             subscribed_topic_regex=self.host.broker_pattern if everything else None,
             server_assignor=self.config.remote_assignor if everything else None,
-            topic_partitions=_by_topic(owned) if everything or owned != self._sent_owned else None,
+            topic_partitions=_by_topic(owned) if names_owned else None,
         )
 
     def _apply_response(self, answer: ConsumerGroupHeartbeatResponse) -> None:
@@ -161,9 +166,11 @@ class ModernMembership(Membership):
         self._interval = answer.heartbeat_interval_ms / 1000 or self._interval
         self._next_beat = self.network.now() + self._interval
         if answer.assignment is not None:
-            self._target = frozenset(
+            target = frozenset(
                 (topic.topic_id, number) for topic in answer.assignment.topic_partitions for number in topic.partitions
             )
+            self._acknowledged = self._acknowledged and target == self._target
+            self._target = target
 
     def _reconcile(self) -> Flow[None]:
         """Give up and take partitions until the member owns its target, as far as the topics are known."""
@@ -179,15 +186,20 @@ class ModernMembership(Membership):
                 return
 
     def _target_names(self, target: frozenset[tuple[UUID, int]]) -> Flow[frozenset[TopicPartition]]:
-        """Return the target with the names of its topics. What the brokers do not know yet is left out."""
+        """Return the target with the names of its topics, without topics that no broker knows yet.
+
+        A topic that the member reads keeps its name while metadata does not contain it: the coordinator takes it away.
+        """
         cluster = self.client.cluster
-        unknown = {topic for topic, _ in target if cluster.topic_name(topic) is None}
+        self.host.notice_topics()
+        owned = {each.topic_id: each.name.topic for each in self.host.partitions}
+        unknown = {topic for topic, _ in target if topic not in owned and cluster.topic_name(topic) is None}
         if unknown:
             topics = tuple(MetadataRequestTopic(topic_id=topic, name=None) for topic in sorted(unknown))
             request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
             cluster.update((yield from self.client.call(request, deadline=self.client.deadline(None))))
             self.host.notice_topics()
-        named = ((cluster.topic_name(topic), number) for topic, number in target)
+        named = ((owned.get(topic) or cluster.topic_name(topic), number) for topic, number in target)
         return frozenset(TopicPartition(name, number) for name, number in named if name is not None)
 
     def _meanwhile(self, flow: Flow[None]) -> Flow[None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from attrs import frozen
 
@@ -24,13 +25,20 @@ from kafka_msgs.messages.offset_commit_request import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kafka_msgs.messages.offset_commit_response import OffsetCommitResponseTopic
 from kafka_msgs.messages.offset_fetch_request import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from kafka_msgs.messages.offset_fetch_response import OffsetFetchResponse, OffsetFetchResponseGroup
+from kafka_msgs.messages.offset_fetch_response import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from kafka_msgs.schema import ZERO_UUID
 
 __all__ = ["OffsetAndMetadata", "OffsetAndTimestamp", "commit_offsets", "fetch_committed_offsets", "list_offsets"]
 
@@ -38,6 +46,8 @@ _MANY_SINCE: Final = 8
 """The version of OffsetFetch from which it asks about many groups (KIP-709)."""
 _STABLE_SINCE: Final = 7
 """The version of OffsetFetch from which a broker can wait for open transactions (KIP-447)."""
+_PASSING_ERRORS: Final = frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.UNKNOWN_TOPIC_ID})
+"""Error codes after which a client asks again: a transaction may end, and a topic may have another id by now."""
 _CONSUMER: Final = -1
 _NO_OFFSET: Final = -1
 
@@ -68,14 +78,21 @@ def commit_offsets(
     identity: ConsumerGroupMetadata,
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     *,
+    topic_ids: Mapping[TopicPartition, UUID | None] | None = None,
     deadline: float,
 ) -> Flow[None]:
-    """Commit positions. Raises ``BrokerError``, for example if the member is not in the group any more."""
+    """Commit positions. Raises ``BrokerError``, for example if the member is not in the group any more.
+
+    ``topic_ids`` are the topics that the positions belong to. The broker refuses positions of a topic that was deleted,
+    even if another topic has its name now (OffsetCommit v10).
+    """
     if not offsets:
         return
+    ids = {name: client.cluster.topic_id(name.topic) for name in offsets} | dict(topic_ids or {})
     topics = tuple(
         OffsetCommitRequestTopic(
             name=topic,
+            topic_id=topic_id,
             partitions=tuple(
                 OffsetCommitRequestPartition(
                     partition_index=each.partition,
@@ -86,7 +103,7 @@ def commit_offsets(
                 for each in partitions
             ),
         )
-        for topic, partitions in _by_topic(offsets).items()
+        for (topic, topic_id), partitions in _by_topic_id(ids).items()
     )
     request = OffsetCommitRequest(
         group_id=group_id,
@@ -95,11 +112,12 @@ def commit_offsets(
         group_instance_id=identity.instance_id,
         topics=topics,
     )
+    names = {topic.topic_id: topic.name for topic in topics}
     answer = yield from client.call(request, deadline=deadline)
     answered = set()
     for topic in answer.topics:
         for partition in topic.partitions:
-            name = TopicPartition(topic.name, partition.partition_index)
+            name = TopicPartition(_topic_name(topic, names), partition.partition_index)
             raise_for(partition.error_code, api="OffsetCommit", subject=name)
             answered.add(name)
     _require_all(offsets, answered, "OffsetCommit")
@@ -116,35 +134,40 @@ def fetch_committed_offsets(
 ) -> Flow[dict[TopicPartition, OffsetAndMetadata]]:
     """Return the committed positions of partitions. Those without one are left out.
 
-    With ``stable``, positions that an open transaction may change are waited for (KIP-447).
+    With ``stable``, positions that an open transaction may change are waited for (KIP-447). Positions of an earlier
+    topic of the same name are left out (OffsetFetch v10 and later).
     """
     while True:
-        answer = yield from _ask_committed(client, group_id, identity, partitions, stable, deadline)
+        ids = {name: client.cluster.topic_id(name.topic) for name in partitions}
+        answer = yield from _ask_committed(client, group_id, identity, ids, stable, deadline)
         raise_for(answer.error_code, api="OffsetFetch", subject=group_id)
+        names = {topic_id: name.topic for name, topic_id in ids.items() if topic_id is not None}
         found: dict[TopicPartition, OffsetAndMetadata] = {}
-        answered = set()
-        waiting = False
+        answered, passing = set(), set()
         for topic in answer.topics:
             for each in topic.partitions:
-                name = TopicPartition(topic.name, each.partition_index)
+                name = TopicPartition(_topic_name(topic, names), each.partition_index)
                 answered.add(name)
-                waiting |= each.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
-                if each.error_code and each.error_code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
+                if each.error_code in _PASSING_ERRORS:
+                    passing.add(each.error_code)
+                elif each.error_code:
                     raise broker_error(each.error_code, api="OffsetFetch", subject=name)
-                if each.committed_offset != _NO_OFFSET:
+                elif each.committed_offset != _NO_OFFSET:
                     epoch, text = each.committed_leader_epoch, each.metadata or ""
                     found[name] = OffsetAndMetadata(each.committed_offset, epoch, text)
         _require_all(partitions, answered, "OffsetFetch")
-        if not waiting:
+        if not passing:
             return found
-        yield from _pause(client, deadline, partitions)
+        yield from _pause(client, deadline, min(passing), partitions)
+        if ErrorCode.UNKNOWN_TOPIC_ID in passing:
+            yield from client.refresh({name.topic for name in partitions}, deadline=deadline)
 
 
 def _ask_committed(
     client: ClientCore,
     group_id: str,
     identity: ConsumerGroupMetadata,
-    partitions: Collection[TopicPartition],
+    ids: Mapping[TopicPartition, UUID | None],
     stable: bool,
     deadline: float,
 ) -> Flow[OffsetFetchResponse | OffsetFetchResponseGroup]:
@@ -159,7 +182,7 @@ def _ask_committed(
     if version < _MANY_SINCE:
         topics = tuple(
             OffsetFetchRequestTopic(name=topic, partition_indexes=tuple(each.partition for each in found))
-            for topic, found in _by_topic(partitions).items()
+            for topic, found in _by_topic(ids).items()
         )
         older = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=stable)
         return (yield from client.call(older, deadline=deadline))
@@ -169,8 +192,10 @@ def _ask_committed(
         member_id=identity.member_id if modern else None,
         member_epoch=identity.generation if modern else -1,
         topics=tuple(
-            OffsetFetchRequestTopics(name=topic, partition_indexes=tuple(each.partition for each in found))
-            for topic, found in _by_topic(partitions).items()
+            OffsetFetchRequestTopics(
+                name=topic, topic_id=topic_id, partition_indexes=tuple(each.partition for each in found)
+            )
+            for (topic, topic_id), found in _by_topic_id(ids).items()
         ),
     )
     answer = yield from client.call(OffsetFetchRequest(groups=(group,), require_stable=stable), deadline=deadline)
@@ -222,9 +247,23 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicParti
     return topics
 
 
-def _pause(client: ClientCore, deadline: float, partitions: Collection[TopicPartition]) -> Flow[None]:
-    """Wait a little for a transaction to end. Raises ``BrokerError`` where there is no time for that."""
+def _topic_name(
+    topic: OffsetCommitResponseTopic | OffsetFetchResponseTopic | OffsetFetchResponseTopics, names: Mapping[UUID, str]
+) -> str:
+    """Return the name of a topic of a response. Newer versions contain the topic id instead."""
+    return topic.name if topic.name or isinstance(topic, OffsetFetchResponseTopic) else names.get(topic.topic_id, "")
+
+
+def _by_topic_id(ids: Mapping[TopicPartition, UUID | None]) -> dict[tuple[str, UUID], list[TopicPartition]]:
+    topics: dict[tuple[str, UUID], list[TopicPartition]] = {}
+    for name in sorted(ids):
+        topics.setdefault((name.topic, ids[name] or ZERO_UUID), []).append(name)
+    return topics
+
+
+def _pause(client: ClientCore, deadline: float, error: int, partitions: Collection[TopicPartition]) -> Flow[None]:
+    """Wait a little for an error to pass. Raises ``BrokerError`` if there is no time for that."""
     moment = client.network.now() + client.config.backoff
     if moment >= deadline:
-        raise broker_error(ErrorCode.UNSTABLE_OFFSET_COMMIT, api="OffsetFetch", subject=sorted(partitions))
+        raise broker_error(error, api="OffsetFetch", subject=sorted(partitions))
     yield from sleep_until(moment)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from typing import Final
 
 from kafka_msgs.client.broker_errors import broker_error, raise_for
 from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
@@ -18,12 +19,15 @@ from kafka_msgs.client.consumer.offsets import (
     list_offsets,
 )
 from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ClientError, OffsetPositionError
 from kafka_msgs.messages.metadata_request import MetadataRequest
 
 __all__ = ["Positions"]
+
+_LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
 
 class Positions:
@@ -33,6 +37,7 @@ class Positions:
         self._state = state
         self._client = state.client
         self._config = state.config
+        self._retries = RetryLog(_LOG, state.client.network.now)
 
     def current(self, names: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, int | OffsetAndMetadata]:
         """Return the positions that are known, of some partitions or of all."""
@@ -57,13 +62,16 @@ class Positions:
     def commit(self, offsets: Offsets | None, deadline: float) -> Flow[None]:
         """Commit offsets, by default the positions of all partitions. A consumer that lost its place cannot."""
         self.member()
+        self._state.notice_topics()
         wanted = self.current() if offsets is None else offsets
         values = {
             TopicPartition(*name): OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             for name, offset in wanted.items()
         }
-        group_id = str(self._config.group_id)
-        yield from commit_offsets(self._client, group_id, self._state.identity, values, deadline=deadline)
+        ids = {each.name: each.topic_id for each in self._state.partitions if each.name in values and each.topic_id}
+        yield from commit_offsets(
+            self._client, str(self._config.group_id), self._state.identity, values, topic_ids=ids, deadline=deadline
+        )
 
     def member(self) -> ConsumerGroupMetadata:
         """Return who commits. Raises ``BrokerError`` if the consumer lost its place: others may have its partitions."""
@@ -82,8 +90,11 @@ class Positions:
     def auto_commit(self, partitions: Collection[TopicPartition] | None = None) -> Flow[None]:
         """Commit positions if that is wanted. After a failure the records are read again by whoever has them next."""
         if self.commits:
-            with suppress(ClientError):
+            try:
                 yield from self.commit(self.handled(partitions), self._client.deadline(None))
+                self._retries.passed("auto_commit")
+            except ClientError as error:
+                self._retries.failed("auto_commit", error)
 
     @property
     def commits(self) -> bool:
@@ -117,6 +128,7 @@ class Positions:
 
     def reset_or_restore(self, partitions: Collection[AssignedPartition], deadline: float) -> Flow[None]:
         """Find where to begin: what was committed, or what the reset policy says, or what a seek asks for."""
+        self._state.notice_topics()
         fresh = [each.name for each in partitions if each.reset_strategy is None]
         versions = {each.name: each.version for each in partitions}
         committed: dict[TopicPartition, OffsetAndMetadata] = {}

@@ -22,8 +22,9 @@ from kafka_msgs.client.producer.producer_batch import ProducerBatch, RecordMetad
 from kafka_msgs.client.producer.record_accumulator import RecordAccumulator
 from kafka_msgs.client.producer.sequences import SequenceManager
 from kafka_msgs.client.producer.transaction_manager import TransactionManager, TransactionManagerState
+from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import DeadlineError, RecordsPurgedError, TransactionStateError, UndeliveredError
+from kafka_msgs.errors import BrokerError, DeadlineError, RecordsPurgedError, TransactionStateError, UndeliveredError
 from kafka_msgs.messages.produce_response import PartitionProduceResponse, ProduceResponse
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class BatchCompletion:
         self._transactions = transactions
         self._leaders = leaders
         self._undelivered = undelivered
+        self._retries = RetryLog(_LOG, core.network.now)
         self.troubles: dict[int, Exception] = {}
         """Why the last connection to each broker could not be made, or ended."""
 
@@ -193,6 +195,7 @@ class BatchCompletion:
         if queue is None:
             return
         batch.base_offset = base_offset
+        self._retries.passed((batch.topic, batch.partition))
         if self._identity is not None:
             self._identity.completed(queue.sequences, batch)
         batch.complete(base_offset, log_append_time)
@@ -228,6 +231,8 @@ class BatchCompletion:
         if self._is_stopped and self._transactions is not None:
             self._fail(batch, self._transactions.reason, known=False)
             return
+        expected = isinstance(error, BrokerError) and error.error in _MOVED
+        self._retries.failed((batch.topic, batch.partition), error, expected=expected)
         batch.attempts += 1
         batch.retried = True
         batch.retry_at = now + self._config.backoff(batch.attempts)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.client.producer.config import ProducerConfig
+from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.errors import AuthenticationError
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from kafka_msgs.client.core import ClientCore
 
 __all__ = ["MetadataRefresher"]
+
+_LOG: Final = logging.getLogger("kafka_msgs.client.producer")
 
 
 class MetadataRefresher:
@@ -25,6 +29,7 @@ class MetadataRefresher:
         self._ask_at = 0.0
         self._renew_at = core.network.now() + core.config.metadata_max_age
         self.asking: Task[Any] | None = None
+        self._retries = RetryLog(_LOG, core.network.now)
         self.trouble: Exception | None = None
         """Why the last request failed."""
 
@@ -48,6 +53,10 @@ class MetadataRefresher:
             self.trouble = error
             if isinstance(error, AuthenticationError):
                 raise error
+            if error is None:
+                self._retries.passed("metadata")
+            else:
+                self._retries.failed("metadata", error)
         if now >= self._renew_at:
             self._renew_at = now + self._core.config.metadata_max_age
             self.invalidate(topics)

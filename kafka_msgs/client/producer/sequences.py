@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafka_msgs.client.broker_errors import raise_for
-from kafka_msgs.client.flow import Flow, sleep_until
+from kafka_msgs.client.broker_errors import broker_error
+from kafka_msgs.client.flow import Flow
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.producer_batch import (
     NO_PRODUCER,
@@ -20,6 +20,7 @@ from kafka_msgs.client.producer.producer_batch import (
     add_to_sequence,
 )
 from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import DeadlineError
 from kafka_msgs.messages.init_producer_id_request import InitProducerIdRequest
 
 if TYPE_CHECKING:
@@ -212,13 +213,15 @@ class SequenceManager:
         """Get a producer id from any broker, for a producer without transactions."""
         deadline = core.deadline(config.delivery_timeout)
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
-        attempts = 0
+        backoff = core.directory.new_backoff(deadline)
         while True:
-            response = yield from core.call(request, deadline=deadline)
-            error = ErrorCode(response.error_code)
-            if not error.retriable:
+            try:
+                response = yield from core.call(request, deadline=deadline)
+            except DeadlineError as error:
+                raise backoff.timeout_error(error) from None
+            if not response.error_code:
                 break
-            attempts += 1
-            yield from sleep_until(core.network.now() + config.backoff(attempts))
-        raise_for(error, api="InitProducerId")
+            failure = broker_error(response.error_code, api="InitProducerId")
+            backoff.record_failure(failure, final=not failure.retriable)
+            yield from backoff.wait()
         self.begin(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))

@@ -8,12 +8,13 @@ partitions, and asks for a new epoch after an error. In Kafka this is the class
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafka_msgs.client.broker_errors import raise_for
+from kafka_msgs.client.broker_errors import broker_error, raise_for
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.flow import Flow, Wait, sleep_until
 from kafka_msgs.client.producer.config import ProducerConfig
@@ -25,10 +26,11 @@ from kafka_msgs.client.producer.transactional_offsets import (
     commit_errors,
     commit_request,
 )
+from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import BrokerError, KafkaMsgsError, ProducerFencedError, TransactionStateError
+from kafka_msgs.errors import BrokerError, DeadlineError, KafkaMsgsError, ProducerFencedError, TransactionStateError
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafka_msgs.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["TransactionManager", "TransactionManagerState"]
 
 R = TypeVar("R", bound=Response)
+_LOG: Final = logging.getLogger("kafka_msgs.client.producer")
 _E: Final = ErrorCode
 
 _FENCED: Final = frozenset({_E.PRODUCER_FENCED, _E.INVALID_PRODUCER_EPOCH, _E.FENCED_INSTANCE_ID})
@@ -85,6 +88,7 @@ class TransactionManager:
         self._core = core
         self._config = config
         self._identity = identity
+        self._retries = RetryLog(_LOG, core.network.now)
         self._name: str = config.transactional_id
         self.state = TransactionManagerState.NEW
         self.error: Exception | None = None
@@ -269,15 +273,22 @@ class TransactionManager:
         return min(connection.highest_version(cls), highest)
 
     def _repeat(self, request: Request[R], version: int, deadline: float, error_of: Callable[[R], int]) -> Flow[R]:
-        attempts = 0
+        attempts, api = 0, request.INFO.name.removesuffix("Request")
+        last: Exception | None = None
         while True:
-            response = yield from self._core.call(request, version=version, deadline=deadline)
+            try:
+                response = yield from self._core.call(request, version=version, deadline=deadline)
+            except DeadlineError as late:
+                raise DeadlineError(waiting_for=late.waiting_for, cause=late.cause or last) from None
             error = ErrorCode(error_of(response))
             if not (error.retriable or error in _WAITED_FOR) or self._core.network.now() >= deadline:
                 break
             attempts += 1
+            last = broker_error(error, api=api, subject=self._name)
+            self._retries.failed(api, last, expected=True)
             yield from sleep_until(min(deadline, self._core.network.now() + self._config.backoff(attempts)))
-        self._raise(error, request.INFO.name.removesuffix("Request"))
+        self._raise(error, api)
+        self._retries.passed(api)
         return response
 
     def _raise(self, error: ErrorCode, api: str) -> None:

@@ -1,0 +1,56 @@
+"""Log records of failures that a client retries: a warning for each state, and debug records for its repetitions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable
+from typing import Final
+
+from attrs import define
+
+from kafka_msgs.error_codes import ErrorCode
+
+__all__ = ["RetryLog"]
+
+_PERIOD: Final = 60.0
+"""After how many seconds (s) a failure that lasts is a warning again."""
+_EXPECTED_TIMES: Final = 5
+"""How many times in a row a failure that is part of normal operation happens before it is a warning."""
+
+
+@define(eq=False)
+class _State:
+    kind: tuple[type[Exception], ErrorCode | None]
+    since: float
+    times: int = 0
+    warned: bool = False
+
+
+class RetryLog:
+    """The failures of the loops of one client, by a key: a broker, a partition, an API.
+
+    ``now`` returns the time in seconds of the network's clock.
+    """
+
+    def __init__(self, log: logging.Logger, now: Callable[[], float]) -> None:
+        self._log = log
+        self._now = now
+        self._states: dict[Hashable, _State] = {}
+
+    def failed(self, key: Hashable, error: Exception, *, expected: bool = False) -> None:
+        """Log a failure that is retried: as a warning if it is new, or has lasted for a minute.
+
+        ``expected`` failures (a leader that moved) are warnings if they happen five times in a row.
+        """
+        now, kind = self._now(), (type(error), getattr(error, "error", None))
+        state = self._states.get(key)
+        if state is None or state.kind != kind or now - state.since >= _PERIOD:
+            state = self._states[key] = _State(kind, now)
+        state.times += 1
+        warns = not state.warned and (not expected or state.times >= _EXPECTED_TIMES)
+        state.warned |= warns
+        self._log.log(logging.WARNING if warns else logging.DEBUG, "trying again after: %s", error)
+
+    def passed(self, key: Hashable) -> None:
+        """Note that a key works again: its next failure is a new one."""
+        self._states.pop(key, None)
