@@ -237,7 +237,7 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _value(function: ast.FunctionDef) -> ast.expr:
-    """Return the ``T`` of a function that returns ``Steps[T]``."""
+    """Return the ``T`` of a function that returns ``Flow[T]``."""
     assert isinstance(function.returns, ast.Subscript)
     return function.returns.slice
 
