@@ -1,1 +1,1 @@
-"""Benchmarks: one script a question, each answered by ratios against a named peer measured in the same process."""
+"""Benchmarks: one script per question, each answered by ratios to a named peer measured in the same process."""

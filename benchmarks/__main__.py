@@ -1,4 +1,4 @@
-"""``python -m benchmarks [NAME...] [--rounds N] [--save FILE]``: run the benchmarks named, or all."""
+"""``python -m benchmarks [NAME...] [--rounds N] [--save FILE]``: run the named benchmarks, or all."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAMES: Final = (
 
 
 def main() -> None:
-    """Run benchmarks one after another and print their tables."""
+    """Run benchmarks in sequence and print their tables."""
     arguments = _arguments()
     out = console()
     for name in arguments.names or NAMES:
@@ -73,7 +73,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def save(file: Path, name: str, figures: list[Figure]) -> None:
-    """Append one run of a benchmark to a file of JSON lines: whole numbers as they are, others with four digits."""
+    """Append one run of a benchmark to a file of JSON lines: integers unchanged, other numbers with four digits."""
     rows = [attrs.asdict(figure) | {"value": _kept(figure.value)} for figure in figures]
     with file.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps({"benchmark": name, "figures": rows}) + "\n")

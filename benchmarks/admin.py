@@ -1,7 +1,7 @@
-"""What it takes to list the committed offsets of a thousand groups, and how many requests go out for it.
+"""Listing the committed offsets of a thousand groups: time and number of requests.
 
-Three real nodes on loopback. The groups are spread over all of them, each with offsets of ten partitions. aiokafka asks
-for one group at a time: it has no other way. Both libraries start without a connection. Needs Java and Maven.
+Uses three real nodes on loopback. The groups are distributed over all of them, each with offsets of ten partitions.
+aiokafka only supports one group per request. Both libraries start without a connection. Needs Java and Maven.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ async def _aiokafka(servers: str) -> float:
 
 
 class _Counting(ClientCore):
-    """A core that counts the requests of OffsetFetch."""
+    """A core that counts OffsetFetch requests."""
 
     fetches = 0
 

@@ -1,9 +1,9 @@
-"""Server-side assignors beside Kafka's own: the first assignment, and the one after a member left.
+"""Server-side assignors compared with Kafka's own: the first assignment, and the assignment after a member left.
 
-The same groups as in Kafka's: ten topics or subtopologies, two members in a process. Kafka's assignors run in a Java
-process of their own with its compiler at full strength, ours after them in this one. What members and topics look like
-is made before the time starts, on both sides, and both count processor time. Needs Java and Maven; without them nothing
-is measured.
+Both sides use the same groups: ten topics or subtopologies, two members per process. Kafka's assignors run in another
+Java process with full JIT optimization, and then the assignors of kafka-msgs run in this process. Both sides prepare
+member and topic data before the timing, and both measure CPU time. Needs Java and Maven; without them the benchmark is
+skipped.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ PARTS: Final = 10
 TARGETS: Final = {"sticky": 3.0, "uniform": 10.0, "range": 10.0}
 MILLISECONDS: Final = 100.0
 GROWTH: Final = 15.0
-"""How much longer ten times as many tasks and members may take: near 10."""
+"""The limit for the growth of the time with ten times the tasks and members: near 10."""
 
 Case = Callable[[], Any]
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
-    """Measure, print, and return the figures; none without Java and Maven."""
+    """Measure, print, and return the figures; return none without Java and Maven."""
     if not is_there(console, "Kafka's assignors"):
         return []
     names = [*TASK_ASSIGNORS.keys() & {"sticky"}, *CONSUMER_ASSIGNORS, *SHARE_ASSIGNORS]
@@ -67,7 +67,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def _figures(name: str, ours: Mapping[tuple[str, int], Any], theirs: Mapping[tuple[str, int], Any]) -> list[Figure]:
-    """Return the figures of one assignor at the greater size, and how its time grows."""
+    """Return the figures of one assignor at the larger size, and the growth of its time."""
     small, large = (tasks for tasks, _ in SIZES)
     figures = []
     for place, moment in enumerate(("first", "member left")):
@@ -82,7 +82,7 @@ def _figures(name: str, ours: Mapping[tuple[str, int], Any], theirs: Mapping[tup
 
 
 def _kafka(names: list[str], rounds: int) -> dict[tuple[str, int], tuple[float, float]]:
-    """Return the milliseconds that Kafka's assignors take, by name and number of tasks."""
+    """Return the milliseconds of Kafka's assignors, by name and number of tasks."""
     sizes = [(name, tasks, members) for name in names for tasks, members in SIZES]
     lines = (
         {"assignor": name, "bench": {"tasks": tasks, "members": members, "rounds": rounds}}

@@ -1,12 +1,13 @@
-"""Makes a log directory of any size: ``python -m benchmarks.big_directory DIRECTORY --bytes 2G --content offsets``.
+"""Generate a log directory of any size: ``python -m benchmarks.big_directory DIRECTORY --bytes 2G --content offsets``.
 
-*offsets* is a ``__consumer_offsets`` of eight partitions: groups that commit again and again, members that come and go,
-tombstones, and offsets that transactions commit and abort. *events* is a topic of four partitions whose producers use
-every codec, some of them transactions, some headers, and which has tombstones. The same arguments give the same bytes.
+*offsets* is a ``__consumer_offsets`` topic with eight partitions: groups that commit repeatedly, members that join and
+leave, tombstones, and offsets committed or aborted in transactions. *events* is a topic with four partitions, whose
+producers use every codec, some with transactions or headers, and which has tombstones. The same arguments produce the
+same bytes.
 
-A partition is one block of batches, made once, that repeats under new offsets: the offset of a batch is the one thing
-in it that its checksum does not cover, so that a block is as true at any place as at its first. What a reader does per
-byte is that of a log without repetition; how many different keys there are is not, and stays that of one block.
+A partition repeats one generated block of batches under new offsets: the offset of a batch is not covered by its
+checksum, so a block is valid at any offset. The work of a reader per byte is the same as for a log without repetition,
+but the number of different keys is limited to the keys of one block.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _PAGES: Final = ("basket", "checkout", "delivery", "home", "offers", "returns", 
 
 @frozen
 class Written:
-    """What was written: ``records`` beside those that end transactions, ``markers``, and ``size`` in bytes."""
+    """The counts of a written log: ``records`` without markers, transaction ``markers``, and ``size`` in bytes."""
 
     records: int
     markers: int
@@ -67,7 +68,7 @@ class Written:
 
 
 class _Block:
-    """Collects the batches of a block; ``time`` is that of the next batch, in milliseconds."""
+    """Collects the batches of a block; ``time`` is the timestamp of the next batch, in milliseconds."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -78,7 +79,7 @@ class _Block:
         self.time = _START_MS
 
     def add(self, records: Iterable[_Record], codec: CompressionType = CompressionType.NONE, **header: Any) -> None:
-        """Add a batch of records; ``header`` holds arguments of ``BatchHeader``."""
+        """Add a batch of records; ``header`` contains arguments of ``BatchHeader``."""
         builder = BatchBuilder(BatchHeader(**header), codec=codec)
         for number, (key, value, headers) in enumerate(records):
             builder.append(key, value, timestamp=self.time + number, headers=headers)
@@ -103,14 +104,14 @@ class _Block:
         self.next_offset += builder.count
 
     def at(self, offset: int) -> bytearray:
-        """Return the bytes of the block as they are where its first record has that offset."""
+        """Return the bytes of the block with its first record at that offset."""
         data = bytearray(self.data)
         for position, relative in self.places:
             _OFFSET.pack_into(data, position, offset + relative)
         return data
 
     def aborted_at(self, offset: int) -> bytes:
-        """Return the entries of a transaction index for the block as it is there."""
+        """Return the transaction index entries of the block at that offset."""
         return b"".join(
             _ABORTED.pack(0, producer, offset + first, offset + marker, offset + marker + 1)
             for producer, first, marker in self.aborted
@@ -118,7 +119,7 @@ class _Block:
 
 
 class _Offsets:
-    """Fills a block of a partition of ``__consumer_offsets``, a commit or a change of members at a time."""
+    """Fills a block of a ``__consumer_offsets`` partition, one commit or membership change at a time."""
 
     topic = "__consumer_offsets"
     partitions = 8
@@ -171,7 +172,7 @@ def _bytes(record: TopicRecord) -> _Record:
 
 
 class _Events:
-    """Fills a block of a partition of an ordinary topic, a batch of a producer or a transaction at a time."""
+    """Fills a block of an ordinary partition, one producer batch or transaction at a time."""
 
     topic = "events"
     partitions = 4
@@ -200,7 +201,7 @@ class _Events:
 
 
 CONTENTS: Final[Mapping[str, type[_Offsets | _Events]]] = {"offsets": _Offsets, "events": _Events}
-"""What a directory can be filled with."""
+"""The contents that can be generated."""
 
 
 def write_directory(
@@ -233,9 +234,9 @@ def write_directory(
 
 
 def grow_directory(path: Path, size: int, content: str, more: int, *, block_bytes: int = _BLOCK_BYTES) -> int:
-    """Add batches of about ``more`` bytes to a directory that ``write_directory`` made; return their bytes.
+    """Append batches of about ``more`` bytes to a directory written by ``write_directory``; return their bytes.
 
-    ``size``, ``content`` and ``block_bytes`` are what that was given. The last segments grow. Raises ``OSError``.
+    Pass the same ``size``, ``content`` and ``block_bytes`` as before. The last segments grow. Raises ``OSError``.
     """
     kind = CONTENTS[content]
     share, added = -(-size // kind.partitions), 0
@@ -269,7 +270,7 @@ def _append(directory: Path, block: _Block, copy: int, copies_in_segment: int) -
 
 
 def byte_count(text: str) -> int:
-    """Return the number of bytes that a text such as ``512M`` or ``2G`` means; raises ``ValueError``."""
+    """Return the number of bytes in a text such as ``512M`` or ``2G``; raises ``ValueError``."""
     match = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper())
     if match is None:
         raise ValueError(f"{text!r} is not a number of bytes, such as 512M or 2G")
@@ -277,7 +278,7 @@ def byte_count(text: str) -> int:
 
 
 def main() -> None:
-    """Write the directory that the command line asks for."""
+    """Write the directory according to the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.big_directory", description="Make a log directory.")
     parser.add_argument("directory", type=Path)
     parser.add_argument("--bytes", type=byte_count, default=byte_count("2G"), help="such as 512M or 2G (default: 2G)")

@@ -1,9 +1,9 @@
-"""The embedded broker: how fast it starts, what a test with it costs, and what it carries.
+"""The embedded broker: startup time, the cost of a test, and throughput.
 
-Five questions. How long does a start take after the import, and how much memory has the process? How long does a small
-test take, from the start of the broker to its end, beside a real broker in its virtual machine? How fast does
-librdkafka write and read a million records, beside its own mock cluster and beside a real broker? What do the
-heartbeats of a large group cost? Embedded brokers run in a process of their own, except for the first two questions.
+Answers five questions. How long does a start take after the import, and how much memory does the process use? How long
+does a small test take, from the start of the broker to its end, compared with a real broker in its virtual machine? How
+fast does librdkafka write and read a million records, compared with its own mock cluster and with a real broker? What
+do the heartbeats of a large group cost? Embedded brokers run in a separate process, except for the first two questions.
 Needs Java and Maven, and a system with ``/proc``.
 """
 
@@ -61,7 +61,7 @@ _names = count()
 
 
 def run(out: Console, rounds: int) -> list[Figure]:
-    """Measure all; return the figures."""
+    """Measure everything; return the figures."""
     rounds = max(1, rounds // 10)
     figures = [*_starts(), *_small_test(rounds), *_load(rounds), *_storm()]
     print_figures(out, "broker", PROTOCOL.format(rounds=rounds, starts=STARTS), figures)
@@ -138,7 +138,7 @@ def _embedded() -> Iterator[str]:
 
 @contextmanager
 def _process() -> Iterator[tuple[str, int]]:
-    """An embedded broker in a process of its own: its address, and the process id."""
+    """Run an embedded broker in a separate process; yield its address and the process id."""
     command = [sys.executable, "-m", "kafka_msgs", "broker", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
@@ -167,7 +167,7 @@ _TOPIC: Final = "load"
 
 
 def _written(servers: str, *, creates: bool) -> float:
-    """Write all records, and return the seconds. The mock cluster creates topics when they are asked for."""
+    """Write all records and return the seconds. The mock cluster creates topics on request."""
     admin = AdminClient({"bootstrap.servers": servers})
     if creates:
         admin.create_topics([NewTopic(_TOPIC, 1, 1)])[_TOPIC].result(30)
@@ -193,7 +193,7 @@ def _written(servers: str, *, creates: bool) -> float:
 
 
 def _read(servers: str) -> float:
-    """Read what there is, and return the seconds for as many records as were written: the mock cluster keeps few."""
+    """Read the existing records; return the seconds scaled to all written records, since the mock cluster keeps few."""
     settings = {"bootstrap.servers": servers, "group.id": "readers", "auto.offset.reset": "earliest", **TUNED}
     consumer = confluent_kafka.Consumer(settings)
     first: int
@@ -213,7 +213,7 @@ def _read(servers: str) -> float:
 
 
 def _storm() -> Iterator[Figure]:
-    """A thousand members of one group, each with a heartbeat a second: the share of a core that the broker needs."""
+    """Measure the broker's CPU share with a thousand members in one group, each sending one heartbeat per second."""
     with _process() as (servers, process), Client(servers) as client:
         group = "storm"
         client.call(FindCoordinatorRequest(key_type=0, coordinator_keys=(group,)))

@@ -1,6 +1,6 @@
-"""A broker that answers from memory: each api has one answer, and only its correlation id differs.
+"""A broker that responds from memory: each API has one response, in which only the correlation id differs.
 
-It is a process of its own, so what it costs is not counted as the client's. ``python -m benchmarks.canned_broker``
+It runs in a separate process, so its CPU time is not counted for the client. ``python -m benchmarks.canned_broker``
 prints its port and serves until its standard input ends.
 """
 
@@ -29,7 +29,7 @@ __all__ = ["HOST", "PARTITIONS", "canned_broker"]
 
 HOST: Final = "127.0.0.1"
 PARTITIONS: Final = 1224
-"""The partitions that Metadata describes: about 39 KB at version 5."""
+"""The number of partitions in Metadata responses: about 39 KB at version 5."""
 
 _OFFERED: Final = {
     ApiKey.PRODUCE: (0, 11), ApiKey.FETCH: (0, 12), ApiKey.LIST_OFFSETS: (0, 7), ApiKey.METADATA: (0, 12),
@@ -38,7 +38,7 @@ _OFFERED: Final = {
 
 
 def _versions() -> ApiVersionsResponse:
-    """Return an answer of the size that a broker gives: sixty apis."""
+    """Return a response of realistic size: sixty APIs."""
     offered = dict(_OFFERED)
     for key in ApiKey:
         versions = message_class(key, "request").INFO.versions
@@ -65,7 +65,7 @@ def _metadata(port: int) -> MetadataResponse:
 
 
 class _Canned(asyncio.Protocol):
-    """One connection: whole requests in, whole answers out."""
+    """A connection that receives whole requests and sends whole responses."""
 
     def __init__(self, answers: dict[tuple[int, int], bytes], port: int) -> None:
         self._answers = answers

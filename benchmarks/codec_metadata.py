@@ -1,7 +1,7 @@
-"""Decoding and encoding of a large message of many small structs, against the peers.
+"""Decoding and encoding of a large message of many small structs, compared with the peers.
 
-MetadataResponse v12 of 100 topics with 12 partitions. Every library starts from, or arrives at, the same bytes (but
-for msgspec, which has its own format and serves as a yardstick for what a fast library makes of such a tree).
+The message is a MetadataResponse v12 of 100 topics with 12 partitions. Every library starts from, or produces, the same
+bytes, except msgspec, which has its own format and serves as a reference for a fast library on such a tree.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TARGETS: Final[Mapping[tuple[str, ...], tuple[float, float | None]]] = {
     ("python", "encode", "varied", peers.KAFKA_PYTHON): (4.5, 6),
     ("python", "encode", "varied", peers.KIO): (9, 12),
 }
-"""What is to be reached, and what is beyond that: by executor, direction, content and peer."""
+"""Targets and stretch targets, by executor, direction, content and peer."""
 
 COMPARED: Final = (peers.KAFKA_PYTHON, peers.KIO, peers.MSGSPEC, peers.MSGSPEC_TUPLES)
 REFUSED: Final = "last byte missing"
@@ -87,7 +87,7 @@ def _figure(ours: str, direction: str, name: str, peer: str, times: Times) -> Fi
 
 
 def _refusals(rounds: int) -> list[Figure]:
-    """Compare a message that is refused, which the reference interpreter explains, with one that is not."""
+    """Compare a rejected message, whose error the reference interpreter explains, with a valid one."""
     message = message_cases.metadata("varied")
     data = message.encode(VERSION)
     figures = []

@@ -1,8 +1,8 @@
-"""Calls that nothing prepared, beside those in a loop: what a client pays that encodes and decodes now and then.
+"""Cold calls compared with calls in a loop: the cost for a client that encodes and decodes occasionally.
 
-An OffsetCommitRequest of half a kilobyte is encoded and decoded, by kafka-msgs and by kafka-python, three ways: again
-and again (warm); once after other work has taken the caches of the processor (cold); and for the first time in a new
-process (first), where what the first calls import counts, too. Libraries take turns.
+kafka-msgs and kafka-python encode and decode an OffsetCommitRequest of half a kilobyte in three ways: repeatedly
+(warm); once after other work has evicted the CPU caches (cold); and for the first time in a new process (first),
+including the imports of the first calls. Libraries take turns.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FIRST: Final = {
         f"OffsetCommitRequest(group_id='billing', topics=[]).encode(version={VERSION})",
     ),
 }
-"""What a new process does for each library. kafka-python cannot encode what it decoded, so it encodes an empty one."""
+"""The program of a new process, by library. kafka-python cannot encode decoded messages, so it encodes an empty one."""
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
@@ -107,7 +107,7 @@ def _both(encode: Action, decode: Action) -> None:
 def _first(data: bytes, rounds: int) -> tuple[dict[str, float], dict[str, float]]:
     """Return the seconds of the first calls of a process, without and with its import.
 
-    The least of all rounds counts. The round before them compiles the modules.
+    The minimum over all rounds counts. A round before them compiles the modules.
     """
     calls, both = dict.fromkeys(FIRST, float("inf")), dict.fromkeys(FIRST, float("inf"))
     with tempfile.TemporaryDirectory() as bytecode:

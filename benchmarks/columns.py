@@ -1,9 +1,9 @@
-"""Bytes to Arrow columns and back: committed offsets against the codec row by row, and a batch of records against
-records.
+"""Bytes to Arrow columns and back: committed offsets compared with the codec row by row, and a batch of records with
+record objects.
 
-The offsets are 200,000 rows of an Arrow column, each as long as the group coordinator writes it. Row by row means that
-each row is decoded to an object of its own, which is dropped with the list of all of them. kafka-python does not have
-this message, so its decoder is made of the definition that our class is made of.
+The offsets are 200,000 rows of an Arrow column, of the same length as the group coordinator's. Row by row means that
+each row is decoded to an object, which is freed together with the list of all objects. kafka-python does not include
+this message, so its decoder is generated from the same definition as our class.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROWS: Final = 200_000
 METADATA: Final = 2_000
 VERSION: Final = 4
 RECORDS: Final = 9_441
-"""Records of 100 random bytes that make a batch of 1 MB."""
+"""The number of records with 100 random bytes in a batch of 1 MB."""
 
 DEFINITION: Final = (
     Path(__file__).parents[1] / "message_defs" / "kafka" / "group-coordinator" / "OffsetCommitValue.json"
@@ -46,10 +46,10 @@ AIOKAFKA: Final = "aiokafka"
 NATIVE: Final = "c, rows"
 OBJECTS: Final = "objects"
 SHARE: Final = 20
-"""The slowest way is measured with so many times fewer rows."""
+"""The divisor of the number of rows for the slowest method."""
 ENCODED: Final = "codec"
 TARGETS: Final = {"python, rows": 50.0, NATIVE: 8.0, peers.KAFKA_PYTHON: 45.0}
-"""How many times as long as columns of offsets the others take at least."""
+"""The minimum ratio of the peers' time to the time of columns of offsets."""
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
@@ -96,7 +96,7 @@ def _offsets(rounds: int) -> list[Figure]:
 
 
 def offsets(count: int) -> list[bytes]:
-    """Return committed offsets as the group coordinator writes them, without the version in front."""
+    """Return committed offsets as the group coordinator writes them, without the version prefix."""
     random = Random(count)
     return [
         OffsetCommitValue(
@@ -115,9 +115,10 @@ def _each(array: pa.Array, decode: Callable[[bytes], Any]) -> list[Any]:
 
 
 def kafka_python_decoder() -> Any:
-    """Return the class that kafka-python makes of the definition of committed offsets.
+    """Return the class that kafka-python generates from the definition of committed offsets.
 
-    It looks for a definition of the class's name in its own package first, hence the name; the hook puts ours in place.
+    kafka-python first searches its own package for a definition with the class's name, hence the name; the hook
+    substitutes our definition.
     """
     definition = json.loads(DEFINITION.read_text()) | {"type": "data"}
     cls = type(ApiData)("ConsumerProtocolSubscription", (ApiData,), {"json_patch": staticmethod(lambda *_: definition)})
@@ -126,11 +127,11 @@ def kafka_python_decoder() -> Any:
     return cls
 
 
-# Messages out of columns
+# Encoding of columns
 
 
 def _encoded(rounds: int) -> list[Figure]:
-    """Measure columns to bytes, against making each row an object and encoding that, and against the codec alone."""
+    """Measure columns to bytes, compared with creating and encoding objects row by row, and with the codec alone."""
     figures = []
     for cls, version, rows, target in (
         (OffsetCommitValue, VERSION, offsets(ROWS), 100.0),
@@ -164,7 +165,7 @@ def _metadata(count: int) -> list[bytes]:
 
 
 def _encoded_as_objects(array: pa.StructArray, cls: type[Message], version: int) -> list[bytes]:
-    """Encode without columns, as one would with a function over rows."""
+    """Encode without columns, as a function over rows would do it."""
     return [row.encode(version) for row in to_objects(array, cls)]
 
 

@@ -1,8 +1,8 @@
-"""A million records of 100 bytes, read from a real broker by a member of a group, against the peers.
+"""Reading a million records of 100 bytes from a real broker as a group member, compared with the peers.
 
-Each library reads in a process of its own: it joins a group, and is timed from the first records to the last. Five
-fields of every record are read. The same records are read as Arrow tables too; the peer has to make columns of its
-records for that. Needs Java and Maven for the broker, which listens on loopback and ends with the run.
+Each library runs in a separate process: it joins a group, and the timing covers the first to the last record. Five
+fields of every record are read. The same records are also read as Arrow tables; the peer converts its records to
+columns for that. Needs Java and Maven for the broker, which listens on loopback and ends with the run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TUNED: Final = {
     "queued.max.messages.kbytes": 1_048_576,
     "fetch.queue.backoff.ms": 5,
 }
-"""Settings of librdkafka. Without these, confluent-kafka stops fetching for a second whenever its queue is full."""
+"""librdkafka properties. Without these, confluent-kafka stops fetching for a second whenever its queue is full."""
 
 Batches = Iterator[list[Any]]
 
@@ -110,7 +110,7 @@ def _fill(servers: str) -> None:
 
 
 def _measured(name: str, servers: str) -> tuple[float, float]:
-    """Run one reader in a process of its own; return seconds by the clock on the wall and of the processor."""
+    """Run one reader in a separate process; return its wall-clock and CPU seconds."""
     command = [sys.executable, "-m", "benchmarks.consume", name, servers]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if done.returncode:
@@ -120,7 +120,7 @@ def _measured(name: str, servers: str) -> tuple[float, float]:
 
 
 def _timed(batches: Iterator[int]) -> tuple[float, float]:
-    """Read everything; return the seconds from the first records to the last, by both clocks."""
+    """Read all records; return the wall-clock and CPU seconds from the first record to the last."""
     left = RECORDS - next(batches)
     wall, processor = time.perf_counter(), time.process_time()
     for count in batches:
@@ -287,4 +287,4 @@ if __name__ == "__main__":
     sys.stdout.flush()
     import os
 
-    os._exit(0)  # threads of the peers do not hold up the next round
+    os._exit(0)  # do not wait for the peers' threads before the next round

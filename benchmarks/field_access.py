@@ -1,8 +1,9 @@
-"""Chosen fields of a large message: what a proxy does with brokers, and what a monitor reads of topics.
+"""Selected fields of a large message: a proxy changes brokers, and a monitor reads topics.
 
-MetadataResponse v12 of 100 topics with 12 partitions and 20 brokers. Every broker gets another address; then fields are
-only read. The same is done by decoding all, and by Kafka's own Java. Warm: the same bytes again and again. Cold: after
-other memory has been read, as for most messages of a proxy, whose processor has done something else in between.
+The message is a MetadataResponse v12 of 100 topics with 12 partitions and 20 brokers. The address of every broker is
+changed; then fields are only read. The baselines decode the whole message, or use Kafka's own Java. Warm: the same
+bytes repeatedly. Cold: after other memory has been read, which is typical for a proxy, whose CPU does other work
+in between.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ TARGETS: Final = {("warm", "patch of two fields", WHOLE): 15.0, ("warm", "patch 
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
-    """Measure, print, and return the figures; those of Java without Java and Maven are left out."""
+    """Measure, print, and return the figures; without Java and Maven, omit the figures of Java."""
     data = message_cases.metadata("varied").encode(VERSION)
     java = _java(console, data)
     figures = []
@@ -101,7 +102,7 @@ def _table(title: str, times: Times) -> object:
 
 
 def _java(console: Console, data: bytes) -> dict[str, float]:
-    """Return the seconds that Java takes to rewrite the brokers, warm and cold; nothing without Java and Maven."""
+    """Return the seconds that Java takes to rewrite the brokers, warm and cold, or nothing without Java and Maven."""
     missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
     if missing:
         console.print(f"{kafka_java.JAVA}: not measured, since there is no {' and no '.join(missing)} here")

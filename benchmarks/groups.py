@@ -1,7 +1,7 @@
-"""Group coordinators: how fast a partition of ``__consumer_offsets`` is loaded.
+"""Group coordinators: the time to load a partition of ``__consumer_offsets``.
 
-The records are those of a busy cluster: committed offsets of many groups, topics and partitions, each committed again
-and again. They are loaded as a broker loads them: from the bytes of record batches into a coordinator.
+The records resemble a busy cluster: committed offsets of many groups, topics and partitions, each committed repeatedly.
+They are loaded as in a broker: from the bytes of record batches into a coordinator.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def _coordinator() -> GroupCoordinator:
-    """A coordinator that loads its only partition."""
+    """Return a coordinator that loads its only partition."""
     made = GroupCoordinator(MemoryLog().append, config=CoordinatorConfig(offsets_topic_num_partitions=1))
     made.elect(0, 1, now=0)
     return made
@@ -63,7 +63,7 @@ def _coordinator() -> GroupCoordinator:
 
 @cache
 def _messages() -> tuple[TopicRecord, ...]:
-    """Commits of 1,000 groups to 7 topics with 16 partitions."""
+    """Return commits of 1,000 groups to 7 topics with 16 partitions."""
     return tuple(
         TopicRecord(
             topic=_TOPIC,

@@ -1,4 +1,4 @@
-"""gzip by ISA-L (extra ``gzip_speed``) beside zlib: batches of records read, and written at the fastest level."""
+"""gzip with ISA-L (extra ``gzip_speed``) compared with zlib: record batches read, and written at the fastest level."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["run"]
 
 WORDS: Final = [b'{"order": ', b'"customer": ', b'"billing", ', b"1234567, ", b"42, ", b'"paid"}\n', b"true, "]
 SIZES: Final = {"1 KB": 150, "1 MB": 150_000}
-"""How many words the content has, by its approximate size."""
+"""The number of words in the content, by its approximate size."""
 
 
 def run(console: Console, rounds: int) -> list[Figure]:

@@ -1,6 +1,6 @@
-"""What programs pay that keep what they decode: time and memory of 300 large messages held at once.
+"""Retained messages: time and memory of 300 large decoded messages.
 
-One process for each library and content, since libraries that share one share its memory and its garbage collector.
+Each library and content has a separate process, since libraries in one process share memory and the garbage collector.
 ``python -m benchmarks.held_trees LIBRARY CONTENT`` is such a process.
 """
 
@@ -37,7 +37,7 @@ _STATISTICS: Final = Path("/proc/self/statm")
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
-    """Measure, print, and return the figures; none where the system does not tell a process its memory."""
+    """Measure, print, and return the figures; return none if the system does not report process memory."""
     if not _STATISTICS.exists():
         console.print(f"Held trees: not measured, since there is no {_STATISTICS} here")
         return []
@@ -67,7 +67,7 @@ def _memory_figure(ours: str, name: str, peer: str, memory: Times) -> Figure:
 
 
 def _measured(name: str, repeats: int) -> tuple[Times, Times]:
-    """Return the least seconds, and the least bytes, that a tree takes in each library."""
+    """Return the minimum seconds, and the minimum bytes, per tree in each library."""
     seconds, memory = ({library: float("inf") for library in LIBRARIES} for _ in range(2))
     for _ in range(repeats):
         for library in LIBRARIES:
@@ -104,7 +104,7 @@ def _case(library: str, name: str) -> peers.Case | None:
 
 
 def _hold(library: str, name: str) -> tuple[float, float]:
-    """Decode and keep; return the seconds and the bytes of resident memory that one tree takes."""
+    """Decode and retain messages; return the seconds and the bytes of resident memory per tree."""
     case = _case(library, name)
     assert case is not None
     case.decode()

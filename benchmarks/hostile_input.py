@@ -1,8 +1,8 @@
-"""Hostile inputs, run against kafka-msgs alone: an error of its own or a value, in linear time and little memory.
+"""Hostile inputs for kafka-msgs: each must produce a library error or a value, in linear time and with little memory.
 
-Each input is made in two sizes. From the smaller to the larger, time per byte may not grow as quadratic time would, and
+Each input has two sizes. From the smaller to the larger, time per byte must grow less than with quadratic time, and
 peak memory must stay within four times the input plus 8 MB. The inputs that expand most when decoded are shown without
-that target: what bounds them is the decode budget.
+that target, because the decode budget limits them.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _MEMORY_A_BYTE: Final = 4
 _MEMORY_FREE: Final = 8 * _MEGABYTE
 _ROUNDS: Final = 5
 _LINEAR: Final = 2.0
-"""The largest time per byte in the larger input over that in the smaller (four times as small); quadratic gives 4."""
+"""The maximum ratio of the time per byte between the larger and the four times smaller input; quadratic gives 4."""
 
 _LEVELS: Final = 30
 
 _HUGE: Final = write_uvarint(2**32 - 1)
-"""The compact form of a count of 2^32 - 2."""
+"""The compact encoding of the count 2^32 - 2."""
 
 _BEFORE_TOPICS: Final = b"\0\0\0\0\1\0\0\0\0\1"
 """A MetadataResponse v12 up to its topics: throttle time, no brokers, null cluster, controller."""
@@ -53,10 +53,10 @@ _BEFORE_RESPONSES: Final = bytes(10)
 
 @frozen
 class Hostile:
-    """A kind of input, made in the sizes ``small`` and ``large``: one buffer to decode, or several one after another.
+    """A kind of input, made in the sizes ``small`` and ``large``: one buffer to decode, or several in sequence.
 
-    ``ends`` is the ``outcome`` that it must have. ``expands`` marks legal inputs whose values are far larger; of these,
-    the smaller size is too large for caches as well, or their ends would look like growth.
+    ``ends`` is the required ``outcome``. ``expands`` marks legal inputs whose values are far larger; for these, the
+    smaller size also exceeds the caches, because cache effects would otherwise look like growth.
     """
 
     name: str
@@ -85,20 +85,20 @@ def _nested(levels: int) -> type[Message]:
 
 
 def _nested_data(wide: int, cut: int = 0) -> list[bytes]:
-    """Return the nested message, ``wide`` elements at the lowest level and one at each above it, less ``cut`` bytes."""
+    """Return the nested message, ``wide`` elements at the lowest level and one at each above, without ``cut`` bytes."""
     size, one = b"\0\0\0\7", b"\0\0\0\1"
     data = (size + one) * (_LEVELS - 2) + size + wide.to_bytes(4, "big") + size * wide
     return [data[: len(data) - cut]]
 
 
 def _unknown_tags(count: int, last: int | None = None) -> list[bytes]:
-    """Return an OffsetFetchRequest v8 with so many unknown tags, the last of them another than its turn if given."""
+    """Return an OffsetFetchRequest v8 with ``count`` unknown tags; ``last`` replaces the number of the last tag."""
     tags = [*range(100, 100 + count - 1), 99 + count if last is None else last]
     return [b"\1\0" + write_uvarint(count) + b"".join(write_uvarint(tag) + b"\1x" for tag in tags)]
 
 
 def _cut_everywhere(topics: int) -> list[bytes]:
-    """Return every proper beginning of a message."""
+    """Return every proper prefix of a message."""
     message = message_cases.metadata("varied")
     data = attrs.evolve(message, brokers=(), topics=message.topics[:topics]).encode(12)
     return [data[:size] for size in range(len(data))]
@@ -171,7 +171,7 @@ INPUTS: Final = (
 
 
 def outcome(hostile: Hostile, pieces: list[bytes]) -> str:
-    """Decode each piece; return the names of the errors, or ``a value``. Any other error than the library's passes."""
+    """Decode each piece; return the names of the errors, or ``a value``. Errors of other libraries propagate."""
     found = set()
     for piece in pieces:
         try:
@@ -221,7 +221,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 @frozen
 class _Measured:
-    """What one kind of input did: bytes decoded and seconds of both sizes, and the peak memory of the larger."""
+    """The measurements of one kind of input: decoded bytes and seconds of both sizes, and the larger's peak memory."""
 
     hostile: Hostile
     small: int
@@ -233,7 +233,7 @@ class _Measured:
 
     @property
     def growth(self) -> float:
-        """Time per byte of the larger input over that of the smaller."""
+        """Return the time per byte of the larger input divided by the time per byte of the smaller."""
         return (self.seconds["large"] / self.large) / (self.seconds["small"] / self.small)
 
     def cells(self) -> list[str]:

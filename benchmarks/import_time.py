@@ -1,7 +1,7 @@
-"""What importing costs: the library, one message, and the first use of a message, each in fresh processes.
+"""Import time: the library, one message, and the first use of a message, each in fresh processes.
 
-Bytecode is cached, in a directory of this run's own. Rounds of the libraries alternate; the fastest counts. Hypothesis,
-which a library may load where it finds it, is hidden, as most programs in production do not have it.
+Bytecode is cached in a directory of this run. Rounds of the libraries alternate; the fastest counts. Hypothesis, which
+a library may load if it is installed, is hidden, as most programs in production do not have it.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ SCRIPTS: Final = {
         "first decode": "OffsetFetchRequest.decode(data, version=8)",
     },
 }
-"""For each library, the steps of sending and receiving a first message, timed one after another in one process."""
+"""For each library, the steps of sending and receiving a first message, timed in sequence in one process."""
 
 
 class _Report(TypedDict):
-    """What a process prints: the milliseconds of each step, and the modules that it loaded."""
+    """The output of a process: the milliseconds of each step, and the loaded modules."""
 
     steps: dict[str, float]
     modules: list[str]
@@ -113,7 +113,7 @@ def _run_script(steps: dict[str, str], bytecode: str) -> _Report:
 
 
 def environment(bytecode: str) -> dict[str, str]:
-    """Return the environment of a process that keeps its bytecode in a directory of the run."""
+    """Return the environment of a process that caches its bytecode in a directory of the run."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPYCACHEPREFIX": bytecode, "PYTHONPATH": str(ROOT)}
 

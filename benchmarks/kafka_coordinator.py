@@ -1,7 +1,7 @@
-"""Kafka's own group coordinator and assignors in Java: what the benchmarks of groups are beside.
+"""Kafka's own group coordinator and assignors in Java: the baseline for the benchmarks of groups.
 
-A Java process of its own, with its compiler at full strength, takes lines of JSON and answers each with one, as
-``CoordinatorOracle.java`` and ``AssignorOracle.java`` say. Needs Java and Maven.
+A separate Java process with full JIT optimization takes lines of JSON and responds to each with one line;
+``CoordinatorOracle.java`` and ``AssignorOracle.java`` define the format. Needs Java and Maven.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["PROTOCOL", "ask", "is_there"]
 PROTOCOL: Final = "Kafka 4.4.0 in Java, then ours; fastest of {rounds} rounds each; times of Kafka's divide ours"
 
 _SECONDS: Final = 300
-"""How long the process may take."""
+"""The time limit for the process."""
 _OPTIONS: Final = ("-XX:TieredStopAtLevel=4", "-Xmx3g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
 
 
 def is_there(console: Console, what: str) -> bool:
-    """Whether Java and Maven are here; prints what is not measured without them."""
+    """Return whether Java and Maven are available; otherwise print the name of the skipped measurement."""
     missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
     if missing:
         console.print(f"{what}: not measured, since there is no {' and no '.join(missing)} here")
@@ -32,7 +32,7 @@ def is_there(console: Console, what: str) -> bool:
 
 
 def ask(lines: Iterable[dict[str, Any]], *arguments: str) -> list[dict[str, Any]]:
-    """Return the answers to lines. ``arguments`` are those of the program: ``assign`` for assignors."""
+    """Return the responses to lines. ``arguments`` are passed to the program: ``assign`` for assignors."""
     from tests.coordinator.oracle.driver import PROJECT
 
     command = [*PROJECT.command(*_OPTIONS), *arguments]

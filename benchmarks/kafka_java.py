@@ -1,4 +1,4 @@
-"""Kafka's own classes in Java: how their programs are built, and measured with JMH, after warming up.
+"""Kafka's own Java classes: how the programs are built, and measured with JMH after warm-up.
 
 Needs Java and Maven, which fetches Kafka's jars and JMH.
 """
@@ -21,14 +21,14 @@ JAVA: Final = "Kafka's Java"
 HERE: Final = Path(__file__).with_name("java")
 TARGET: Final = HERE / "target"
 SECONDS: Final = 540
-"""How long building, or measuring, may take."""
+"""The time limit for building, or for measuring."""
 
 ITERATIONS: Final = 200
 _FLAGS: Final = ("-f", "1", "-wi", "5", "-w", "1s", "-i", str(ITERATIONS), "-r", "10ms", "-foe", "true")
 
 
 def measured(java_class: str, files: Mapping[str, bytes], inputs: Sequence[str]) -> list[dict[str, Any]]:
-    """Return JMH's results of the benchmarks of a Java class on inputs, which are names of files."""
+    """Return JMH's results for the benchmarks of a Java class on inputs, which are file names."""
     class_path = built()
     with tempfile.TemporaryDirectory() as directory:
         for name, data in files.items():
@@ -48,7 +48,7 @@ def fastest_iteration(result: dict[str, Any]) -> float:
 
 
 def built() -> str:
-    """Build the Java side; return its class path. Raises ``RuntimeError`` when Maven fails."""
+    """Build the Java side; return its class path. Raises ``RuntimeError`` if Maven fails."""
     listing = TARGET / "classpath.txt"
     goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={listing}"]
     done(["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), *maven_releases(), *goals])
@@ -56,7 +56,7 @@ def built() -> str:
 
 
 def done(command: list[str], folder: Path = HERE) -> None:
-    """Run a command in a folder to its end; raises ``RuntimeError`` with what it wrote when it fails."""
+    """Run a command in a directory until it ends; raises ``RuntimeError`` with its output if it fails."""
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
     if ended.returncode:
         raise RuntimeError(f"{command[0]} failed:\n{ended.stdout}{ended.stderr}".rstrip())

@@ -1,12 +1,12 @@
 """The same bytes in other languages: nine messages, large and small, decoded and encoded in Java, Go and Rust.
 
-A process for each language runs as long as the benchmark does, kafka-msgs' own included, and they take turns. Warm: the
-same message again and again, in processor time of the whole process. Cold: single calls, each after the process has
-read 64 MB of other memory, on the clock. Each language that has the message must write the same bytes. A language whose
-tools are not installed is named and left out.
+Each language, including kafka-msgs, has a process that runs as long as the benchmark, and the processes take turns.
+Warm: the same message repeatedly, in CPU time of the whole process. Cold: single calls in wall time, each after the
+process has read 64 MB of other memory. Each language that has the message must write the same bytes. Languages without
+installed tools are named and skipped.
 
-What decoding makes differs: Kafka's Java and Rust's ``kafka-protocol`` keep records, and Rust strings, as views of the
-input, Go's kmsg keeps bytes as views. kafka-msgs copies all of it.
+Decoding produces different objects: Kafka's Java and Rust's ``kafka-protocol`` keep records as views of the input, as
+Rust does with strings, and Go's kmsg keeps bytes as views. kafka-msgs copies all data.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ PROTOCOL: Final = (
     "20 ms, after a second of it. Cold: on the clock, median of {cold} single calls after 64 MB of other memory"
 )
 _WARM_UP: Final = 1.0
-"""Seconds of processor time for which a case is called again and again before it is measured."""
+"""The CPU seconds of repeated calls before a case is measured."""
 _SHORTEST: Final = 0.02
-"""Seconds of processor time that a round takes at least."""
+"""The minimum CPU seconds of a round."""
 _LARGE: Final = 1000
-"""Bytes from which on a message counts as large."""
+"""The minimum size of a large message, in bytes."""
 _METADATA: Final = "MetadataResponse.12"
 _COLD_CALLS: Final = 3
-"""Cold calls of each case for each round."""
+"""The number of cold calls per case and round."""
 
 Cell: TypeAlias = tuple[str, str, str]
-"""Caches, a direction, and the name of a message."""
+"""Cache state, direction, and message name."""
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
-    """Measure, print, and return the figures; a language without its tools is named and left out."""
+    """Measure, print, and return the figures; name and skip languages without installed tools."""
     if sys.platform != "linux":
         console.print(
             "other languages: not measured, since the processor time of other processes is read as Linux has it"
@@ -68,7 +68,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def measured(languages: Sequence[Language], files: Mapping[str, bytes], rounds: int) -> dict[Cell, Times]:
-    """Return the seconds of one call by caches, direction and message, in each language that has the message."""
+    """Return the seconds of one call by cache state, direction and message, in each language that has the message."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as running:
         for name, data in files.items():
             Path(directory, name).write_bytes(data)
@@ -98,7 +98,7 @@ def _cold(peers: Mapping[str, Peer], direction: str, name: str, rounds: int) -> 
 
 
 def _turns(languages: list[str], rounds: int) -> Iterator[str]:
-    """Yield the languages in turn, back and forth."""
+    """Yield the languages in turn, alternating the order."""
     for number in range(rounds):
         yield from languages[:: 1 if number % 2 else -1]
 
@@ -110,7 +110,7 @@ def _each(
 
 
 def _calls_needed(peer: Peer, direction: str, name: str) -> int:
-    """Call until it is warm; return how many calls make up a round."""
+    """Call until it is warm; return the number of calls per round."""
     calls, spent = 1, 0.0
     while (seconds := peer.warm(direction, name, calls)) < _SHORTEST or spent < _WARM_UP:
         spent += seconds
@@ -141,7 +141,7 @@ def _figures(files: Mapping[str, bytes], times: Mapping[Cell, Times]) -> Iterato
 
 
 def verdicts(sizes: Mapping[str, int], times: Mapping[Cell, Times]) -> Iterator[Figure]:
-    """Yield the figures that have targets, of those languages that were measured."""
+    """Yield the figures with targets, for the measured languages."""
     decoding = {name: times["warm", "decode", name] for name in sizes}
     encoding = {name: times["warm", "encode", name] for name, size in sizes.items() if size >= _LARGE}
     if go := [each.ratio("Go", OURS) for each in decoding.values() if "Go" in each.seconds]:

@@ -1,6 +1,6 @@
-"""The messages that all languages decode and encode: large and small, as a cluster of 20 brokers would send them.
+"""The messages that all languages decode and encode: large and small, as in a cluster of 20 brokers.
 
-Numbers and names come from a seed. Every message is at a version that each library has that knows the message.
+Numbers and names come from a seed. Every message is at a version that is supported by each library with this message.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _cases(rng: Random) -> Iterator[Case]:
 
 
 def _fetch_response(rng: Random) -> FetchResponse:
-    """A response to a follower that is up to date: no records."""
+    """Return a response to a follower that is up to date, without records."""
 
     def partition(index: int) -> PartitionData:
         end = rng.randrange(10**9)

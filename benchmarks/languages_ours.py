@@ -1,6 +1,6 @@
-"""kafka-msgs as a peer of ``languages``, in a process of its own as the other languages are.
+"""kafka-msgs as a peer of ``languages``, in a separate process like the other languages.
 
-``python -m benchmarks.languages_ours DIRECTORY`` is such a process; ``languages`` describes what it is asked.
+``python -m benchmarks.languages_ours DIRECTORY`` is such a process; ``languages`` describes the commands.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SWEPT: Final = 64 << 20
 
 
 def main(directory: Path) -> None:
-    """Answer until the input ends."""
+    """Respond until the input ends."""
     actions = {file.name: _actions(file) for file in directory.iterdir()}
     print(*actions, flush=True)
     other = b"\1" * _SWEPT

@@ -1,10 +1,11 @@
-"""The programs of the other languages: how each is built and started, and how a running one is asked.
+"""The programs of the other languages: how each program is built, started and controlled.
 
-A program gets a directory with files MESSAGE.VERSION. It reads those that it has a class for, compares what it writes
-with the file, and prints their names on one line. Then each line ``warm|cold decode|encode NAME CALLS`` asks it for so
-many calls, with ``cold_calls`` after it has read other memory of 64 MB, and it prints the nanoseconds on the clock that
-they took. Processor time is read from outside, for all in the same way: that of the whole process, with its collector
-of garbage and its compiler. Programs are built by the usual tools of their languages into ``target`` folders.
+A program gets a directory with files MESSAGE.VERSION. It reads the files for which it has a class, compares its
+encoding with the file, and prints their names on one line. Then each line ``warm|cold decode|encode NAME CALLS``
+requests that number of calls, after reading 64 MB of other memory for ``cold``, and the program prints their wall time
+in nanoseconds. CPU time is read from outside, in the same way for all: the time of the whole process, including its
+garbage collector and its compiler. Programs are built with the standard tools of their languages into ``target``
+directories.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ OURS: Final = "kafka-msgs"
 
 
 class PeerError(RuntimeError):
-    """A program ended before it was asked to."""
+    """A program ended prematurely."""
 
 
 @frozen
 class Language:
-    """One language: the tools that it needs, and what builds its program and returns the command that starts it."""
+    """One language: the required tools, and a function that builds its program and returns the start command."""
 
     name: str
     tools: tuple[str, ...]
     built: Callable[[], list[str]]
 
     def missing(self) -> str:
-        """Return a sentence about the tools that are not here, or an empty text."""
+        """Return a sentence about missing tools, or an empty string."""
         absent = [f"no {tool}" for tool in self.tools if shutil.which(tool) is None]
         return f"{self.name}: not measured, since there is {' and '.join(absent)} here" if absent else ""
 
@@ -72,11 +73,11 @@ LANGUAGES: Final = (
     Language("Go", ("go",), _go),
     Language("Rust", ("cargo",), _rust),
 )
-"""Ours first. Java: Kafka's own classes. Go: kmsg of franz-go. Rust: kafka-protocol."""
+"""kafka-msgs comes first. Java: Kafka's own classes. Go: kmsg of franz-go. Rust: kafka-protocol."""
 
 
 class Peer:
-    """A running program; it ends when the context does."""
+    """A running program; it ends with the context."""
 
     def __init__(self, command: list[str], directory: Path) -> None:
         self._process = subprocess.Popen(
@@ -87,7 +88,7 @@ class Peer:
             stdout=subprocess.PIPE,
             text=True,
         )
-        # The clock of another process's processor time: Linux' clock_getcpuclockid(3) computes the same number.
+        # The CPU-time clock of another process: Linux' clock_getcpuclockid(3) computes the same number.
         self._clock = (~self._process.pid << 3) | 2
 
     def __enter__(self) -> Self:
@@ -101,13 +102,13 @@ class Peer:
         self._process.communicate()
 
     def warm(self, direction: str, name: str, calls: int) -> float:
-        """Return the seconds of processor time that the calls took."""
+        """Return the CPU seconds of the calls."""
         start = time.clock_gettime(self._clock)
         self._asked("warm", direction, name, calls)
         return time.clock_gettime(self._clock) - start
 
     def cold(self, direction: str, name: str) -> float:
-        """Return the seconds on the clock that one call took, after the program read other memory."""
+        """Return the wall-clock seconds of one call, after the program has read other memory."""
         return self._asked("cold", direction, name, 1)
 
     def _asked(self, caches: str, direction: str, name: str, calls: int) -> float:

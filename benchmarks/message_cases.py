@@ -1,10 +1,10 @@
-"""What is measured: a MetadataResponse of 100 topics with 12 partitions, in four kinds of content, and small messages.
+"""The measured messages: a MetadataResponse of 100 topics with 12 partitions, in four kinds of content, and small ones.
 
-Content matters, because a decoder that remembers values is flattered by repetition: *fixed* has the same numbers in
-every partition, *varied* is like a real cluster of 20 brokers, and in *worst* every number, array and name differs.
-Brokers are numbered from 1001, as Kafka does by itself; *small* is *varied* with brokers numbered from 0, whose ids are
-among the ints that CPython never makes anew, so that remembering them gains nothing.
-Small messages are *default* (nothing set), *populated* (a value in each field) or *random*.
+Content matters, because a decoder that caches values benefits from repetition: *fixed* has the same numbers in
+every partition, *varied* resembles a real cluster of 20 brokers, and in *worst* every number, array and name differs.
+Brokers are numbered from 1001, like Kafka's automatic ids; *small* is *varied* with brokers numbered from 0, whose ids
+are among the ints that CPython caches, so a decoder's own cache has no effect.
+Small messages are *default* (all fields unset), *populated* (a value in each field) or *random*.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ M = TypeVar("M", bound=Message)
 
 
 def randomized(cls: type[M], version: int, seed: int) -> M:
-    """Return a random message without unknown tags, whose error codes exist and whose times are of this millennium.
+    """Return a random message without unknown tags, with existing error codes and with times of this millennium.
 
-    Some libraries turn those into types of their own, which have no other values.
+    Some libraries convert these to their own types, which have no other values.
     """
     return _tamed(random_message(cls, version, Random(seed), unknown_tags=False))
 

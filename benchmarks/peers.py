@@ -1,7 +1,7 @@
-"""The same message in other libraries: what to call to decode and to encode it, checked to give the same bytes.
+"""The same message in other libraries: their decoding and encoding calls, verified to produce the same bytes.
 
-Their classes are found by the message's name, and their values made by their own decoders out of our bytes, so that
-each library works on the values it prefers.
+Classes are found by the message's name, and the peers' own decoders create their values from our bytes, so each library
+works on its preferred values.
 """
 
 from __future__ import annotations
@@ -48,37 +48,37 @@ MSGSPEC: Final = "msgspec"
 MSGSPEC_TUPLES: Final = "msgspec, tuples, gc=False"
 
 OURS: Final = tuple(name for name in BACKENDS if name != "reference")
-"""Our executors that are made for speed, the fastest first."""
+"""Our executors that are optimized for speed, the fastest first."""
 
 
 @frozen
 class Case:
-    """One library's ways with one message, as functions without arguments."""
+    """One library's calls for one message, as functions without arguments."""
 
     decode: Action
     encode: Action
 
 
 def executor(name: str, message: Message, version: int) -> Case:
-    """Return the case of one of our own executors."""
+    """Return the case of one of our executors."""
     functions = codec(name, type(message), version)
     data = functions.encode(message)
     return Case(partial(functions.decode, data), partial(functions.encode, message))
 
 
 def codec(name: str, cls: type[Message], version: int) -> Codec[Any]:
-    """Return the codec that one of our own executors makes."""
+    """Return the codec of one of our executors."""
     return Codec(compile_plan(cls, version), DEFAULT_OPTIONS, EXECUTORS[name])
 
 
 def kafka_python(name: str, version: int, data: bytes) -> Case | None:
-    """Return kafka-python's case, or None where it cannot be compared: it must give the same bytes."""
+    """Return kafka-python's case, or None if it is not comparable: it must produce the same bytes."""
     cls = _kafka_python_classes().get(name)
     if cls is None or not cls.min_version <= version <= cls.max_version:
         return None
 
     def make() -> Case:
-        # What its decode returns lacks a header and so cannot be encoded; its constructors' values can.
+        # Its decoded objects lack a header and so cannot be encoded; objects from its constructors can.
         message = _rebuilt(cls.decode(data, version=version), version)
         return Case(partial(cls.decode, data, version=version), partial(message.encode, version=version))
 
@@ -86,11 +86,11 @@ def kafka_python(name: str, version: int, data: bytes) -> Case | None:
 
 
 def _comparable(make: Callable[[], Case], data: bytes) -> Case | None:
-    """Make a case and try it; a library that reads or writes the message in another way takes no part."""
+    """Make a case and try it; exclude a library that reads or writes the message differently."""
     try:
         case = make()
         return case if case.encode() == data else None
-    except Exception:  # Libraries raise what they like; here it only matters that they did.
+    except Exception:  # Libraries may raise any exception; each one excludes the library.
         return None
 
 
@@ -110,7 +110,7 @@ def _rebuilt(item: Any, version: int) -> Any:
 
 
 def kio(cls: type[Message], version: int, data: bytes) -> Case | None:
-    """Return kio's case, or None where it cannot be compared: it must give the same bytes."""
+    """Return kio's case, or None if it is not comparable: it must produce the same bytes."""
     info = cls.INFO
     try:
         entity: Any = load_entity_schema(_kio_name(info.name), version, _KIO_TYPES[info.kind])
@@ -140,7 +140,7 @@ def _kio_name(name: str) -> str:
 
 
 def msgspec_case(message: Message, version: int, *, tuples: bool) -> Case:
-    """Return msgspec's case: the same tree in MessagePack, structs as arrays, with lists or with tuples and no gc."""
+    """Return msgspec's case: the same tree in MessagePack, structs as arrays, with lists or with tuples without gc."""
     plan = compile_plan(type(message), version).root
     cls = _msgspec_class(plan, tuples)
     tree = _msgspec_tree(message, plan, cls, tuples)

@@ -1,8 +1,8 @@
-"""How fast one process turns a log directory into Arrow columns and into Parquet, and the memory that it takes.
+"""The speed of converting a log directory to Arrow columns and to Parquet in one process, and its memory use.
 
-Batches hold 8 or 500 records: with few records in each, the walk from batch to batch decides. Beside it stands pyarrow,
-which reads the Parquet that was written and writes it again. Memory is that of a process of its own, for a directory of
-1 GiB and one of 2 GiB, which are links to one segment. All is made anew, in a temporary directory.
+Batches hold 8 or 500 records: with few records per batch, iterating over batches dominates. The baseline is pyarrow,
+which reads and rewrites the same Parquet. Memory is measured in a separate process, for directories of 1 GiB and 2 GiB,
+which contain links to one segment. All files are generated in a temporary directory.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from kafka_msgs.records import BatchBuilder, BatchHeader
 __all__ = ["run", "write_partition"]
 
 BYTES: Final = 32 << 20
-"""Of the segments that are timed. All of it differs, since what repeats would be compressed too well."""
+"""The size of the timed segments. All content differs, since repeated content would compress too well."""
 RECORDS: Final = (8, 500)
-"""How many records a batch has."""
+"""The number of records per batch."""
 LINKS: Final = {"1 GiB": 32, "2 GiB": 64}
 COLUMNS: Final = ("offset", "timestamp", "key", "value")
 TARGET: Final = 150.0
-"""Megabytes of log in a second of processor time, to Parquet with 8 records in a batch."""
+"""The target: megabytes of log per CPU second, to Parquet with 8 records per batch."""
 
 _TO_COLUMNS: Final = "to columns"
 _TO_ROWS: Final = "to the table's columns"
@@ -80,7 +80,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def write_partition(directory: Path, size: int, records: int) -> Path:
-    """Write a segment of about ``size`` bytes with so many records in a batch; return its path."""
+    """Write a segment of about ``size`` bytes with ``records`` records per batch; return its path."""
     directory.mkdir(parents=True)
     path, random, offset, written = directory / f"{0:020}.log", Random(records), 0, 0
     with path.open("wb") as file:
@@ -124,7 +124,7 @@ def _written(table: LogTable, out: Path, compression: str = "snappy") -> list[An
 
 
 def _rewrite(source: Path, target: Path) -> None:
-    """Write Parquet again as it was: the same encodings, groups of rows and compression."""
+    """Rewrite Parquet with the same encodings, row groups and compression."""
     file = pq.ParquetFile(source)
     options: dict[str, Any] = {
         "compression": "snappy",
@@ -149,7 +149,7 @@ def _figures(records: int, speeds: dict[str, float], times: Times) -> list[Figur
 
 
 def _memory(directory: Path, place: Path) -> list[Figure]:
-    """Measure the peak of a process over directories that are links to one segment."""
+    """Measure the peak memory of a process over directories that contain links to one segment."""
     (segment,) = directory.glob("*/*.log")
     peaks = {}
     for name, links in LINKS.items():

@@ -1,7 +1,7 @@
-"""The plots of ``docs/performance.md``: other languages beside ours by message, and other libraries by content.
+"""The plots of ``docs/performance.md``: one compares languages by message, the other libraries by content.
 
-Both show how many times as long as kafka-msgs the others take, on a logarithmic scale. Owns nothing of how figures come
-about, or of their tables.
+Both show the time relative to kafka-msgs on a logarithmic scale. This module does not measure, and does not write
+tables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.results import DOCS, Summary, named
 __all__ = ["draw"]
 
 Bars: TypeAlias = Mapping[str, Mapping[str, Summary]]
-"""What others take, by label and peer; a peer may lack a label."""
+"""The peers' relative times, by label and peer; a peer may lack a label."""
 
 LIBRARIES: Final = DOCS / "performance.svg"
 LANGUAGES: Final = DOCS / "languages.svg"
@@ -40,7 +40,7 @@ def draw() -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
-    # Text stays text, and nothing depends on when or where the plot was drawn.
+    # Text stays text, and the output does not depend on the time or the machine.
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "kafka-msgs", "font.size": 9})
     _draw(LIBRARIES, {"": _libraries()}, "MetadataResponse v12: times as long as the C core takes (logarithmic)")
     _draw(
@@ -108,7 +108,7 @@ def _draw_row(axes: Any, place: int, peers: Sequence[str], row: Mapping[str, Sum
         height = place + 0.27 * (peers.index(peer) - (len(peers) - 1) / 2)
         value, least, most = summary.figure.value, min(summary.values), max(summary.values)
         errors = [[value - least], [most - value]]
-        # A bar starts at 1: its direction shows who is faster.
+        # A bar starts at 1: its direction shows which side is faster.
         axes.barh(height, value - 1, 0.25, left=1, xerr=errors, color=_COLOURS[peer])
         axes.annotate(
             f"{value:.3g}",

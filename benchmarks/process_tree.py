@@ -1,4 +1,4 @@
-"""The processor time of processes and of all that they have started, as Linux counts it in ``/proc``."""
+"""CPU time of processes and their descendants, as counted by Linux in ``/proc``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _PARENT: Final = 1
 _OWN: Final = slice(11, 13)
 """Fields after the name in ``/proc/PID/stat``: user and system time."""
 _TIMES: Final = slice(11, 15)
-"""The same, and those of children that were waited for."""
+"""User and system time, including child processes that were waited for."""
 
 
 @frozen
 class Taken:
-    """What a command took: processor seconds and wall-clock seconds, and the most memory that was resident at once.
+    """The cost of a command: CPU seconds, wall-clock seconds, and the peak resident memory.
 
-    ``own_memory`` is that of the first process alone.
+    ``own_memory`` is the memory of the first process alone.
     """
 
     processor: float
@@ -38,7 +38,7 @@ class Taken:
 
 
 def tree_seconds() -> float:
-    """Return the seconds of this process and of all that it has started, those that have ended included."""
+    """Return the CPU seconds of this process and all its descendants, including ended processes."""
     found = dict(_processes())
     children: dict[int, list[int]] = {}
     for process, fields in found.items():
@@ -53,11 +53,11 @@ def tree_seconds() -> float:
 def measured(
     command: Sequence[str], *, environment: Mapping[str, str] | None = None, limit: float = _LIMIT_SECONDS
 ) -> Taken:
-    """Run a command and return what it took with all that it started.
+    """Run a command and return its cost, including all processes that it started.
 
-    Processes are looked at ten times a second; what one uses after it was looked at last is missed, but for the first.
-    Raises ``CalledProcessError`` if the command fails, and ``TimeoutExpired`` after ``limit`` seconds; then all of it
-    is ended.
+    Processes are sampled ten times per second; CPU time after the last sample of a process is missed, except for the
+    first process. Raises ``CalledProcessError`` if the command fails, and ``TimeoutExpired`` after ``limit`` seconds;
+    then all its processes are killed.
     """
     start = time.perf_counter()
     output = subprocess.DEVNULL
@@ -77,13 +77,13 @@ def measured(
 
 
 def _ended(running: subprocess.Popen[bytes]) -> bool:
-    """Return whether a process has ended. It is not waited for yet, so that its times can still be read."""
+    """Return whether a process has ended, without reaping it, so that its times can still be read."""
     return os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 @define
 class _Tree:
-    """The processes below one, and the ticks that each had used when it was seen last."""
+    """The descendants of a process, and the ticks that each had used at the last sample."""
 
     root: int
     memory: int = 0
@@ -92,14 +92,14 @@ class _Tree:
 
     @property
     def processor(self) -> float:
-        """The seconds of all processes."""
+        """Return the CPU seconds of all processes."""
         return sum(self._ticks.values()) / _TICKS
 
     def look(self) -> None:
-        """Look at all processes."""
+        """Sample all processes."""
         facts = dict(_processes())
         below = {self.root}
-        # A parent is older than its children, but numbers wrap: so until nothing is added.
+        # A parent is older than its children, but process ids wrap: so repeat until no process is added.
         while more := {pid for pid, fields in facts.items() if int(fields[_PARENT]) in below} - below:
             below |= more
         here = {pid: facts[pid] for pid in below if pid in facts}

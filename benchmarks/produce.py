@@ -1,9 +1,9 @@
-"""Records written to a broker with acknowledgement of all replicas, lz4, and a result for each record.
+"""Writing records to a broker with acknowledgement by all replicas, lz4, and a result for each record.
 
-One real node on loopback, a topic of four partitions. Every client gets the same records of 100 bytes and reads the
-result of each. All use the level that Kafka's producer has: the fast compressor of lz4, except aiokafka and
-kafka-python, which have no setting for it: aiokafka uses level 9 of its library, kafka-python the library's default.
-Batches of up to 256 KiB and 5 ms of linger for all; confluent-kafka has room for all records in its queue. Slow clients
+Uses one real node on loopback, and a topic of four partitions. Every client writes the same records of 100 bytes and
+reads the result of each. All use the level of Kafka's producer, the fast compressor of lz4, except aiokafka and
+kafka-python, which cannot configure it: aiokafka uses level 9 of its library, kafka-python the library's default.
+All use batches of up to 256 KiB and 5 ms of linger; the queue of confluent-kafka holds all records. Slow clients
 get fewer records. Needs Java and Maven.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["run"]
 
 RECORDS: Final = 1_000_000
 FEWER: Final = {"aiokafka": 5, "kafka-python": 10}
-"""By what the number of records is divided."""
+"""The divisor of the number of records."""
 BATCH: Final = 1 << 18
 LINGER_MS: Final = 5
 TARGETS: Final = {"aiokafka": 4.0, "kafka-python": 8.0, "confluent-kafka": 1.3}

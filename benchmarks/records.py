@@ -1,6 +1,6 @@
-"""Reading and writing batches of records of about a megabyte, checksums verified, against the peers.
+"""Reading and writing record batches of about a megabyte, with checksum verification, compared with the peers.
 
-What programs pay that keep the records is measured in a process for each library: see ``records_held``.
+For the cost of retaining records, measured in a process per library, see ``records_held``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TARGETS: Final[Mapping[tuple[str, str, str, str], float]] = {
     ("c", "build", "plain", AIOKAFKA): 2,
     ("c", "build", "plain", KAFKA_PYTHON): 15,
 }
-"""What is to be reached, by form, work, content and peer; every codec is to be ahead of every peer."""
+"""Targets by form, work, content and peer; for every codec, we must be faster than every peer."""
 
 _WORK: Final[dict[str, Callable[[Library, str], Action]]] = {
     "list": lambda library, content: partial(library.read, written(content)),
@@ -38,7 +38,7 @@ _WORK: Final[dict[str, Callable[[Library, str], Action]]] = {
     "values": lambda library, content: partial(library.values, written(content)),
     "build": lambda library, content: partial(library.write, rows(content), CompressionType.NONE, None),
 }
-"""What is timed, by what the figures call it; for peers the values come from a loop over the records."""
+"""The timed operations, by their names in figures; for peers the values come from a loop over the records."""
 
 _MEASURED: Final = {
     "plain": tuple(_WORK),
@@ -64,14 +64,14 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def _check_peers(console: Console) -> None:
-    """Say whether aiokafka runs its own extension: against its pure Python the figures would mean nothing."""
+    """Print whether aiokafka runs its own extension: figures against its pure Python would be meaningless."""
     compiled = import_module("aiokafka.record.default_records").DefaultRecordBatch.__module__
     assert "_crecords" in compiled, f"aiokafka runs {compiled}, which is not its extension"
     console.print(f"aiokafka runs its extension ({compiled})", style="dim")
 
 
 def _check(found: Mapping[str, Library], content: str) -> None:
-    """Check that all give the same records for our bytes, and that we read the same in what they write."""
+    """Check that all return the same records for our bytes, and that we read the same from their output."""
     data, given = written(content), rows(content)
     expected = [(value, time, key, headers) for time, key, value, headers in given]
     for library in found.values():
@@ -117,7 +117,7 @@ def _compared_codec(console: Console, what: str, cases: Mapping[str, Action], ro
 
 
 def _is_able(console: Console, what: str, case: Action) -> bool:
-    """Whether a library can do it: one that lacks the codec, or refuses such a batch, takes no part."""
+    """Return whether a library supports the case: one that lacks the codec, or rejects such a batch, is excluded."""
     try:
         made = case()
     except Exception as error:

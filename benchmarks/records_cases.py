@@ -1,7 +1,7 @@
-"""The same batch of records in each library: what to call to read and to write it, checked to give the same.
+"""The same record batch in each library: the calls that read and write it, verified to return the same.
 
-Owns the content and the calls. Every library reads the bytes that we wrote; what it writes is read back by us and must
-hold the same records. Where a library has several ways, it is the one that its own consumer or producer takes.
+This module defines the content and the calls. Every library reads our bytes; we read back its output, which must
+contain the same records. If a library has several APIs, the case uses the one that its consumer or producer calls.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ AIOKAFKA: Final = "aiokafka"
 KAFKA_PYTHON: Final = "kafka-python"
 PEERS: Final = (AIOKAFKA, KAFKA_PYTHON)
 OURS: Final = tuple(name for name in BACKENDS if name == "python" or name == backend())
-"""Our implementations by their backends, the fastest first."""
+"""Our implementations by backend, the fastest first."""
 
 Row = tuple[int, bytes | None, bytes, list[tuple[str, bytes]]]
-"""A record to be: timestamp, key, value and headers."""
+"""The data of a record: timestamp, key, value and headers."""
 
 _START: Final = 1_750_000_000_000
 _IN_A_MILLISECOND: Final = 10
@@ -50,23 +50,23 @@ LEVELS: Final[dict[CompressionType, dict[str, int | None]]] = {
     CompressionType.LZ4: {AIOKAFKA: 8, KAFKA_PYTHON: 9},
     CompressionType.ZSTD: {AIOKAFKA: 3, KAFKA_PYTHON: 3},
 }
-"""The levels at which we are compared with each peer: nearest to its own. 9 of lz4 is its fast compressor."""
+"""Our compression levels for each peer: nearest to its own. Level 9 of lz4 is its fast compressor."""
 
 
 @frozen
 class Library:
-    """One library's ways with a batch; each takes what ``rows`` or ``written`` gave."""
+    """One library's operations on a batch; each takes the result of ``rows`` or ``written``."""
 
     read: Callable[[bytes], list[Any]]
-    """Checks the checksum and returns a list of the records."""
+    """Verifies the checksum and returns a list of the records."""
     lazily: Callable[[bytes], Sequence[Any]]
-    """Checks the checksum and returns the records, which are made when asked for where the library can do so."""
+    """Verifies the checksum and returns the records, created lazily if the library supports it."""
     fields: Callable[[bytes], None]
-    """The same in a loop that reads all five fields of each."""
+    """The same in a loop that reads all five fields of each record."""
     values: Callable[[bytes], list[Any]]
-    """Checks the checksum and returns a list of the values."""
+    """Verifies the checksum and returns a list of the values."""
     write: Callable[[list[Row], CompressionType, int | None], bytes | bytearray]
-    """Takes a level too, which peers that choose their own pass over."""
+    """Also takes a level, which peers with a fixed level ignore."""
 
 
 def _plain(count: int) -> Iterable[Row]:
@@ -104,7 +104,7 @@ CONTENTS: Final[dict[str, tuple[Callable[[int], Iterable[Row]], int]]] = {
     "key and two headers": (_headers, 6948),
     "text": (_text, 9000),
 }
-"""Each about a megabyte: values of 100 random bytes; no two in a millisecond; with more to a record; compressible."""
+"""Each about a megabyte: values of 100 random bytes; distinct timestamps; larger records; compressible text."""
 
 
 def rows(content: str) -> list[Row]:
@@ -114,12 +114,12 @@ def rows(content: str) -> list[Row]:
 
 
 def written(content: str, codec: CompressionType = CompressionType.NONE) -> bytes:
-    """Return a content as a batch that we wrote."""
+    """Return a content as a batch in our encoding."""
     return _write(rows(content), codec)
 
 
 def libraries() -> dict[str, Library]:
-    """Return every library that takes part, our implementations first."""
+    """Return every participating library, our implementations first."""
     made = {name: _ours(backend_module("kafka_msgs.records", name)) for name in OURS}
     made[AIOKAFKA] = _peer(aiokafka_memory, aiokafka_records)
     made[KAFKA_PYTHON] = _peer(kafka_memory, kafka_records)
@@ -164,7 +164,7 @@ def _read_fields(records: Iterable[Any]) -> None:
 
 
 def _peer(memory: Any, default: Any) -> Library:
-    """Return the ways of a library whose modules are shaped as those of aiokafka and kafka-python both are."""
+    """Return the operations of a library with the module layout that aiokafka and kafka-python share."""
 
     def only(data: bytes) -> Any:
         found = memory.MemoryRecords(data).next_batch()

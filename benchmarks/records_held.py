@@ -1,9 +1,10 @@
-"""What programs pay that keep records: time of 40 batches that are all held at once, and of walks over them.
+"""Retained records: time of 40 batches that are all held at once, and of walks over them.
 
-A library reads each batch into a list of records; ours does so, and also makes them lazily: it checks all, and makes a
-record when a walk comes to it. One walk looks at the offset and the timestamp of each record, another one at its value.
+A library reads each batch into a list of records; kafka-msgs does so, and also creates them lazily: it checks all, and
+creates a record when a walk reaches it. One walk reads the offset and the timestamp of each record, another its
+value.
 
-One process for each library and content, since libraries that share one share its memory and its garbage collector.
+Each library and content has a separate process, since libraries in one process share memory and the garbage collector.
 ``python -m benchmarks.records_held LIBRARY CONTENT`` is such a process.
 """
 
@@ -69,7 +70,7 @@ def _figure(ours: str, done: str, content: str, peer: str, times: Times) -> Figu
 
 
 def _measured(content: str, repeats: int) -> dict[str, Times]:
-    """Return the least seconds per batch in each library, by what is done."""
+    """Return the minimum seconds per batch in each library, by operation."""
     least = {done: dict.fromkeys((*_WAYS, *PEERS), float("inf")) for done in (HELD, WALKED, VALUES)}
     for _ in range(repeats):
         for library in (*_WAYS, *PEERS):
@@ -93,7 +94,7 @@ def _in_a_process(library: str, content: str) -> list[float]:
 
 
 def _seconds(library: str, content: str) -> list[float]:
-    """Read and keep; return the seconds of it, with a walk, and with a reading of all values, for one batch."""
+    """Read and retain; return the seconds per batch alone, with a walk, and with reading all values."""
     data, name = written(content), library.removesuffix(LAZILY)
     read = libraries()[name].lazily if library != name else libraries()[name].read
     read(data)

@@ -1,8 +1,8 @@
-"""Refused messages against valid ones: what an error costs, in bytes that are decoded and in values that are encoded.
+"""Rejected messages compared with valid ones: the cost of an error when decoding bytes and when encoding values.
 
-Each input is refused at its end, so all of it is processed first: the last byte is missing, or the last struct has None
-in a field that is not nullable. The generated Python refuses some input before the timing, so its traced form is
-compiled.
+Each input is rejected at its end, so all of it is processed first: the last byte is missing, or the last struct has
+None in a field that is not nullable. The generated Python rejects some input before the timing, so that its traced
+form is compiled.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kafka_msgs.schema import Struct, fields
 __all__ = ["run"]
 
 _AT_MOST: Final = {"c": 1.2, "python": 3.0}
-"""The largest ratio of refused to valid decoding that is allowed for messages of 3 KB and more."""
+"""The maximum ratio of rejected to valid decoding for messages of 3 KB and more."""
 
 
 def _fetch() -> FetchResponse:
@@ -86,7 +86,7 @@ def with_wrong_value(value: Struct) -> Struct:
 
 
 def refused(action: Callable[[], Any]) -> None:
-    """Call what must raise an error of the library."""
+    """Call a function that must raise an error of the library."""
     try:
         action()
     except KafkaMsgsError:

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def written(text: str) -> str:
-    """Return a page with the tables that it should have: each region names a form and what it is of."""
+    """Return a page with its up-to-date tables: each region names a form and its arguments."""
 
     def region(match: re.Match[str]) -> str:
         form, *arguments = match["name"].split()
@@ -51,7 +51,7 @@ _LANGUAGES: Final = ("Java", "Go", "Rust")
 
 
 def _languages(caches: str) -> str:
-    """Return the table of messages: ours in microseconds, then how many times as long other languages take."""
+    """Return the table of messages: kafka-msgs' time in microseconds, then the relative times of other languages."""
     found = named("languages")
 
     def cell(what: str) -> str:
@@ -129,7 +129,7 @@ def _missed() -> str:
 
 
 def _list(benchmark: str) -> str:
-    """Return the table of a benchmark's figures, one in a row, with their targets where some have one."""
+    """Return the table of a benchmark's figures, one per row, with targets if any figure has one."""
     rows = [each.cells() for each in summaries(benchmark)]
     width = 5 if any(row[3] for row in rows) else 3
     return _markdown(("what", "median", "range", "target", "")[:width], (row[:width] for row in rows))

@@ -1,4 +1,4 @@
-"""Tables of what was measured, beside what was to be reached."""
+"""Tables of measurements and their targets."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Figure", "Times", "print_figures", "rows_table"]
 
 @frozen
 class Figure:
-    """One measured number: a ratio (``x``), milliseconds or a count, and the target for it, if there is one.
+    """One measured number: a ratio (``x``), milliseconds or a count, with an optional target.
 
-    Larger is better unless ``at_most``; ``stretch`` is a target beyond the target.
+    Larger is better unless ``at_most``; ``stretch`` is a more ambitious target.
     """
 
     what: str
@@ -29,7 +29,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """Return whether the target is reached, and an empty text without a target."""
+        """Return whether the target is reached, or an empty string without a target."""
         if self.target is None:
             return ""
         if not self.reaches(self.target):
@@ -37,7 +37,7 @@ class Figure:
         return "stretch" if self.stretch is not None and self.reaches(self.stretch) else "reached"
 
     def reaches(self, limit: float) -> bool:
-        """Whether the value is as good as ``limit``."""
+        """Return whether the value is as good as ``limit``."""
         return self.value <= limit if self.at_most else self.value >= limit
 
     def shown(self, number: float | None) -> str:
@@ -50,17 +50,17 @@ class Figure:
 
 @frozen
 class Times:
-    """The seconds that one call of each case took."""
+    """The seconds of one call of each case."""
 
     seconds: dict[str, float]
 
     def ratio(self, slower: str, faster: str) -> float:
-        """Return how many times as long ``slower`` took as ``faster``."""
+        """Return the time of ``slower`` divided by the time of ``faster``."""
         return self.seconds[slower] / self.seconds[faster]
 
 
 def print_figures(console: Console, title: str, protocol: str, figures: Iterable[Figure]) -> None:
-    """Print figures beside their targets."""
+    """Print figures with their targets."""
     shown = rows_table(title, "what", "measured", "target", "stretch", "")
     for figure in figures:
         sign = "<= " if figure.at_most else ">= "
@@ -74,7 +74,7 @@ def print_figures(console: Console, title: str, protocol: str, figures: Iterable
 
 
 def rows_table(title: str, first: str, *others: str) -> Table:
-    """Return an empty table with its first column to the left and the others to the right."""
+    """Return an empty table with a left-aligned first column and right-aligned other columns."""
     made = table(first, *others, title=title)
     for column in made.columns[1:]:
         column.justify = "right"

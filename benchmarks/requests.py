@@ -1,9 +1,9 @@
-"""Requests over one connection: processor time of the client, against the Python clients.
+"""Requests over one connection: CPU time of the client, compared with other Python clients.
 
-A broker that answers from memory, in a process of its own, is asked for ApiVersions (small) and for Metadata of 1,224
-partitions (about 39 KB), with 32 requests in flight. With ``KAFKA_BOOTSTRAP`` set to the address of a real broker the
-same is asked of that broker, too; it needs a topic of as many partitions for the same answer. Every client decodes
-every answer. Each peer runs in its usual way: aiokafka by 32 tasks, kafka-python by its own loop.
+A broker that responds from memory in a separate process gets ApiVersions (small) and Metadata requests for 1,224
+partitions (about 39 KB), with 32 requests in flight. With ``KAFKA_BOOTSTRAP`` set to the address of a real broker, that
+broker gets the same requests; it needs a topic with the same number of partitions. Every client decodes every response.
+Each peer runs in its typical way: aiokafka with 32 tasks, kafka-python with its own loop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kafka_msgs.messages.metadata_request import MetadataRequest
 __all__ = ["run"]
 
 Ask: TypeAlias = Callable[[str, str, int], float]
-"""Sends a number of requests of a kind to an address; returns the processor time in seconds."""
+"""Sends a number of requests of a kind to an address; returns the CPU time in seconds."""
 
 IN_FLIGHT: Final = 32
 OURS: Final = ("blocking", "asyncio")
@@ -37,14 +37,14 @@ AIOKAFKA: Final = "aiokafka 0.14.0"
 KAFKA_PYTHON: Final = "kafka-python 3.0.12"
 COUNTS: Final = {"ApiVersions": 3000, "Metadata": 300}
 VERSIONS: Final = {"ApiVersions": 2, "Metadata": 5}
-"""The newest versions that all have."""
+"""The latest versions that all clients support."""
 
 PROTOCOL: Final = f"{IN_FLIGHT} in flight, same process, interleaved, processor time, fastest of {{rounds}} rounds"
 
 PEERS: Final = (AIOKAFKA, KAFKA_PYTHON)
 
 Targets: TypeAlias = Mapping[tuple[str, str, str], float]
-"""Our form, what is asked, and the peer: how many times as long the peer takes."""
+"""The peer's relative time, by facade of kafka-msgs, request and peer."""
 
 CANNED_TARGETS: Final[Targets] = {
     (ours, name, peer): target
@@ -115,7 +115,7 @@ def _blocking(address: str, name: str, count: int) -> float:
 
 
 def _pipelined(core: ClientCore, name: str, count: int) -> Flow[None]:
-    """Keep requests in flight from one piece of logic."""
+    """Keep requests in flight from a single flow."""
     link = yield from core.directory.any_connection(deadline=core.deadline(None))
     waiting: deque[Future[Any]] = deque()
     for _ in range(count):
@@ -135,7 +135,7 @@ def _asyncio(address: str, name: str, count: int) -> float:
 
 
 async def _with_tasks(ask: Callable[[], Coroutine[Any, Any, Any]], count: int) -> float:
-    """Ask from as many tasks as requests may be in flight."""
+    """Send requests from one task per in-flight request."""
 
     async def some(times: int) -> None:
         for _ in range(times):

@@ -32,11 +32,11 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        """What became of the target; an empty text without one."""
+        """The verdict on the target, or an empty string without one."""
         return _VERDICTS.get(self.figure.verdict, self.figure.verdict)
 
     def cells(self) -> tuple[str, ...]:
-        """Return what was measured, the median, the range, the target and what became of it."""
+        """Return the name of the figure, the median, the range, the target and the verdict."""
         middle, target = self.figure, ""
         if middle.target is not None:
             target = f"{'at most' if middle.at_most else 'at least'} {middle.shown(middle.target)}"
@@ -50,7 +50,7 @@ def benchmarks() -> list[str]:
 
 
 def summaries(benchmark: str) -> list[Summary]:
-    """Return the figures of a benchmark in the order in which it prints them."""
+    """Return the figures of a benchmark in printing order."""
     runs: dict[str, list[Figure]] = {}
     for line in MEASURED.read_text(encoding="utf-8").splitlines():
         run = json.loads(line)
@@ -60,7 +60,7 @@ def summaries(benchmark: str) -> list[Summary]:
 
 
 def named(benchmark: str) -> Mapping[str, Summary]:
-    """Return the figures of a benchmark by what they are."""
+    """Return the figures of a benchmark by name."""
     return {each.figure.what: each for each in summaries(benchmark)}
 
 

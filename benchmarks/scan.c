@@ -1,8 +1,8 @@
-/* Walks the bytes of a message as a plan describes them and makes nothing of them: what is left of decoding when no
- * object is made. Checks bounds, lengths, nulls and the order of tags; not UTF-8, and not what is inside tagged fields.
+/* Walks the bytes of a message according to a plan without creating objects: the minimum work of decoding. Checks
+ * bounds, lengths, nulls and the order of tags, but not UTF-8 or the content of tagged fields.
  *
  * An op is five numbers: code, flags, element code, element flags, index of the nested struct; code -1 ends a struct, and
- * its flags say whether a tag section follows. scan.py makes them of a plan. */
+ * its flags state whether a tag section follows. scan.py generates the ops from a plan. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,7 +28,7 @@ static int uvarint(Scan *s, uint64_t *value) {
     return -1;
 }
 
-/* Reads a length; -1 is a null that the flags allow, -2 is wrong. */
+/* Reads a length; -1 is a null that the flags allow, -2 is an error. */
 static int64_t length_of(Scan *s, int32_t code, int32_t flags) {
     int64_t length;
     if (flags & COMPACT) {
@@ -99,7 +99,7 @@ static int scan_struct(Scan *s, int32_t index) {
     return op[1] ? scan_tags(s) : 0;
 }
 
-/* Returns whether the bytes are one whole message. */
+/* Returns whether the bytes are exactly one message. */
 int scan(const int32_t *ops, const int32_t *starts, const unsigned char *data, ptrdiff_t size) {
     Scan s = {data, data + size, ops, starts};
     return scan_struct(&s, 0) == 0 && s.p == s.end;

@@ -1,7 +1,6 @@
-"""How much of decoding in C is the making of objects: our plan walked over the same bytes with and without.
+"""The share of object creation in decoding in C: our plan walked over the same bytes with and without objects.
 
-The walk that creates no objects is ``scan.c``, a small separate program. It is compiled when
-this benchmark runs.
+The walk that creates no objects is ``scan.c``, a small separate program, which is compiled when this benchmark runs.
 """
 
 from __future__ import annotations
@@ -64,11 +63,11 @@ def scanner(plan: Plan, compiler: str, directory: Path) -> Callable[[bytes], boo
 
 
 def lowered(plan: Plan) -> tuple[list[int], list[int]]:
-    """Return the numbers of all ops, and where each struct's begin, the root's first."""
+    """Return the numbers of all ops, and the start index of each struct, the root first."""
     structs: list[StructPlan] = [plan.root]
     ops: list[int] = []
     starts: list[int] = []
-    for struct in structs:  # grows while it is walked
+    for struct in structs:  # grows during iteration
         starts.append(len(ops) // 5)
         for step in struct.steps:
             item = step.value.item if step.value.op is Op.ARRAY else step.value

@@ -1,9 +1,9 @@
-"""How fast a segment is scanned: checksums compared, batches and records counted, the range of times.
+"""The speed of scanning a segment: checksums verified, batches and records counted, the range of times found.
 
-Segments of 1 GiB are scanned by the library, once more in a process of its own for its memory. One of 100 MB is also
-given to Kafka's ``DumpLogSegments``, with the options that its script gives to Java; it prints one line per batch and
-opens none, which is the least that it does. Segments are made anew, in a temporary directory. Without Java and Maven
-nothing is compared with Kafka.
+The library scans segments of 1 GiB, and once more in a separate process to measure its memory. A segment of 100 MB is
+also passed to Kafka's ``DumpLogSegments``, with the Java options of its script; it prints one line per batch without
+reading records, which is its minimum. Segments are generated in a temporary directory. Without Java and Maven the
+comparison with Kafka is skipped.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ ROOT: Final = Path(__file__).parents[1]
 LARGE: Final = 2**30
 SMALL: Final = 100_000_000
 BATCHES: Final = {"1 MB": 2**20, "16 KB": 2**14, "1 KB": 2**10}
-"""16 KB is what Kafka's producers collect, where there is enough to collect."""
+"""The batch sizes. Kafka's producers collect 16 KB if they have enough records."""
 RECORD: Final = 100
-"""Bytes of a record's value."""
+"""The size of a record's value in bytes."""
 
 LIBRARY: Final = "the library, in a running process"
 SUMMARY: Final = "kafka-msgs dump-log --summary"
@@ -46,13 +46,13 @@ JAVA_OPTIONS: Final = (
     "-Xmx256M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
     "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true",
 )  # fmt: skip
-"""Those of Kafka's own scripts."""
+"""The options of Kafka's own scripts."""
 PROTOCOL: Final = (
     "files in the page cache; 1 GiB: processor time, fastest of {large} rounds; 100 MB: wall time, of whole processes "
     "where there is one, interleaved, fastest of {small} rounds"
 )
 STATUS: Final = Path("/proc/self/status")
-"""Where a process learns its peak memory; elsewhere it is not measured."""
+"""The file with a process's peak memory; without it, memory is not measured."""
 _ROUNDS: Final = 5
 _TARGET: Final = 20
 _MEMORY: Final = """
@@ -109,7 +109,7 @@ def _large(console: Console, directory: Path, rounds: int) -> list[Figure]:
 
 
 def _peak_memory(path: Path) -> float:
-    """Return by how many megabytes a scan raises the peak of a process."""
+    """Return the megabytes by which a scan raises the peak memory of a process."""
     done = subprocess.run([sys.executable, "-c", _MEMORY, path], cwd=ROOT, capture_output=True, check=True, timeout=300)
     return int(done.stdout) * 1024 / 1e6
 
@@ -158,7 +158,7 @@ def _done(command: list[str]) -> None:
 
 
 def _wall_times(cases: Mapping[str, Action], rounds: int) -> dict[str, float]:
-    """Return the seconds that each case takes by the clock, the least of all rounds."""
+    """Return the minimum wall-clock seconds of each case over all rounds."""
     best = dict.fromkeys(cases, float("inf"))
     for number in range(rounds):
         for name in list(cases)[:: 1 if number % 2 else -1]:

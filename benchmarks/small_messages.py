@@ -1,7 +1,7 @@
-"""Small messages against the peers, and the messages that we are worst at.
+"""Small messages compared with the peers, and our slowest messages.
 
-First a HeartbeatResponse of seven bytes, where a call's overhead is everything; then every message that a peer has,
-too, at its latest version: with nothing set, and with random values.
+The first message is a HeartbeatResponse of seven bytes, for which call overhead dominates; then follows every message
+that a peer also supports, at its latest version: with defaults, and with random values.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SEEDS: Final = range(10)
 
 HEARTBEAT_TARGETS: Final = {("c", "decode", peers.KIO): 2.7, ("c", "encode", peers.KIO): 38.0}
 NEVER_SLOWER: Final = {"c": 1.0}
-"""The least ratio that is allowed for any message, by executor."""
+"""The minimum ratio for any message, by executor."""
 
 
 @frozen
 class Measured:
-    """One message with one content, measured in all libraries that have it."""
+    """One message with one content, measured in all libraries that support it."""
 
     name: str
     version: int
@@ -41,12 +41,12 @@ class Measured:
     times: Mapping[str, Times]
 
     def ratio(self, ours: str, direction: str, peer: str) -> float | None:
-        """Return how many times as long as ours the peer takes, or None if it takes no part."""
+        """Return the peer's time divided by our time, or None if the peer is excluded."""
         times = self.times[direction]
         return times.ratio(peer, ours) if peer in times.seconds else None
 
     def worst(self, ours: str) -> float:
-        """Return the least of all ratios."""
+        """Return the minimum of all ratios."""
         found = (self.ratio(ours, direction, peer) for direction in DIRECTIONS for peer in PEERS)
         return min(ratio for ratio in found if ratio is not None)
 
@@ -93,7 +93,7 @@ def _heartbeat(console: Console, rounds: int) -> list[Figure]:
 
 
 def _contents(cls: type[Message]) -> Iterator[tuple[str, dict[str, peers.Case]]]:
-    """Yield the contents of a message at its latest version, and the cases of those libraries that can take part."""
+    """Yield the contents of a message at its latest version, and the cases of the libraries that can take part."""
     version = _latest(cls)
     default = _cases(cls(), version)
     yield "default", default
@@ -105,7 +105,7 @@ def _contents(cls: type[Message]) -> Iterator[tuple[str, dict[str, peers.Case]]]
 
 
 def _shared(wanted: Mapping[str, object], makers: list[Callable[[], Message]], version: int) -> dict[str, peers.Case]:
-    """Return the cases of the first value that all of ``wanted`` can take, or of the one that most of them can."""
+    """Return the cases of the first value that all of ``wanted`` support, or of the value that most support."""
     best: dict[str, peers.Case] = {}
     for make in makers:
         cases = _cases(make(), version)

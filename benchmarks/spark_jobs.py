@@ -1,8 +1,9 @@
-"""What a job over logs costs: processor seconds of all its processes, in Spark and in one process.
+"""The cost of a job over logs: CPU seconds of all its processes, in Spark and in one process.
 
-Each run is the whole command with its report, as users start it. A tiny directory shows what is fixed, larger ones what
-each gigabyte more costs, and whether that stays so. To each one percent is added for a run that goes on. The job is
-``group-offsets``; another one, and other sizes: ``python -m benchmarks.spark_jobs topic-profile 256M 512M 1G``.
+Each run is the complete command with its report, as started by users. A tiny directory shows the fixed cost, larger
+directories the cost per gigabyte, and whether it is constant. Each log then grows by one percent for an incremental
+run. The job is ``group-offsets``; for another job, and other sizes, run
+``python -m benchmarks.spark_jobs topic-profile 256M 512M 1G``.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ TINY: Final = "1M"
 SIZES: Final = ("1G", "2G", "4G", "8G")
 CORES: Final = 2
 LIMIT_SECONDS: Final = 1800
-"""How long a run may take. One of 8 GB in one process takes two minutes where nothing else runs."""
+"""The time limit of a run. A run of 8 GB in one process takes two minutes on an idle machine."""
 JOB: Final = "group-offsets"
 CONTENTS: Final = {JOB: "offsets", "group-state": "offsets", "topic-profile": "events"}
-"""The jobs, and what the logs have that they read here."""
+"""The jobs, and the content of the logs that they read here."""
 PROTOCOL: Final = (
     "the whole command, each time in new processes, with compiled Python as where it is installed; "
     f"Spark with local[{CORES}] and a heap of 1 GB; processor seconds of all processes; what a gigabyte more costs is "
@@ -45,18 +46,18 @@ _ENGINES: Final = {
 }
 _NAMES: Final = {"spark": "in Spark", "local": "in one process"}
 _TARGETS: Final = {"spark": (35, 75, 5), "local": (None, 30, 5)}
-"""The most processor seconds of a run over next to nothing and of each gigabyte more, and the most percent of a second
-run. In Spark that is the start of Spark.
+"""The maximum CPU seconds of a run over an almost empty log and of each further gigabyte, and the maximum percentage of
+a second run. In Spark, the start of Spark dominates.
 """
 _MB: Final = 2**20
 _GB: Final = 1e9
 _STEADY: Final = 1.25
-"""The most by which a cost or a memory that does not grow may differ from size to size."""
+"""The maximum variation between sizes of a cost or a memory that does not grow."""
 
 
 @frozen
 class _Runs:
-    """What the runs over one directory took: the first one, and the one after it has grown by one percent."""
+    """The cost of the runs over one directory: the first run, and the run after it has grown by one percent."""
 
     size: int
     first: Taken
@@ -77,7 +78,7 @@ def _compare(console: Console, sizes: Sequence[str], job: str = JOB) -> list[Fig
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-bench-") as name:
         home = Path(name)
         environment = _environment(home)
-        # The first runs compile what the measured ones import.
+        # The first runs compile the modules that the measured runs import.
         _over(job, TINY, home, environment)
         for size in (TINY, *sizes):
             runs |= _over(job, size, home, environment)
@@ -88,7 +89,7 @@ def _compare(console: Console, sizes: Sequence[str], job: str = JOB) -> list[Fig
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Return the environment of commands: this one, but what was compiled is kept, as where a package is installed."""
+    """Return the environment of commands: the current one, but with cached bytecode, as for an installed package."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPYCACHEPREFIX": str(home / "compiled")}
 
@@ -145,7 +146,7 @@ def _figures(engine: str, sizes: Sequence[str], runs: _Found) -> list[Figure]:
 
 
 def _steady(engine: str, sizes: Sequence[str], runs: _Found) -> Iterator[Figure]:
-    """Yield whether a gigabyte more costs the same at the largest size, and whether memory grows."""
+    """Yield whether the cost per gigabyte is the same at the largest size, and whether memory grows."""
     least, before, largest = sizes[0], sizes[-2], sizes[-1]
     tiny, small, half, most = (runs[engine, size] for size in (TINY, least, before, largest))
     cost = _each_gigabyte(half, most) / _each_gigabyte(tiny, half)
@@ -158,7 +159,7 @@ def _steady(engine: str, sizes: Sequence[str], runs: _Found) -> Iterator[Figure]
 
 
 def _each_gigabyte(less: _Runs, more: _Runs) -> float:
-    """Return the seconds that a gigabyte more costs, between two sizes."""
+    """Return the seconds per further gigabyte, between two sizes."""
     return (more.first.processor - less.first.processor) / (more.size - less.size) * _GB
 
 

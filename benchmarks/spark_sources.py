@@ -1,9 +1,9 @@
-"""What Spark pays for Kafka's bytes: scans of segments beside scans of Parquet, and decoding beside doing nothing.
+"""Spark's cost for Kafka data: segment scans compared with Parquet, and decoding compared with an identity function.
 
-One session on two cores; the same records as segments and as Parquet. Every case reads all rows and throws them away
-(``noop``), so that what is compared is the way of the data and nothing behind it. The work is done by the JVM and by
-Python workers, so the processor time of all these processes counts. Rounds are interleaved. A ratio is taken within
-each round, and the median of these counts; the table has the least and the most, too.
+Uses one session on two cores, with the same records as segments and as Parquet. Every case reads and drops all rows
+(``noop``), so only the data transfer is compared. The JVM and Python workers do the work, so the CPU time of all these
+processes counts. Rounds are interleaved. Ratios are computed within each round, and their median counts; the table also
+contains the minimum and the maximum.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PROTOCOL: Final = (
     "interleaved, processor time of all processes, median of {rounds} rounds after two that do not count"
 )
 _FIELDS: Final = ("offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp")
-"""Of the value, what is decoded: five fields side by side."""
+"""The decoded columns of the value: five adjacent fields."""
 _COLUMNS: Final = ("partition", "offset", "timestamp", "key", "value")
 _START_MS: Final = 1_767_225_600_000
 
@@ -96,10 +96,10 @@ _PAIRS: Final = {
     _ALL_OVER_COUNTED: (_COUNT, _COUNTED),
     _USUAL_OVER_COUNTED: (_COUNT_USUAL, _COUNTED),
 }
-"""Which case is measured over which."""
+"""The numerator and the denominator of each ratio."""
 
 PROTOTYPE: Final = 0.16 / 1.55
-"""What a source in pure Python had of Parquet's speed, before this one: 70 MB/s over the records of this benchmark."""
+"""The share of Parquet's speed that an earlier pure-Python source reached: 70 MB/s over this benchmark's records."""
 
 
 def run(console: Console, rounds: int) -> list[Figure]:
@@ -166,7 +166,7 @@ def _write(directory: Path) -> int:
 
 
 def _read_for_last_percent(directory: Path) -> int:
-    """Return the bytes that are read for the last hundredth of each partition, by time; all indexes count."""
+    """Return the bytes read for the last 1 % of each partition, by time, including all indexes."""
     time = _START_MS + BATCHES * RECORDS * 99 // 100
     given = Options("kafka-log", {"path": str(directory), "startingTimestamp": str(time)})
     parts = (part for split in ReadPlan.of("kafka-log", given).splits() for part in split)
@@ -249,7 +249,7 @@ def _cases(session: SparkSession, home: Path) -> dict[str, Callable[[], Any]]:
 
 
 def _writing_cases(session: SparkSession, home: Path) -> dict[str, DataFrame]:
-    """Messages of five fields back to bytes; they are read from Parquet, as all else here."""
+    """Return cases that encode messages of five fields; like all other cases, they read from Parquet."""
     place = str(home / "structs")
     values = session.read.parquet(str(home / "parquet")).where("value IS NOT NULL")
     values.select(from_kafka("value", "OffsetCommitValue", columns=_FIELDS, mode="FAILFAST").alias("m")).write.parquet(
@@ -265,7 +265,7 @@ def _writing_cases(session: SparkSession, home: Path) -> dict[str, DataFrame]:
 
 
 def _encode_row(row: Row) -> bytes:
-    """Encode one message as a user would who knows no columns."""
+    """Encode one message as a user without column support would do it."""
     return encode_versioned(OffsetCommitValue(**row.asDict()), 3)
 
 
@@ -276,7 +276,7 @@ def _structs(count: int) -> pa.StructArray:
 
 
 def _ready_made(values: pa.Array) -> pa.Array:
-    """Return structs of the type that decoding gives without reading a value: what it costs to hand them to Spark."""
+    """Return structs of the decoded type without reading any value: the cost of passing them to Spark."""
     return _structs(len(values))
 
 
@@ -293,7 +293,7 @@ def _ratios(taken: dict[str, list[float]], case: str, base: str) -> list[float]:
 
 
 def _taken(cases: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Return the seconds of every round but the first ones, which start workers and compile."""
+    """Return the seconds of every round except the first ones, which start workers and compile."""
     taken: dict[str, list[float]] = {name: [] for name in cases}
     for number in range(rounds + WARM_UP):
         for name in list(cases)[:: 1 if number % 2 else -1]:

@@ -1,8 +1,8 @@
-"""Streams groups: heartbeats of a settled group a second, by the number of its members, and the memory of a group.
+"""Streams groups: heartbeats per second of a settled group, by the number of its members, and the memory of a group.
 
-Each heartbeat is one that changes nothing, as nearly all are. The number of members must not matter. Kafka's own
-coordinator is measured beside ours, with groups that joined in the same way: it answers heartbeats without a network,
-as ours does. Both sides count processor time. Needs Java and Maven for that.
+Each heartbeat changes nothing, like almost all heartbeats. The number of members must not matter. For comparison,
+Kafka's own coordinator with groups that joined in the same way also handles heartbeats without a network. Both sides
+measure CPU time. The comparison needs Java and Maven.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SIZES: Final = (100, 1_000, 10_000)
 _TASKS_PER_MEMBER: Final = 10
 _HEARTBEATS: Final = 20_000
 _MEMBERS_REPEATED: Final = 2_000_000
-"""Kafka looks at all members in each heartbeat of a settled group: fewer heartbeats for a greater one."""
+"""The number of heartbeats, lower for larger groups, because Kafka examines all members in each heartbeat."""
 _TARGET: Final = 30_000
 _MEMORY_TARGET_MB: Final = 100
 _DELAY_MS: Final = 3_000
@@ -69,7 +69,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def _kafka(size: int) -> float:
-    """Return how many heartbeats of a settled group Kafka's coordinator answers in a second."""
+    """Return the heartbeats of a settled group that Kafka's coordinator handles per second."""
     *before, repeated = ask(_script(size))
     wrong = [each for each in before if "error" in each]
     last = before[-1]["answers"][0]["body"]
@@ -126,7 +126,7 @@ def _coordinator(log: MemoryLog, size: int) -> GroupCoordinator:
 
 
 def _settled(size: int) -> tuple[GroupCoordinator, list[StreamsGroupHeartbeatRequest], MemoryLog]:
-    """A coordinator with a group in which all members have their tasks, and a heartbeat of each member."""
+    """Return a coordinator with a group whose members all have their tasks, and a heartbeat of each member."""
     log = MemoryLog()
     coordinator = _coordinator(log, size)
     coordinator.elect(0, 1, now=0)
@@ -158,7 +158,7 @@ def _beat(coordinator: GroupCoordinator, requests: list[StreamsGroupHeartbeatReq
 
 
 def _memory(log: MemoryLog) -> float:
-    """Load the log of a group into another coordinator. Return what that takes, in megabytes."""
+    """Load the log of a group into another coordinator; return its memory in megabytes."""
     coordinator = _coordinator(MemoryLog(), _SIZES[-1])
     coordinator.elect(0, 1, now=0)
     gc.collect()

@@ -1,11 +1,11 @@
-"""What the proxy costs: time added to each exchange, the share of the throughput that is left, and processor time.
+"""The cost of the proxy: added time per exchange, the remaining share of the throughput, and CPU time.
 
-One real node on loopback; a client in this process asks it directly and through ``kafka-msgs tap`` in another process,
-in turns. Small exchanges are Metadata requests, one after the other. For throughput, records are read in responses of a
-megabyte, with several requests in flight: 64 MB at a time, and where the proxy records, also 256 MB at a time, which is
-more than may wait to be recorded. That client does nothing with what it reads. A consumer of librdkafka that reads the
-whole topic shows what is left to a real one. The proxy shows nothing, or records everything into a file, in either
-form. Needs Java and Maven, and a system with ``/proc``.
+Uses one real node on loopback; a client in this process connects to it directly and through ``kafka-msgs tap`` in
+another process, in turns. Small exchanges are sequential Metadata requests. For throughput, records are read in
+responses of a megabyte, with several requests in flight: 64 MB at a time, and if the proxy records, also 256 MB at a
+time, which exceeds its recording queue. That client does nothing with the data. A librdkafka consumer that reads the
+whole topic shows the remaining throughput of a real client. The proxy shows nothing, or records everything into a file,
+in either format. Needs Java and Maven, and a system with ``/proc``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _prepared(cluster: KafkaCluster, port: int) -> Request[Any]:
     cluster.topics("--create", "--topic", TOPIC, "--partitions", "1")
     with Conversation(port, client_id="bench") as asking:
         topic = asking.ask(MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),)), 12).topics[0]
-        now = int(time.time() * 1000)  # A broker soon deletes what looks older than the retention time.
+        now = int(time.time() * 1000)  # A broker soon deletes records that look older than the retention time.
         builder = BatchBuilder(size_limit=MEGABYTE - 4096)
         while builder.append(None, RECORD, timestamp=now):
             pass
@@ -111,13 +111,13 @@ def _prepared(cluster: KafkaCluster, port: int) -> Request[Any]:
 
 @frozen
 class _Tapped:
-    """The proxy in a process of its own: its port, and its number."""
+    """The proxy in a separate process: its port and process id."""
 
     port: int
     process: int
 
     def processor_seconds(self) -> float:
-        """How much processor time it has taken. The name of the program, in brackets, may hold anything."""
+        """Return its CPU time. The program name, in brackets, may contain any character."""
         facts = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
         return (int(facts[11]) + int(facts[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -140,7 +140,7 @@ def _tap(port: int, options: tuple[str, ...]) -> Iterator[_Tapped]:
 
 
 class _Client:
-    """A connection that sends ready frames and reads whole responses."""
+    """A connection that sends prepared frames and reads whole responses."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
@@ -220,7 +220,7 @@ def _consumption(mode: str, direct: int, tapped: _Tapped) -> list[Figure]:
 
 
 def _consumed(port: int) -> float:
-    """How many records a consumer reads in a second, from the first that it gets to the end of the topic."""
+    """Return the records that a consumer reads per second, from its first record to the end of the topic."""
     settings = {"bootstrap.servers": f"127.0.0.1:{port}", "group.id": "bench", "enable.auto.commit": False, **TUNED}
     consumer = Consumer(settings)
     consumer.assign([TopicPartition(TOPIC, 0, 0)])

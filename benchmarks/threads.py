@@ -1,8 +1,8 @@
-"""Two threads beside one, on a CPython without the GIL: how much more work they do in the same time.
+"""Two threads compared with one, on a CPython without the GIL: the additional work in the same time.
 
 Each thread does the same work on the same shared objects. Rounds are short, and the fastest counts: both cores must be
-free only for one of them. A checksum, which shares nothing, shows what the machine allows. The processor time of a
-thread beside that of a thread alone shows what sharing itself costs, however busy the machine is.
+free only during one of them. A checksum, which shares nothing, shows the limit of the machine. The CPU time per thread,
+compared with a single thread, shows the cost of sharing, however busy the machine is.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = ["run"]
 Action = Callable[[], object]
 
 ROUND: Final = 0.004
-"""Seconds of one round: shorter than the turns that the system gives to other processes."""
+"""The seconds of one round: shorter than the scheduler's time slices for other processes."""
 PER_ROUND: Final = 20
-"""Short rounds for each round that was asked for."""
+"""The number of short rounds per requested round."""
 TARGET: Final = 1.8
 
 
@@ -64,7 +64,7 @@ def _cases() -> Iterator[tuple[str, Action]]:
 
 
 def _compared(action: Action, rounds: int) -> tuple[float, float]:
-    """Return how many times the work of one thread two threads do, and the processor time of one of two beside one."""
+    """Return the work of two threads relative to one, and the CPU time per thread relative to a single thread."""
     calls = _calls(action)
     alone = together = alone_cpu = together_cpu = float("inf")
     for _ in range(rounds):
@@ -76,7 +76,7 @@ def _compared(action: Action, rounds: int) -> tuple[float, float]:
 
 
 def _calls(action: Action) -> int:
-    """Return how many calls take a round."""
+    """Return the number of calls per round."""
     took, calls = 0.0, 1
     while took < ROUND / 2:
         calls *= 2
@@ -85,7 +85,7 @@ def _calls(action: Action) -> int:
 
 
 def _timed(action: Action, calls: int, threads: int) -> tuple[float, float]:
-    """Let threads do all calls each; return the seconds from the first start to the last end, and of a processor."""
+    """Run all calls in each thread; return the seconds from the first start to the last end, and the CPU seconds."""
     barrier = threading.Barrier(threads)
     times: list[tuple[float, float, float]] = []
 

@@ -1,10 +1,10 @@
-"""How time and memory are measured. Every benchmark uses only these functions.
+"""Measurement of time and memory. Every benchmark uses only these functions.
 
-Rounds are interleaved: each round times every case once, in alternating order, so that a slow moment of the machine
-hits all cases alike; the fastest round counts. The cyclic garbage collector is on. Before the first round what lives
-is frozen (``gc.freeze``), and before every timing the collector runs, so that a case pays for the collections that its
-own objects cause, and not for the heap around it. What counts is the processor time of the process, not the clock on
-the wall, so that other programs cost a case its caches at most.
+Rounds are interleaved: each round times every case once, in alternating order, so that a slow phase of the machine
+affects all cases equally; the fastest round counts. The cyclic garbage collector is on. Before the first round, live
+objects are frozen (``gc.freeze``), and the collector runs before every timing, so a case pays for the collections that
+its own objects cause, but not for the surrounding heap. The measured time is the CPU time of the process instead of
+wall-clock time, so other programs at most evict a case's caches.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ PROTOCOL: Final = (
 )
 
 _EVICTED: Final = 64 << 20
-"""Bytes that are copied between two cold calls: more than the caches hold that a process gets for itself."""
+"""The bytes copied between two cold calls: more than the caches of one core hold."""
 
 _SHORTEST: Final = 0.001
-"""Seconds that a timing takes at least, by repeating the call."""
+"""The minimum seconds of a timing, reached by repeating the call."""
 
 
 def fastest(cases: Mapping[str, Action], rounds: int) -> dict[str, float]:
-    """Return the seconds that one call of each case takes, the least of all rounds."""
+    """Return the seconds of one call of each case, the minimum over all rounds."""
     calls = {name: _calls_needed(case) for name, case in cases.items()}
     best = dict.fromkeys(cases, float("inf"))
     with _frozen_heap():
@@ -51,7 +51,7 @@ def fastest(cases: Mapping[str, Action], rounds: int) -> dict[str, float]:
 
 
 def cold(cases: Mapping[str, Action], rounds: int) -> dict[str, float]:
-    """Return the median seconds of one call of each case, each after other work has taken the caches."""
+    """Return the median seconds of one call of each case, each after other work has evicted the caches."""
     found: dict[str, list[float]] = {name: [] for name in cases}
     elsewhere, source = bytearray(_EVICTED), getsource(subprocess)
     for number in range(rounds):
@@ -65,7 +65,7 @@ def cold(cases: Mapping[str, Action], rounds: int) -> dict[str, float]:
 
 
 def _calls_needed(case: Action) -> int:
-    """Return how many calls make up the shortest timing; the first, which may compile something, does not count."""
+    """Return the number of calls in the shortest timing; the first call, which may compile code, does not count."""
     case()
     calls = 1
     while calls < 1 << 20 and _timed(case, calls) < _SHORTEST:
@@ -91,7 +91,7 @@ def _frozen_heap() -> Iterator[None]:
 
 
 def peak_memory(case: Action) -> int:
-    """Return how many bytes one call allocates at its peak, beyond what was allocated before it."""
+    """Return the peak number of bytes that one call allocates."""
     gc.collect()
     tracemalloc.start()
     try:

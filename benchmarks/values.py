@@ -1,6 +1,6 @@
-"""What programs do with values all day: make one, change it, compare, hash and pickle it, and the calls of its class.
+"""Frequent operations on values: creating, changing, comparing, hashing and pickling a value, and calls of its class.
 
-The value is a partition of a MetadataResponse: seven fields. The times are net of an empty call.
+The value is a partition of a MetadataResponse with seven fields. The time of an empty call is subtracted.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
 
 
 def _loop(call: str, **names: Any) -> Callable[[], None]:
-    """Return a function that repeats a call, with the names that it uses as local variables."""
+    """Return a function that repeats a call, with the names it uses as local variables."""
     space: dict[str, Any] = {}
     exec(_LOOP.format(call=call, calls=_CALLS), space)
     return partial(space["loop"], **dict.fromkeys(("cls", "one", "two", "evolve", "data", "encode", "decode")) | names)
@@ -128,7 +128,7 @@ def _calls(console: Console, rounds: int) -> list[Figure]:
 
 
 def _encoding(rounds: int) -> list[Figure]:
-    """How much longer it takes to encode what was pickled, or was made with its defaults given."""
+    """Measure the slowdown of encoding a value that was pickled, or was created with explicit defaults."""
     plain = _fetch(PartitionData)
     given = partial(
         PartitionData,

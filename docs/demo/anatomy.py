@@ -1,4 +1,4 @@
-"""Section: the meaning of every byte of a response, and the error for bytes that are not a response."""
+"""Section: the meaning of every byte of a response, and the error for invalid bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["show"]
 
 
 def show(stage: Stage) -> None:
-    """Take one response apart, then cut it short."""
+    """Annotate one response, then truncate it."""
     stage.section(
         "Look at every byte",
         "One response, header and message: who coordinates the group of the Java consumer.",

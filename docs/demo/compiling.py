@@ -1,4 +1,4 @@
-"""Section: a definition becomes a class, and the class reads what a client sent."""
+"""Section: a definition becomes a class, and the class reads a recorded client request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["show"]
 
 
 def show(stage: Stage) -> None:
-    """Compile the definition of a heartbeat; encode one at several versions; decode one that was recorded."""
+    """Compile the definition of a heartbeat; encode one at several versions; decode a recorded one."""
     stage.section(
         "Compile a definition",
         "Kafka defines each message once, for all versions; the compiler makes one typed class of it, here at run "

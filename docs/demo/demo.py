@@ -19,7 +19,7 @@ COLUMNS = 100
 
 
 def run(console: Console) -> dict[str, Any]:
-    """Show all sections on ``console``; return the variables that the Python on the screen left behind."""
+    """Show all sections on ``console``; return the variables of the Python code on the screen."""
     from docs.demo import anatomy, compiling, groups_in_process, groups_on_spark, kip88, offsets_topic, traffic
     from docs.demo.presenter import Stage
 

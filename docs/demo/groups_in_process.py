@@ -8,7 +8,7 @@ __all__ = ["show"]
 
 
 def show(stage: Stage) -> None:
-    """Write the sample that comes with the package, and read its groups."""
+    """Write the sample included in the package, and read its groups."""
     stage.section(
         "Ask a log directory",
         "A small log directory of a real broker comes with the package. Its groups, empty ones included, take less "

@@ -1,4 +1,4 @@
-"""Section: a whole log directory through Spark: who has read how far, and who has which tasks."""
+"""Section: a whole log directory through Spark: the lag of each group, and the tasks of each member."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SETTINGS = (("spark.sql.shuffle.partitions", "2"), ("spark.driver.memory", "1g"
 
 
 def show(stage: Stage) -> None:
-    """Run two jobs over the recorded log directory of a broker, and show what they say, and where the plot is."""
+    """Run two jobs over the recorded log directory of a broker, and show their tables and the path of the plot."""
     stage.section(
         "Ask a whole log directory (Spark)",
         "What a broker knows of its groups lies in its files. Two jobs read the log directory of a stopped broker, "

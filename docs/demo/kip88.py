@@ -1,4 +1,4 @@
-"""Section: one question and its answer end to end, as KIP-88 brought them: all offsets of a group at once."""
+"""Section: one request and its response end to end, as introduced by KIP-88: all offsets of a group at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["show"]
 
 
 def show(stage: Stage) -> None:
-    """Make the question, compare it with the recorded one, read the recorded answer, and ask in wrong ways."""
+    """Build the request, compare it with the recorded one, read the recorded response, and send invalid requests."""
     stage.section(
         "Ask for all offsets of a group (KIP-88)",
         "Since version 2 of OffsetFetch a client need not know the topics: None asks for all. The recorded request "

@@ -1,4 +1,4 @@
-"""Section: the records that the broker itself wrote about its groups."""
+"""Section: the broker's own records about its groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Entry = tuple[Record, Versioned[Message], Versioned[Message] | None]
 
 
 def show(stage: Stage) -> None:
-    """Type every record of the offsets topic, sum up by kind, and open what a classic group keeps inside."""
+    """Decode every record of the offsets topic, count by kind, and decode the nested data of a classic group."""
     stage.section(
         "Read the offsets topic",
         "A broker keeps its groups in the topic __consumer_offsets: a number in the key tells what the record is, a "
@@ -59,7 +59,7 @@ def _kinds(stage: Stage) -> None:
 
 
 def _example(entries: list[_Entry]) -> Iterator[str]:
-    """Group, version, size and content of the largest of the records."""
+    """Yield group, version, size and content of the largest record."""
     record, key, value = max(entries, key=lambda entry: _size(entry[0]))
     yield str(getattr(key.message, fields(type(key.message))[0].attribute))
     yield "" if value is None else str(value.version)
@@ -74,7 +74,7 @@ def _size(record: Record) -> int:
 
 
 def _facts(message: Message) -> Iterator[str]:
-    """What a message says, field by field: its values other than None and empty ones, and how many structs it has."""
+    """Yield the content of a message, field by field: its non-empty values, and the number of its structs."""
     for info in fields(type(message)):
         value = getattr(message, info.attribute)
         if info.is_array and info.struct is not None and value:

@@ -1,6 +1,6 @@
-"""What all sections are shown on: numbered headings, Python that is shown and run, and what came of it.
+"""The display of all sections: numbered headings, executed Python code, and its results.
 
-Owns the look of the demonstration. The sections own the text.
+This module defines the look of the demonstration. The sections contain the text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INDENT = 2
 
 
 class Stage:
-    """Shows on ``console``; ``names`` are the variables of the Python that is run, those of one section also later."""
+    """Displays on ``console``; ``names`` are the variables of the executed Python, shared by all sections."""
 
     def __init__(self, console: Console, names: Mapping[str, Any]) -> None:
         self.names = dict(names)
@@ -33,7 +33,7 @@ class Stage:
         self._sections = 0
 
     def section(self, title: str, sentence: str) -> None:
-        """Begin a section."""
+        """Start a section."""
         self._sections += 1
         self._console.print()
         self._console.print(Rule(Text(f"{self._sections}. {title}", style="bold"), align="left", style="blue"))
@@ -50,7 +50,7 @@ class Stage:
         exec(cleandoc(code), self.names)
 
     def refused(self, code: str) -> KafkaMsgsError:
-        """Print Python that the library must refuse, run it, and print the error."""
+        """Print Python that the library must reject, run it, and print the error."""
         self._python(code, blank_after=False)
         try:
             exec(cleandoc(code), self.names)
@@ -60,7 +60,7 @@ class Stage:
         raise AssertionError(f"not refused: {code}")
 
     def text(self, text: str, language: str) -> None:
-        """Print the text of a file in a language that can be highlighted."""
+        """Print the text of a file with syntax highlighting."""
         self._indented(_highlighted(text.rstrip(), language))
 
     def value(self, value: object) -> None:
@@ -93,12 +93,12 @@ def columns(*names: str, numbers: tuple[str, ...] = ()) -> Table:
 
 
 def narrow(made: Table) -> Table:
-    """Return the table without an edge, its columns as close as they can be read, to fit many beside each other."""
+    """Return the table without borders and with minimal column spacing, to place several tables side by side."""
     made.show_edge = False
     made.padding = (0, 1, 0, 0)
     return made
 
 
 def shorten(text: str, width: int) -> str:
-    """Return the text, cut with an ellipsis where it is longer than ``width``."""
+    """Return the text, truncated with an ellipsis if it is longer than ``width``."""
     return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -1,7 +1,7 @@
-"""Reads the recordings that the demonstration shows: frames between clients and a broker, and records of a topic.
+"""Reader for the recordings in the demonstration: frames between clients and a broker, and records of a topic.
 
-A recording is a file of JSON lines below one line that says how it was made. Bytes are hexadecimal; those of a frame
-begin with its size.
+A recording is a file of JSON lines after a first line that describes its origin. Bytes are hexadecimal; the bytes of a
+frame begin with its size.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Frame(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A request and its response, with the api key and version that the request names."""
+    """A request and its response, with the API key and version of the request."""
 
     api_key: int
     api_version: int
@@ -41,21 +41,21 @@ class Exchange(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record of a topic; a ``value`` of None deletes what is under the key."""
+    """A record of a topic; a ``value`` of None deletes the key."""
 
     key: bytes
     value: bytes | None
 
 
 def about(path: Path) -> dict[str, Any]:
-    """Return what the first line of a recording says: release, clients, date, script."""
+    """Return the metadata in the first line of a recording: release, clients, date, script."""
     with path.open(encoding="ascii") as lines:
         facts: dict[str, Any] = json.loads(next(lines))
     return facts
 
 
 def read_exchanges(path: Path) -> Iterator[Exchange]:
-    """Yield the exchanges of a recording, in the order of their responses; a request without one is left out."""
+    """Yield the exchanges of a recording, in the order of their responses, without unanswered requests."""
     waiting: dict[tuple[int, int], tuple[int, int, Frame]] = {}
     for line in _lines(path):
         frame = Frame(line["connection"], line["ms"], bytes.fromhex(line["bytes"]))

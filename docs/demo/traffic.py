@@ -21,7 +21,7 @@ _CLIENT_WIDTH = 15
 
 @frozen
 class _Row:
-    """A decoded exchange; ``errors`` are the names of the error codes in the response other than NONE."""
+    """A decoded exchange; ``errors`` are the names of the non-zero error codes in the response."""
 
     pair: Exchange
     client: str
@@ -60,7 +60,7 @@ def _row(pair: Exchange, request: RequestFrame, response: ResponseFrame) -> _Row
 
 
 def _errors(item: Struct) -> Iterator[str]:
-    """The names of the errors in a message, nested ones included. An unknown code is its number."""
+    """Yield the names of the errors in a message, including nested ones. An unknown code is its number."""
     for info in fields(type(item)):
         value: Any = getattr(item, info.attribute)
         if info.name.endswith("ErrorCode") and value:

@@ -1,9 +1,9 @@
-"""The API reference: a hook for MkDocs that adds one page per public module, written from its docstrings.
+"""The API reference: an MkDocs hook that adds one page per public module, generated from its docstrings.
 
-Owns which names are public: what ``__all__`` lists, in each public module of the package. A package with an ``__all__``
-is one page; a package without one is a page per module. Message modules have no ``__all__`` and show all their classes.
-mkdocstrings reads the docstrings; nothing is imported. A public name that is missing from the site, or that has no
-docstring, is a warning, and a warning ends a strict build.
+This module defines which names are public: the names in ``__all__``, in each public module of the package. A package
+with an ``__all__`` is one page; a package without one is a page per module. Message modules have no ``__all__`` and
+show all their classes. mkdocstrings reads the docstrings without importing modules. A public name that is missing from
+the site, or that has no docstring, is a warning, and a warning fails a strict build.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ __all__ = ["on_files", "on_page_markdown", "on_post_build"]
 
 PACKAGE: Final = "kafka_msgs"
 COMMAND_LINE: Final = frozenset({"cli", "__main__"})
-"""Not an API: ``kafka-msgs --help`` describes it."""
+"""Not an API: documented by ``kafka-msgs --help``."""
 
 GENERATED: Final = ("messages", "drafts")
-"""Packages whose modules, one per message, are pages of their own."""
+"""Packages in which each message module has a separate page."""
 
 SEARCH_RANKS: Final = {"messages": 4, "drafts": 0.2}
-"""Boosts of search results by package."""
+"""Search result boosts by package."""
 
 FORMS: Final = frozenset({f"{PACKAGE}.admin", f"{PACKAGE}.client"})
-"""Packages with classes in two forms, which inherit all of their methods."""
+"""Packages with blocking and asyncio classes, which inherit all of their methods."""
 
 _FENCE = re.compile(r"^(```\w+) .*$", re.MULTILINE)
 _LOG = logging.getLogger(f"mkdocs.hooks.{__name__}")
@@ -42,7 +42,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the reference. The index links to them; the menu contains the index alone."""
+    """Add the pages of the reference. The index links to them; the menu contains only the index."""
     modules, messages = list(_modules()), list(_message_modules())
     for name in (*modules, *messages):
         content = f"{_front_matter(name)}{_text(name)}"
@@ -52,7 +52,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Drop what the site cannot show: links to files outside ``docs/``, and options of code blocks."""
+    """Remove content that the site cannot show: links to files outside ``docs/``, and options of code blocks."""
     here = PurePosixPath(page.file.src_uri).parent
 
     def kept(link: re.Match[str]) -> str:
@@ -62,7 +62,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Warn of public names that the inventory of the site does not have, and of those without a docstring."""
+    """Warn about public names that are missing from the inventory of the site, and about names without a docstring."""
     with (Path(config.site_dir) / "objects.inv").open("rb") as file:
         shown = Inventory.parse_sphinx(file)
     for name in _public_names():
@@ -118,7 +118,7 @@ def _members(name: str) -> list[str]:
 
 @cache
 def _messages() -> set[str]:
-    """The names of all messages: the package exports them, and their own modules document them."""
+    """Return the names of all messages: the package exports them, and their own modules document them."""
     return {str(export) for export in _package()["messages"].exports}
 
 
@@ -135,7 +135,7 @@ def _page(name: str) -> str:
 
 
 def _front_matter(name: str) -> str:
-    """Return the rank of a page in search results: messages of the release first, drafts last."""
+    """Return the front matter with the page's search rank: messages of the release first, drafts last."""
     package = name.removeprefix(f"{PACKAGE}.").partition(".")[0]
     return f"---\nsearch:\n  boost: {SEARCH_RANKS.get(package, 1)}\n---\n\n"
 
@@ -154,7 +154,7 @@ def _index(modules: list[str], messages: list[str]) -> str:
 
 
 def _leaves(path: PurePosixPath) -> bool:
-    """Whether a path leads out of the folder of the documentation."""
+    """Return whether a path leads out of the documentation directory."""
     depth = 0
     for part in path.parts:
         depth += -1 if part == ".." else part != "."

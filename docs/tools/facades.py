@@ -1,13 +1,13 @@
-"""Writes the public classes for programs that block, from those for asyncio.
+"""Generate the blocking public classes from the asyncio classes.
 
-The classes for asyncio are written by hand. Those that block are the same without ``async`` and ``await``, and with the
-names in ``NAMES``. Comments in the source have the few lines that differ:
+The asyncio classes are written by hand. The blocking classes are the same without ``async`` and ``await``, and with the
+names in ``NAMES``. Comments in the source mark the few lines that differ:
 
     # blocking: CODE          this line is in the blocking class only
     CODE  # asyncio           this line is in the class for asyncio only
     # blocking doc: TEXT      after a docstring: replaces its last paragraph
 
-``python docs/tools/facades.py`` writes the modules; ``--check`` fails if one of them is out of date.
+``python docs/tools/facades.py`` writes the modules; ``--check`` fails if any of them is out of date.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FACADES: Final = {
     "client/producer/async_producer.py": "client/producer/producer.py",
     "admin/async_admin.py": "admin/admin.py",
 }
-"""The modules that are written by hand, and those that are generated from them."""
+"""The handwritten modules, and the modules generated from them."""
 
 NAMES: Final = {
     "AsyncClient": "Client",
@@ -64,7 +64,7 @@ _MODULE_DOCSTRING: Final = re.compile(r'\A""".*?"""', re.DOTALL)
 
 
 def blocking(source: str, module: str) -> str:
-    """Return the module for programs that block, from the text of a module for asyncio."""
+    """Return the source of the blocking module for the source of an asyncio module."""
     text = _ONLY_ASYNCIO.sub("", source)
     text = _DOC.sub(_other_paragraph, text)
     text = _ONLY_BLOCKING.sub(r"\1", text)
@@ -90,7 +90,7 @@ def _formatted(text: str) -> str:
 
 
 def modules() -> dict[str, str]:
-    """Return the texts of all generated modules."""
+    """Return the sources of all generated modules."""
     admin = _formatted(async_admin(PACKAGE / "admin"))
     made = {"admin/async_admin.py": admin}
     for source, target in FACADES.items():

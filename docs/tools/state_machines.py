@@ -1,9 +1,9 @@
-"""Draws the state machines of the group coordinator from the tables of its code.
+"""Draw the state machines of the group coordinator from the tables in its code.
 
     python docs/tools/state_machines.py [--check]
 
-Each picture is an SVG file in ``docs/design``. The states and the arrows come from the code; only the places of the
-states are here. With ``--check`` nothing is written, and the exit status is 1 when a picture is not up to date.
+Each picture is an SVG file in ``docs/design``. The states and the arrows come from the code; this module defines only
+the positions of the states. With ``--check`` nothing is written, and the exit status is 1 if a picture is out of date.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WIDTH, _HEIGHT, _COLUMN, _ROW, _MARGIN = 170, 40, 230, 110, 20
 
 
 class Machine(NamedTuple):
-    """A state machine: its moves, and the column and row of each state in the picture."""
+    """A state machine: its transitions, and the column and row of each state in the picture."""
 
     title: str
     moves: Mapping[Any, frozenset[Any]]
@@ -35,7 +35,7 @@ class Machine(NamedTuple):
 
 
 def _onward(previous: Mapping[Any, frozenset[Any]]) -> dict[Any, frozenset[Any]]:
-    """The states after each state, from those before it."""
+    """Return the states after each state, from the states before it."""
     return {state: frozenset(after for after in previous if state in previous[after]) for state in previous}
 
 
@@ -66,7 +66,7 @@ MACHINES: Final[Mapping[str, Machine]] = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bring all pictures up to date, or with ``--check`` name those that are not; return the exit status."""
+    """Update all pictures, or with ``--check`` list the ones that are out of date; return the exit status."""
     stale = [(path, text) for path, text in pictures() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path, text in stale:
         if "--check" in arguments:
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def pictures() -> Iterator[tuple[Path, str]]:
-    """Yield the path of each picture, and what it should have."""
+    """Yield the path and the up-to-date content of each picture."""
     for name, machine in MACHINES.items():
         yield DESIGN / name, "\n".join(_picture(machine)) + "\n"
 
@@ -111,7 +111,7 @@ def _centre(place: tuple[int, int]) -> tuple[float, float]:
 
 
 def _arrow(start: tuple[int, int], end: tuple[int, int], *, both: bool) -> str:
-    """An arrow from box to box. Two that lead there and back stand side by side."""
+    """Return an arrow from box to box. Two opposite arrows are drawn next to each other."""
     (x1, y1), (x2, y2) = _centre(start), _centre(end)
     dx, dy = x2 - x1, y2 - y1
     aside = 7 / hypot(dx, dy) if both else 0

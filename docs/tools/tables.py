@@ -1,9 +1,9 @@
-"""Writes the parts of the documentation that are facts of the code: messages, rules, drafts, methods, help of commands.
+"""Generate the documentation tables from the code: messages, rules, drafts, methods, help of commands.
 
     python docs/tools/tables.py [--check]
 
-Each table stands in its page between two marker comments, and only what is between them is replaced; the words around
-it are written by hand. With ``--check`` nothing is written, and the exit status is 1 when a table is not up to date.
+Each table is in its page between two marker comments, and only the text between them is replaced; the surrounding text
+is written by hand. With ``--check`` nothing is written, and the exit status is 1 if a table is out of date.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REGION = r"(<!-- table: {name} -->\n).*?(<!-- end of table -->)"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bring every page up to date, or with ``--check`` name those that are not; return the exit status."""
+    """Update every page, or with ``--check`` list the ones that are out of date; return the exit status."""
     stale = [path for path, text in pages() if path.read_text(encoding="utf-8") != text]
     if "--check" in arguments:
         for path in stale:
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def pages() -> Iterable[tuple[Path, str]]:
-    """Yield each page with tables, and the text that it should have."""
+    """Yield each page with tables, and its up-to-date text."""
     for page, tables in TABLES.items():
         path = REFERENCE / page
         text = path.read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def messages_table() -> str:
-    """Every message of the release."""
+    """Return the table of every message of the release."""
     head = ("message", "origin", "kind", "key", "versions", "flexible", "deprecated", "since Kafka", "compared by")
     return markdown(head, (_message_row(cls) for cls in iter_message_classes()))
 
@@ -106,7 +106,7 @@ def _message_row(cls: type[Message]) -> tuple[object, ...]:
 
 
 def _since(cls: type[Message]) -> str:
-    """The first release, then the releases of later versions and of removals."""
+    """Return the first release, followed by the releases of later versions and of removals."""
     history = message_history(cls)
     if history is None:
         return ""
@@ -126,7 +126,7 @@ def _has_records(cls: type[Struct]) -> bool:
 
 
 def origins_table() -> str:
-    """How many messages there are, by origin."""
+    """Return the table of the numbers of messages, by origin."""
     rows = []
     for origin in sorted(set(ORIGINS.values())):
         classes = [cls for cls in iter_message_classes() if ORIGINS[cls.INFO.name] == origin]
@@ -141,14 +141,14 @@ def _pairs(classes: Iterable[type[Message]]) -> int:
 
 
 def releases_table() -> str:
-    """Which release of Kafka the definitions of each origin are from."""
+    """Return the table of the Kafka releases of the definitions, by origin."""
     source = tomllib.loads((ROOT / "message_defs" / "SOURCE.toml").read_text(encoding="utf-8"))
     rows = ((origin, facts["release"], facts["artifact"]) for origin, facts in sorted(source["origins"].items()))
     return markdown(("origin", "Apache Kafka", "read from"), rows)
 
 
 def settings_table() -> str:
-    """Every property with a meaning for clients: Kafka's name, our keywords, the unit, the default, other names."""
+    """Return the table of all client properties: Kafka's name, our keywords, the unit, the default, other names."""
     head = ("Kafka's name", "keyword", "of", "unit", "default", "other names")
     return markdown(head, (_setting_row(setting) for setting in SETTINGS))
 
@@ -190,17 +190,17 @@ def _shown_default(default: object) -> str:
 CONFIGS: Final[Mapping[Role, Any]] = {"client": ClientConfig, "consumer": ConsumerConfig, "producer": ProducerConfig}
 REQUIRED: Final[Mapping[str, Mapping[str, Any]]] = {"client": {"bootstrap_servers": "localhost:9092"}}
 _SHOWN_AS: Final = {"heartbeat_interval": "heartbeat_frequency"}
-"""Keywords that a parser computes from others."""
+"""Keywords that a parser derives from other properties."""
 
 
 def rules_table() -> str:
-    """Every rule of the compiler."""
+    """Return the table of every rule of the compiler."""
     rows = ((number, rule, DEVIATIONS.get(number, "")) for number, rule in RULES.items())
     return markdown(("rule", "what it asks for", "where this compiler knowingly differs"), rows)
 
 
 def draft_table(draft: str) -> Callable[[], str]:
-    """Return the maker of the table of one draft's messages."""
+    """Return a function that generates the table of one draft's messages."""
 
     def make() -> str:
         about = tomllib.loads((ROOT / "message_defs" / "drafts" / draft / "draft.toml").read_text(encoding="utf-8"))
@@ -222,7 +222,7 @@ def _draft_row(cls: type[Message], differs: Mapping[str, str]) -> tuple[object, 
 
 
 def command_help() -> str:
-    """Return the help of every command, each under a heading of its own, as a terminal of 100 columns shows it."""
+    """Return the help of every command, each under its heading, as on a terminal with 100 columns."""
     sections = []
     for words, found in _commands(command, ()):
         context = click.Context(found, info_name=" ".join(("kafka-msgs", *words)), terminal_width=100)
@@ -243,7 +243,7 @@ def _commands(group: click.Group, above: tuple[str, ...]) -> Iterable[tuple[tupl
 
 
 def operations_table() -> str:
-    """Every method of administration."""
+    """Return the table of every administration method."""
     found = {name: getattr(Admin, name) for name in dir(Admin) if not name.startswith("_") and name != "close"}
     return markdown(("method", "value", "what it does"), (_operation_row(*each) for each in found.items()))
 
@@ -263,7 +263,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "rules.md": {"rules": rules_table},
     "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_1071_migration", "kip_88")},
 }
-"""Page to the tables in it, by name."""
+"""The tables in each page, by name."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Counts words: it reads lines from one topic and writes how often each word was seen so far to another.
+"""Count words: read lines from one topic and write the running count of each word to another.
 
 ``python -m word_count localhost:9092`` runs it until it is stopped.
 """
@@ -17,9 +17,9 @@ GROUP = "word-count"
 
 
 async def count_words(servers: str, *, lines: str = LINES, counts: str = COUNTS, most: int | None = None) -> None:
-    """Count the words of a topic. ``most`` ends it after so many lines; None is for no end.
+    """Count the words of a topic. Stop after ``most`` lines; None means no limit.
 
-    It begins with the counts that were written before. A line is committed when its counts are written.
+    The count starts from the counts written earlier. A line is committed after its counts are written.
     """
     consumer = AIOKafkaConsumer(
         lines, bootstrap_servers=servers, group_id=GROUP, enable_auto_commit=False, auto_offset_reset="earliest"

@@ -1,4 +1,4 @@
-"""Tests of the word count. Each test gets a broker of its own from the plugin of kafka-msgs, in some milliseconds."""
+"""Tests of the word count. The kafka-msgs plugin starts a separate broker for each test, in a few milliseconds."""
 
 import asyncio
 
