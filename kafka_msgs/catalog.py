@@ -147,7 +147,7 @@ class MessageCatalog:
         raise UnknownNameError(name=name, near=tuple(get_close_matches(name, self.names())))
 
     def names(self) -> frozenset[str]:
-        """Return the names of all messages, including those of the fallback."""
+        """Return the names of all messages, including the fallback's messages."""
         return frozenset(self._own) | (self._fallback.names() if self._fallback else frozenset())
 
     def __iter__(self) -> Iterator[type[Message]]:

@@ -28,7 +28,7 @@ __all__ = [
 
 _PROPERTIES: Final = ("__attrs_props__",) if hasattr(attrs, "ClassProps") else ()
 _DEFINED: Final = ("__attrs_attrs__", "__init__", *_PROPERTIES)
-"""What attrs makes for each error."""
+"""The attributes that attrs creates for each error class."""
 
 _ADDED: Final = (*_DEFINED, "__getstate__", "__setstate__")
 """The attributes that attrs makes for each class with slots."""
@@ -40,7 +40,7 @@ MADE_INIT: Final = "_made_init"
 """The attribute of a class that has the ``__init__`` of attrs, so an ``__init__`` that was set later is noticed."""
 
 METADATA_KEY: Final = "kafka_msgs"
-"""Where the metadata of a field has its description."""
+"""The metadata key of a field's description."""
 
 _NOT_COPIED: Final = ("__dict__", "__weakref__")
 
@@ -79,7 +79,7 @@ class Field:
 
 
 class _DeferredClass:
-    """What attrs has still to do: the class, its base, its body as written, its fields, the options."""
+    """The pending input of attrs: the class, its base, its body as written, its fields, the options."""
 
     __slots__ = ("base", "body", "cls", "fields", "made", "options")
 
@@ -124,7 +124,7 @@ class _DeferredErrorClass:
 
 
 class DeferredAttribute:
-    """Stands for an attribute of a class that attrs has not made yet."""
+    """A placeholder for an attribute of a class that attrs will build later."""
 
     __slots__ = ("name", "rest")
 

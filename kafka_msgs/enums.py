@@ -70,7 +70,7 @@ class GroupState(_Word):
 
 
 class ConfigResourceType(IntEnum):
-    """What a configuration belongs to. ``CLIENT_METRICS`` is a subscription of client metrics (KIP-714)."""
+    """The resource types with configurations. ``CLIENT_METRICS`` is a client metrics subscription (KIP-714)."""
 
     TOPIC = 2
     BROKER = 4
@@ -80,7 +80,7 @@ class ConfigResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where the value of a configuration comes from."""
+    """The source of a configuration value."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -118,7 +118,7 @@ class AlterConfigOp(IntEnum):
 
 
 class ResourceType(IntEnum):
-    """What an ACL is about. ``ANY`` is for filters only."""
+    """The resource type of an ACL. ``ANY`` is for filters only."""
 
     ANY = 1
     TOPIC = 2
@@ -139,7 +139,7 @@ class PatternType(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """What an ACL allows or denies. ``ANY`` is for filters only."""
+    """The operation that an ACL allows or denies. ``ANY`` is for filters only."""
 
     UNKNOWN = 0
     ANY = 1

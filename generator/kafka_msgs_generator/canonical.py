@@ -85,7 +85,7 @@ def _versions(site: SourceObject, key: str) -> str | None:
 
 
 def _flexible_versions(site: SourceObject, key: str) -> str:
-    """Read a message's flexible versions, where a blank text means ``none`` and does not leave the key out."""
+    """Read a message's flexible versions. A blank string means ``none``; it does not count as a missing key."""
     return _versions(site, key) or "none"
 
 

@@ -1,7 +1,7 @@
-"""Reading of Java class files: constants, enumeration constants, the static initializer. Nothing of a class runs.
+"""A reader of Java class files: constants, enumeration constants and the static initializer. It never runs the class.
 
 Covers only the parts of the format (chapter 4 of the Java Virtual Machine Specification) that `error_table` needs.
-Every read is bounded by the file; every loop, by a count of 16 bits.
+The file size bounds every read, and a 16-bit count bounds every loop.
 """
 
 from __future__ import annotations

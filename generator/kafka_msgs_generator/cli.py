@@ -46,7 +46,7 @@ _EXISTING = click.Path(exists=True, path_type=Path)
 
 
 class _Group(click.Group):
-    """A group whose help shows the first sentence of each command as a whole; click's own cuts it to one line."""
+    """A group whose help shows the full first sentence of each command; click itself truncates it to one line."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]

@@ -1,7 +1,7 @@
-"""What changed from one import of definitions to another: messages, versions, fields, error codes.
+"""The changes between two imports of definitions: messages, versions, fields and error codes.
 
-Owns the comparison and the page that shows it. What is compared are compiled messages, so that only meaning counts;
-reading the imports is `kafka_msgs_generator.compiler`'s, and `compare_imports` changes nothing on disk.
+Owns the comparison and its page. It compares compiled messages, so purely textual changes do not count.
+`kafka_msgs_generator.compiler` reads the imports, and `compare_imports` changes nothing on disk.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ are zero or empty are left out.
 
 @frozen
 class ImportedDefinitions:
-    """What an import wrote: ``release``, messages by name (retired ones left out), and error codes by name."""
+    """The output of an import: ``release``, messages by name (without retired ones), and error codes by name."""
 
     release: str
     messages: Mapping[str, Message]
@@ -66,7 +66,7 @@ def imported_release(release: str) -> ImportedDefinitions:
 
 
 def compare_imports(old: ImportedDefinitions, new: ImportedDefinitions, since: Mapping[str, str] | None = None) -> str:
-    """Return a page, in Markdown, of what is different in ``new``; ``since`` has the first release of messages."""
+    """Return a Markdown page of the differences in ``new``; ``since`` maps messages to their first release."""
     added = [new.messages[name] for name in sorted(new.messages.keys() - old.messages.keys())]
     removed = [old.messages[name] for name in sorted(old.messages.keys() - new.messages.keys())]
     common = sorted(new.messages.keys() & old.messages.keys())
@@ -124,7 +124,7 @@ def _pairs(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str
 
 
 def _facts(message: Message) -> dict[str, str]:
-    """Facts about a message as a whole."""
+    """Return the message-level facts."""
     return {
         "kind": message.kind,
         "key": str(message.api_key),
@@ -204,7 +204,7 @@ def _is_zero(default: Default) -> bool:
 
 
 def _wire(old: Message, new: Message) -> str:
-    """Say whether the versions that both have are written as before."""
+    """Return a sentence on whether the layout of the shared versions is unchanged."""
     shared = old.versions.intersect(new.versions)
     if shared.empty:
         return "No version is in both."
@@ -219,7 +219,7 @@ def _wire(old: Message, new: Message) -> str:
 
 @define
 class _Layouts:
-    """What decides the bytes of one version, in two imports. A pair of structs is compared once."""
+    """The wire layouts of one version in two imports. Each pair of structs is compared once."""
 
     old: Message
     new: Message

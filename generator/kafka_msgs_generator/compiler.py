@@ -134,8 +134,8 @@ def compile_paths(
     """Compile the definitions at ``paths``, files or directories, as one set.
 
     With ``partial``, messages whose partner is missing are accepted. ``progress`` is called with the number of finished
-    definitions and of all. Raises `InvalidDefinitionsError` with one error for each bad file, or with the first one
-    that the set as a whole shows.
+    definitions and their total. Raises `InvalidDefinitionsError` with one error for each bad file, or with the first
+    error that only the complete set reveals.
     """
     files = definition_files(paths)
     if not files:

@@ -1,16 +1,16 @@
-"""Our own documentation of messages and fields, kept apart from the definitions that the import rewrites.
+"""The project's documentation of messages and fields, separate from the definitions that the import rewrites.
 
-Owns the format of ``message_defs/glossary/*.toml`` and the rule by which an entry is found. What is done with the
-sentences is the emitter's business.
+Owns the format of ``message_defs/glossary/*.toml`` and the lookup rule for entries. The emitter decides how to use the
+sentences.
 
-A file holds a table for each message: ``message`` describes its purpose, and a key such as ``"groups.topics.name"``
-documents one field by its path of names in lower camel case. A table ``structs.<Name>`` inside documents the fields of
-a common struct. Tables of one message may be in several files. ``common.toml`` holds the tables ``fields`` and
-``structs``, which serve every message that has no entry of its own. A key of ``fields`` is the end of a path, such as
-``throttleTimeMs`` or ``topics.name``; the longest end that fits is taken.
+A file contains one table per message: ``message`` describes its purpose, and a key such as ``"groups.topics.name"``
+documents one field by its path of names in lower camel case. A nested table ``structs.<Name>`` documents the fields of
+a common struct. The tables of one message may be spread over several files. ``common.toml`` contains the tables
+``fields`` and ``structs``, the fallback for messages without a specific entry. A key of ``fields`` is a path suffix,
+such as ``throttleTimeMs`` or ``topics.name``; the longest matching suffix wins.
 
-An entry serves every definition of that name, a draft as well as the released message. Sentences on versions later than
-those of the definition are left out.
+An entry serves every definition of that name, drafts and released messages alike. Sentences about versions newer than
+the definition are omitted.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def load_glossary(directory: Path) -> Glossary:
 
 @frozen
 class MissingEntry:
-    """What the glossary lacks: ``key`` in the table of ``message``, and the ``facts`` of a field, such as its type."""
+    """A missing glossary entry: ``key`` in the table of ``message``, and the ``facts`` of a field, such as its type."""
 
     message: str
     key: str
@@ -117,7 +117,7 @@ def gaps(glossary: Glossary, definition: Mapping[str, Any]) -> list[MissingEntry
 
 
 def number_of_fields(definition: Mapping[str, Any]) -> int:
-    """Return how many fields a definition declares, those of its structs included."""
+    """Return how many fields a definition declares, including the fields of its structs."""
     return sum(1 for _ in _fields(definition))
 
 

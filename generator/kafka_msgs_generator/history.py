@@ -33,7 +33,7 @@ __all__ = [
 _FILE: Final = "history.json"
 
 _Spans: TypeAlias = dict[str, str]
-"""What a message has had, to its span."""
+"""Maps each item that a message ever had to the span of releases with it."""
 
 
 @define
@@ -70,7 +70,7 @@ def record(history: History, release: str, imported: ImportedDefinitions) -> Non
 
 
 def _mark(spans: _Spans, present: Collection[str], label: str) -> None:
-    """Begin the spans of new items, and end those of missing ones; an item that comes back counts as never removed."""
+    """Open spans for new items and close the spans of missing items; an item that returns counts as never removed."""
     for item in present:
         spans[item] = spans.get(item, label).partition("-")[0]
     for item in spans.keys() - set(present):

@@ -34,13 +34,13 @@ _SURPLUS: Final = "text after the definition, ignored as by Kafka"
 
 @frozen
 class ImportReport:
-    """What an import did.
+    """The result of an import.
 
     Attributes: ``release`` (of everything now in ``SOURCE.toml``); ``counts`` (definitions found, by origin); ``kept``
-    (the origins that the release lacks, each with the release whose definitions stay, or None where there are none);
-    ``added``, ``changed`` and ``removed`` (as ``origin/Name``, in order); ``errors`` (how many error codes there are,
-    or None where the source has no error table and ``errors.json`` stays as it is); ``readings`` (what today's rules
-    refuse and older releases of Kafka accept, with the files that have it).
+    (the origins that the release lacks, each with the release whose definitions stay, or None without definitions);
+    ``added``, ``changed`` and ``removed`` (as ``origin/Name``, in order); ``errors`` (the number of error codes, or
+    None if the source has no error table and ``errors.json`` stays unchanged); ``readings`` (constructs that older
+    releases of Kafka accept and today's rules refuse, with the files that contain them).
     """
 
     release: str
@@ -55,7 +55,7 @@ class ImportReport:
 
 @frozen
 class _Plan:
-    """What is to be written: ``files`` (path below the target to text), the parts of ``SOURCE.toml``, error codes."""
+    """The pending writes: ``files`` (path below the target to text), the parts of ``SOURCE.toml``, error codes."""
 
     files: Mapping[str, str]
     origins: Mapping[str, Mapping[str, Any]]
@@ -154,7 +154,7 @@ def _short_names(paths: list[str]) -> tuple[str, ...]:
 
 
 def _common_release(origins: Mapping[str, Mapping[str, Any]]) -> str:
-    """Name the release of the whole: that of the clients, otherwise the one that all origins share."""
+    """Return the release of the import: the clients' release, or else the release that all origins share."""
     if MAIN_ORIGIN in origins:
         return str(origins[MAIN_ORIGIN]["release"])
     releases = {facts["release"] for facts in origins.values()}

@@ -94,15 +94,15 @@ class Message:
 
 
 class Documentation(Protocol):
-    """Where the sentences in generated docstrings come from."""
+    """The source of the sentences in generated docstrings."""
 
     def message(self, name: str, versions: VersionRange) -> str | None:
         """Return what the message is for; ``versions`` are those that it has."""
 
     def field(self, message_name: str, path: tuple[str, ...], struct: str, versions: VersionRange) -> str | None:
-        """Return what a field means. ``path`` is its JSON names from the message down; ``struct`` names its class.
+        """Return a field's description. ``path`` holds its JSON names from the message down; ``struct`` is its class.
 
-        The path of a common struct's field starts at the struct. ``versions`` are those of the message.
+        The path of a common struct's field starts at the struct. ``versions`` are the message's versions.
         """
 
 

@@ -35,7 +35,7 @@ _BROKEN: Final = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeErro
 
 
 class Jar:
-    """An open jar. Its names are those of regular entries."""
+    """An open jar. Its names cover regular entries only."""
 
     def __init__(self, name: str, archive: zipfile.ZipFile) -> None:
         self._name = name

@@ -76,7 +76,7 @@ class ObjectEntry:
 
 
 Value: TypeAlias = str | bool | Number | tuple[Node, ...] | dict[str, ObjectEntry] | None
-"""What a node can hold: text, truth, number, list, object or null."""
+"""The value of a node: a string, boolean, number, list, object or null."""
 
 
 def parse_definition(

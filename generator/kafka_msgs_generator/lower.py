@@ -152,7 +152,9 @@ class _Lowering:
         )
 
     def _doc(self, spec: FieldSpec, names: tuple[str, ...], scope: _Scope) -> str:
-        """What the field means, and its versions where it has fewer than its struct and the text does not give any."""
+        """Return the field's description. It lists the versions if the field has fewer than its struct and the
+        text does not list any.
+        """
         text = self.documentation.field(self.spec.name, names, scope.struct, self.spec.versions) or spec.about
         versions = scope.versions.intersect(spec.versions)
         if not text or versions in (NONE, scope.versions) or _SPEAKS_OF_VERSIONS.search(text):

@@ -1,16 +1,16 @@
-"""Reads the notation in which Kafka's documentation and many KIPs show a message.
+"""A reader for the message notation of Kafka's documentation and many KIPs.
 
-Owns that notation and nothing else: a title such as ``Heartbeat Request (Version: 1) => group_id [topics]``, and below
-it one line for each name, parents before their parts. :func:`read_notation` returns definitions in normal form, the
-same that :mod:`kafka_msgs_generator.canonical` makes of JSON.
+Owns only that notation: a title such as ``Heartbeat Request (Version: 1) => group_id [topics]``, followed by one line
+per name, parents before their children. :func:`read_notation` returns definitions in normal form, the form that
+:mod:`kafka_msgs_generator.canonical` produces from JSON.
 
-There are two spellings. In the older one an array is ``[topics]``. In that of Kafka 4.4 it is ``(topics)``, the parts
-of a struct stand in braces, and a question mark is before what may be null. Both are read. The order of the lines says
-what is part of what, so blank lines and indentation mean nothing: pages often lose them.
+It reads two spellings. The older one writes an array as ``[topics]``. Kafka 4.4 writes ``(topics)``, encloses the
+fields of a struct in braces, and marks nullable fields with a leading question mark. The order of the lines determines
+the nesting. Blank lines and indentation are ignored, because pages often lose them.
 
-The notation says less than a definition: no api key, no default, in the older spelling not which arrays may be null,
-and not that a version is flexible where nothing in it is compact. A tagged field with parts of its own is refused,
-because it may be an array or a struct.
+The notation contains less than a definition. It lacks the API key and defaults. The older spelling also lacks the
+nullability of arrays, and it cannot mark a version as flexible if the version has no compact type. A tagged field with
+children is refused, because it may be an array or a struct.
 """
 
 from __future__ import annotations

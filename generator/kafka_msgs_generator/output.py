@@ -1,7 +1,7 @@
 """Writes generated files: only changes, each atomically, and removes files that are no longer generated.
 
-A directory's index lists the files that belong to the generator. Nothing else is ever removed, and a file that the
-generator did not write is never overwritten.
+A directory's index lists the files that belong to the generator. The generator never removes or overwrites any other
+file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafka_msgs_generator.package_files import INDEX
 __all__ = ["Changes", "ForeignFileError", "apply", "plan", "summary"]
 
 _LONGEST: Final = 255
-"""What file systems allow of a file's name."""
+"""The longest file name that file systems allow."""
 _MARKS: Final = (MARK, C_MARK)
 
 
@@ -36,7 +36,7 @@ class ForeignFileError(Exception):
 
 @frozen
 class Changes:
-    """What separates a directory from what it should hold: paths below ``root`` to text, and paths to remove."""
+    """The changes that bring a directory up to date: paths below ``root`` with their text, and paths to remove."""
 
     root: Path
     written: Mapping[str, str]

@@ -72,7 +72,7 @@ def _present(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def _partners(living: Iterable[Compiled]) -> dict[str, str]:
-    """Return the name of each request's response and of each coordinator key's value, where the package has it."""
+    """Map each request to its response and each coordinator key to its value, if the package contains that partner."""
     keyed = {(item.origin, item.message.kind, item.message.api_key): item.message.name for item in living}
     wanted = {name: (origin, PARTNERS[kind], key) for (origin, kind, key), name in keyed.items() if kind in PARTNERS}
     return {name: keyed[place] for name, place in wanted.items() if place in keyed}

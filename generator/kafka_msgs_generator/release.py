@@ -1,7 +1,7 @@
-"""Where definitions come from: a released Kafka's jars, one jar, a directory, or a source checkout.
+"""The sources of definitions: the jars of a Kafka release, one jar, a directory, or a source checkout.
 
-Owns the table of origins (which part of Kafka a definition belongs to, and which artifacts have carried it) and finding
-the definition files in each kind of place. It reads texts and hashes them; what becomes of them is ``importer``'s.
+Owns the table of origins (the parts of Kafka that definitions belong to, and the artifacts that have contained them)
+and the search for definition files in each kind of source. It reads and hashes texts; ``importer`` processes them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GROUP: Final = "org.apache.kafka"
 """Maven group of Kafka's artifacts."""
 
 MAIN_ORIGIN: Final = "clients"
-"""The origin that every release has: requests, responses and headers. Its release is that of a whole import."""
+"""The origin that every release has: requests, responses and headers. Its release is the release of a full import."""
 
 
 @frozen
@@ -108,8 +108,8 @@ def _read_fetched(release: str, origin: str, folder: Path) -> list[OriginSource]
 def read_path(path: Path, origin: str | None = None) -> list[OriginSource]:
     """Return the definitions at ``path``: a jar, a checkout of Kafka's source, or a directory of jars or definitions.
 
-    ``origin`` is needed for a directory of definitions, and for a jar whose name is not that of a known artifact. Of a
-    directory of jars, such as a broker's ``libs``, the known artifacts are read. Raises ``SourceUnavailableError``.
+    ``origin`` is required for a directory of definitions, and for a jar that is not named after a known artifact. From
+    a directory of jars, such as a broker's ``libs``, only known artifacts are read. Raises ``SourceUnavailableError``.
     """
     if origin is not None and not _ORIGIN_NAME.fullmatch(origin):
         raise SourceUnavailableError(reason=f"{origin!r} cannot name an origin: lower-case letters, digits and dashes")

@@ -1,8 +1,9 @@
-"""Compiles a definition at run time: from its text to a working class, with no files written.
+"""Compiles a definition at run time: from its text to a working class, without writing files.
 
-The class comes from the same text that the command would write. As long as the class lives, its module is registered
-like an imported one and its text with ``linecache``, so that ``inspect``, a traceback or a debugger shows it, and
-values can be pickled. Nothing registered keeps the class alive: a service may compile as many definitions as it likes.
+The class comes from the same text that the command would write. As long as the class is alive, its module is
+registered like an imported one, and its text with ``linecache``. So ``inspect``, tracebacks and debuggers show the
+text, and values can be pickled. The registrations do not keep the class alive, so a service may compile any number of
+definitions.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ def compile_schemas(
 ) -> list[type[MessageStruct]]:
     """Return the message classes of all definitions in a text, a file or a directory.
 
-    A file has one, or with ``lenient`` one or more. A directory, always a ``Path``, is read with all below it, also one
-    that the command ``import`` wrote. Retired messages are left out, unless all are retired. The arguments and errors
-    are those of ``compile_schema``.
+    A file contains one definition, or with ``lenient`` one or more. A directory, always a ``Path``, is read recursively
+    and may be the output of the command ``import``. Retired messages are omitted unless all are retired. Takes the same
+    arguments and raises the same errors as ``compile_schema``.
     """
     reading, path = _reading(lenient, bindings), _path(text_or_path)
     if path is None:

@@ -40,7 +40,7 @@ class SourceObject:
 
     @classmethod
     def of(cls, node: Node, source: str | None, parent: str, keys: Collection[str]) -> SourceObject:
-        """Open ``node`` as an object that may have ``keys``; ``parent`` is the path of what contains it."""
+        """Open ``node`` as an object that may have ``keys``; ``parent`` is the path of the enclosing object."""
         if not isinstance(node.value, dict):
             raise SchemaError(
                 f"expected an object, found {_shown(node)}",

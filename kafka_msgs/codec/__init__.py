@@ -1,8 +1,8 @@
 """Encoding and decoding of any generated message class, at any of its versions.
 
-``codec_for`` returns the ``Codec`` of a class and version. It is made at first use and then kept. The import of this
-package is cheap: the implementation is loaded with the first codec. The rules are those of Kafka's message definitions,
-of KIP-482 (flexible versions and tagged fields), and of the protocol guide, section "Protocol Primitive Types".
+``codec_for`` returns the ``Codec`` of a class and version. It is built on first use and then cached. Importing this
+package is cheap: the first codec loads the implementation. The encoding follows Kafka's message definitions, KIP-482
+(flexible versions and tagged fields), and the protocol guide, section "Protocol Primitive Types".
 """
 
 from __future__ import annotations

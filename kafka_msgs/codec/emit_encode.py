@@ -359,7 +359,7 @@ def _shapely(plan: StructPlan) -> bool:
     return any(arrays) and all(map(max, plain, arrays)) and not plan.tagged
 
 
-# What the generated text calls
+# Functions called by the generated code
 
 
 def shape(code: str, count: int) -> Callable[..., bytes]:

@@ -35,7 +35,7 @@ def _native(plan: Plan, options: CodecOptions) -> CodecFunctions:
 
 
 def part_functions(plan: Plan, options: CodecOptions, executor: str | None = None) -> PartFunctions:
-    """Return the functions of a part of a plan, by default those of the backend in use."""
+    """Return the functions of a partial plan, by default for the backend in use."""
     functions: PartFunctions = backend_module("kafka_msgs.codec", executor or backend()).part_functions(plan, options)
     return functions
 

@@ -78,7 +78,7 @@ class Source:
 
 
 def _register(filename: str, text: str) -> str:
-    """Let ``linecache`` show the text; return the name it has there, numbered where another text has ``filename``."""
+    """Register the text with ``linecache`` and return its name there, numbered if ``filename`` is already taken."""
     lines = text.splitlines(keepends=True)
     name, number = filename, 1
     while linecache.cache.setdefault(name, (len(text), None, lines, name))[2:3] != (lines,):

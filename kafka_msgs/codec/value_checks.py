@@ -157,7 +157,7 @@ def _struct_differs(plan: StructPlan, item: Any) -> bool:
 def compile_differs(field: Step | AbsentField) -> Callable[[Any], bool]:
     """Return ``differs_from_default`` of one field, in a form that is fast for many calls.
 
-    First the values of a struct are compared as a whole, if they have exactly the types of the defaults. Then only
+    If the values of a struct have exactly the types of the defaults, they are first compared all at once. Then only
     numbers and text are compared.
     """
     slowly = partial(differs_from_default, field.value, field.default)

@@ -56,7 +56,7 @@ _MAX_SEQUENCE: Final = 2**31 - 1
 class RecordBatch(Batch):
     """A magic 2 batch: its header, and its records, which are decoded when the caller asks for them.
 
-    The fields are those of the format (KIP-98, ``org.apache.kafka.common.record.internal.DefaultRecordBatch``).
+    The fields follow the format (KIP-98, ``org.apache.kafka.common.record.internal.DefaultRecordBatch``).
     Timestamps are in milliseconds since the epoch. A producer id, epoch or sequence of -1 means that the batch does not
     have one.
     """
@@ -137,10 +137,10 @@ class RecordBatch(Batch):
         return self._read(RecordField.RECORDS)
 
     def lazy_records(self) -> Sequence[Record]:
-        """Return the records as a sequence that makes each one when it is asked for, and keeps none.
+        """Return the records as a sequence that builds each record on access and keeps none.
 
-        All are checked now: this raises what ``records`` raises, and a record that is asked for raises nothing. The
-        sequence keeps the bytes of the batch alive (those of its whole buffer if they are not compressed).
+        All records are checked now: this raises what ``records`` raises, and accessing a record raises no error. The
+        sequence keeps the decompressed bytes of the batch alive, or its whole buffer if the batch is not compressed.
         """
         content = self.content()
         marks = self._made(content, RecordField.MARKS)
@@ -234,11 +234,11 @@ class RecordBatch(Batch):
 
 @frozen
 class BatchRun:
-    """Complete batches of magic 2 after each other, which are not looked at one by one.
+    """Consecutive complete batches of magic 2, handled together.
 
-    They are the bytes of ``data`` from ``start`` on and before ``end``. The position of a batch is its place there plus
-    ``shift``. ``last_offset`` is that of the last batch. Their checksums were compared before, or are not to be
-    compared.
+    They are the bytes of ``data`` from ``start`` to before ``end``. The position of a batch is its index in ``data``
+    plus ``shift``. ``last_offset`` is the last offset of the last batch. Their checksums were compared before, or need
+    no comparison.
     """
 
     data: Buffer | mmap
@@ -267,8 +267,8 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
     """The batches of a buffer, in order. ``position`` is the byte where the next batch starts.
 
     ``left`` counts the bytes from ``position`` to the end. When the iteration ends, ``left`` is the size of a partial
-    last batch, or 0. After an error about one batch, the next call continues after that batch. If the size of the
-    damaged batch is wrong, too, the iteration ends.
+    last batch, or 0. After an error about one batch, the next call continues after that batch. If the damaged batch
+    also has a wrong size, the iteration ends.
     """
 
     def __init__(self, buffer: Buffer | mmap, options: ReadOptions) -> None:

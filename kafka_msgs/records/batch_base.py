@@ -1,4 +1,4 @@
-"""What batches of every format have in common: their attributes and their methods."""
+"""The attributes and methods that batches of all formats share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Batch(ABC):
     __slots__ = ()
 
     position: int
-    """The position in the buffer, in bytes, where the batch starts."""
+    """The byte position of the batch in the buffer."""
     size: int
     """The size of the batch in bytes, header included."""
     magic: int

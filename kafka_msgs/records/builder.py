@@ -59,10 +59,10 @@ class RowColumns(NamedTuple):
 
 @frozen(kw_only=True)
 class BatchHeader:
-    """The facts that the header of a magic 2 batch states.
+    """The fields of a magic 2 batch header.
 
-    Raises ``RecordWriteError`` for a header that Kafka refuses: a transaction without a producer id, or a producer id
-    without an epoch. A producer id without a sequence is refused, too, except in a control batch.
+    Raises ``RecordWriteError`` for a header that Kafka refuses: a transaction without a producer id, a producer id
+    without an epoch, or, except in a control batch, a producer id without a sequence.
     """
 
     base_offset: int = 0

@@ -22,7 +22,7 @@ from kafka_msgs.records import compression_framing as framing
 __all__ = ["CompressionType", "check_level", "compress", "decompress"]
 
 Data = bytes | bytearray | memoryview
-"""What can be compressed."""
+"""The types that can be compressed."""
 
 _GZIP_WBITS: Final = 31
 _GZIP_FASTEST: Final = 1
@@ -91,7 +91,7 @@ def compress(codec: CompressionType, data: Data, level: int | None = None, *, ma
     """Return ``data`` as Kafka writes it with ``codec``.
 
     ``level`` is a level of Kafka's producer, see ``check_level``. None is the producer's default. With ``magic`` 0 the
-    lz4 header is that of the old format. Raises ``MissingExtraError`` and ``RecordWriteError``.
+    lz4 frame has the old header. Raises ``MissingExtraError`` and ``RecordWriteError``.
     """
     check_level(codec, level)
     return _COMPRESS[codec](data, _DEFAULT_LEVELS.get(codec, 0) if level is None else level, magic)

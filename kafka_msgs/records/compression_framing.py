@@ -134,7 +134,7 @@ def lz4_with_right_check(data: memoryview) -> bytes:
 
 
 def lz4_with_old_check(data: bytes) -> bytes:
-    """Return a frame with the check byte of magic 0, whose writers computed it over the magic of the frame, too."""
+    """Return a frame with the check byte of magic 0, whose writers included the frame magic in the checksum."""
     _, check = _lz4_header(data)
     return _with_check(data, check, 0)
 

@@ -1,8 +1,8 @@
-"""A record, and the explanation of bytes that are not a record.
+"""The record class, and the explanation of bytes that are not a record.
 
-This module owns the class of a record, and a slow and simple reader of the records inside a magic 2 batch. ``native``
-and ``python`` only detect that something is wrong. ``explain`` then reads the same bytes step by step, and reports the
-fault and its position. So the fast loops stay short, and there can be two of them. The layout is that of Kafka's class
+This module owns the record class, and a slow and simple reader of the records inside a magic 2 batch. ``native`` and
+``python`` only detect that a record is invalid. ``explain`` then reads the same bytes step by step, and reports the
+fault and its position. This keeps both fast loops short. The layout follows Kafka's class
 ``org.apache.kafka.common.record.internal.DefaultRecord`` (KIP-98).
 """
 
@@ -63,7 +63,7 @@ else:
     from kafka_msgs._core.extension import PlacedRecordStorage as _PlacedStorage
     from kafka_msgs._core.extension import RecordStorage as _Storage
 
-    # With __slots__ named, attrs takes the fields of the storages for those of the classes.
+    # With __slots__ set, attrs treats the storage fields as fields of the classes.
     _Storage.__slots__ = ("offset", "timestamp", "key", "value", "headers")
     _PlacedStorage.__slots__ = ("topic", "partition")
 
@@ -86,9 +86,9 @@ class Record(_Storage):
 
 @frozen(weakref_slot=False)
 class ConsumerRecord(_PlacedStorage):
-    """One record as a consumer gets it: a record of a log, and its topic and partition.
+    """A record as a consumer receives it, with its topic and partition.
 
-    The other fields are those of ``Record``. In Kafka it is ``org.apache.kafka.clients.consumer.ConsumerRecord``.
+    It has all fields of ``Record``. Kafka's class is ``org.apache.kafka.clients.consumer.ConsumerRecord``.
     """
 
     offset: int

@@ -211,9 +211,10 @@ def read(
     topic: str | None = None,
     partition: int | None = None,
 ) -> list[Any]:
-    """Return one part of each record, or the marks; arguments and errors are those of ``decode_records``.
+    """Return one part of each record, or the marks.
 
-    With a topic and a partition the records are of the class ``ConsumerRecord``.
+    Takes the same arguments and raises the same errors as ``decode_records``. With a topic and a partition, the
+    records are ``ConsumerRecord`` instances.
     """
     if part is RecordField.MARKS:
         return _marks(body, at, end, count)
