@@ -17,7 +17,7 @@ _OTHER_PROTOCOLS: Final = {
     b"POST": "HTTP",
     b"SSH-": "SSH",
 }
-"""The first bytes of messages in other protocols. As a frame size, these four bytes exceed every limit."""
+"""The first bytes of messages in other protocols. The first four bytes are too large to be a frame size."""
 
 
 @define(kw_only=True, slots=False)
