@@ -55,7 +55,7 @@ def decoder(
     columns: Iterable[str] | None = None,
     mode: Mode = "PERMISSIVE",
 ) -> Any:
-    """Return the function that ``from_kafka`` applies, for one who registers it under a name."""
+    """Return the function that ``from_kafka`` applies, for registration under a name."""
     cls, selected = resolve_message(message), None if columns is None else tuple(columns)
 
     def decoded(data: pa.Array) -> pa.Array:

@@ -58,7 +58,7 @@ def partitions_in(
 
     ``topic`` limits them to one topic. ``fs_options`` are filesystem options. Raises ``JobPathError`` for a path
     without partitions, and for a partition that is found twice: copies of a replicated partition may have been
-    compacted at different times, and records deleted in one copy would reappear from the other. Raises ``OSError``.
+    compacted at different times, and records deleted in one copy would reappear from another. Raises ``OSError``.
     """
     texts = [os.fspath(path) for path in paths]
     try:
