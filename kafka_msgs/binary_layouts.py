@@ -79,7 +79,7 @@ CRC_START: Final = header_field_offset("attributes")
 NO_TIMESTAMP: Final = -1
 """Timestamp of a record without a timestamp."""
 NO_PRODUCER: Final = -1
-"""Producer id of a batch whose producer does not number its batches."""
+"""The producer id of a batch without sequence numbers."""
 
 # The attributes of a batch
 
@@ -141,7 +141,7 @@ RECORD_COLUMNS: Final = (
     "producer_epoch",
     "base_sequence",
 )
-"""The columns that the core makes of records: their own, the byte where their batch starts, and fields of its header.
+"""The columns that the core builds from records: record fields, the start byte of the batch, and its header fields.
 """
 
 UUID_TEXT: Final = 36

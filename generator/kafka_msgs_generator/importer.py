@@ -1,8 +1,8 @@
-"""Brings definitions into the tree: reads them at their source, writes them in canonical layout, records hashes.
+"""Imports definitions: reads them from their source, writes them in canonical layout, and records hashes.
 
 Owns ``<into>/kafka/<origin>/`` and ``<into>/SOURCE.toml``, and there only the files that a ``SOURCE.toml`` lists:
-a file somebody added by hand is never removed. Finding the definitions is ``release``'s, their layout ``canonical``'s,
-the error table ``error_table``'s.
+files added by hand are never removed. ``release`` finds the definitions, ``canonical`` owns their layout, and
+``error_table`` reads the error codes.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class _Plan:
 
 
 def import_release(release: str, into: Path) -> ImportReport:
-    """Import what a Kafka release has, definitions and the error table, fetched through Maven.
+    """Import the definitions and the error table of a Kafka release, fetched through Maven.
 
-    What ``into`` holds of an origin that the release lacks stays, and ``SOURCE.toml`` goes on to record where it is
-    from. Raises ``SourceUnavailableError`` when something cannot be fetched, and ``SchemaError`` for a definition that
-    cannot be read; nothing is written then.
+    Existing definitions in ``into`` stay if the release lacks their origin, and ``SOURCE.toml`` keeps their source.
+    Raises ``SourceUnavailableError`` if a jar cannot be fetched, and ``SchemaError`` for an unreadable definition. In
+    these cases no file is written.
     """
     with TemporaryDirectory() as folder:
         plan = _plan(read_release(release, Path(folder)))
@@ -78,8 +78,8 @@ def import_release(release: str, into: Path) -> ImportReport:
 def import_path(path: Path, into: Path, origin: str | None = None) -> ImportReport:
     """Import the definitions at ``path``: a jar, a checkout, or a directory (then with its ``origin``).
 
-    Only the origins found there are touched, and the error table where the source is a jar of Kafka's clients. Raises
-    as `import_release` does.
+    Only the origins found there are changed, and the error table if the source is a jar of Kafka's clients. Raises the
+    errors of `import_release`.
     """
     return _apply(_plan(read_path(path, origin)), into)
 
@@ -101,7 +101,7 @@ def _plan(sources: list[OriginSource]) -> _Plan:
 
 
 def _definitions(source: OriginSource, readings: Mapping[str, list[str]]) -> dict[str, tuple[str, Definition]]:
-    """Return the definitions of an origin by message name, which names the file with us, each with its file there."""
+    """Return the definitions of an origin by message name, which is our file name, each with its source file."""
     found: dict[str, tuple[str, Definition]] = {}
     for file, text in source.texts.items():
         place = f"{source.origin}/{file}"
@@ -183,7 +183,7 @@ def _source_text(release: str, origins: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _write(path: Path, text: str) -> bool:
-    """Make ``path`` hold ``text`` and return whether it was written; never leave half a file."""
+    """Atomically write ``text`` to ``path`` if it differs, and return whether it was written."""
     if path.is_file() and path.read_bytes() == text.encode("utf-8"):
         return False
     write_atomically(path, text)

@@ -41,18 +41,18 @@ _TYPES: Final = {"BOOLEAN" if name == "bool" else name.upper(): name for name in
 
 @frozen
 class _Line:
-    """A line that is not blank: its number, from 1, and its text without the space around it."""
+    """A non-blank line: its number, from 1, and its text without surrounding space."""
 
     number: int
     text: str
 
 
 def read_notation(text: str, source: str | None = None) -> list[Definition]:
-    """Return the definition of each message that a text shows, at the one version that its title has.
+    """Return the definition of each message in a text, at the single version in its title.
 
-    Text before a title, and after the last line that belongs to one, is passed over. ``source`` names the text in
-    errors. Raises ``SchemaError`` with the line for a name that is not explained where it has to be, for a type that
-    Kafka does not have (a map is one), and for what the notation leaves open.
+    Text before a title, and after the last line of a message, is skipped. ``source`` names the text in errors. Raises
+    ``SchemaError`` with the line for a name without the required line, for a type that Kafka does not have (such as a
+    map), and for ambiguous notation.
     """
     lines = [_Line(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     titles = ((at, match) for at, line in enumerate(lines) if (match := _TITLE.fullmatch(line.text)))
@@ -61,7 +61,7 @@ def read_notation(text: str, source: str | None = None) -> list[Definition]:
 
 @define
 class _Message:
-    """Reads one message; ``at`` is the place of the last line read."""
+    """Reads one message; ``at`` is the index of the last line read."""
 
     lines: list[_Line]
     at: int
@@ -82,7 +82,7 @@ class _Message:
         }
 
     def _fields(self, parts: str, parent: str, depth: int) -> Iterator[Definition]:
-        """Read the fields that a line names; each is explained by the next line that is not read yet."""
+        """Read the fields named in a line; the next unread line describes each field."""
         if depth > _MAX_DEPTH:
             self._fail(f"nested deeper than {_MAX_DEPTH} levels")
         for part in _SPACE_IN_TAG.sub("", parts.lstrip("?").strip("{} ")).split():
@@ -124,7 +124,7 @@ class _Message:
         return _TYPES[kind[3]]
 
     def _struct(self, name: str, parent: str) -> str:
-        """Name a struct after its field, and after the field around it where the name is taken."""
+        """Name a struct after its field, and additionally after the enclosing field if the name is taken."""
         chosen = parent + name if name in self.structs else name
         self.structs.add(chosen)
         return chosen

@@ -29,7 +29,7 @@ MAIN_ORIGIN: Final = "clients"
 
 @frozen
 class Carrier:
-    """An artifact that carries the definitions of an origin: all of them, or those whose names start with a prefix."""
+    """An artifact with the definitions of an origin: all of them, or only definitions whose names have a prefix."""
 
     artifact: str
     prefixes: tuple[str, ...] = ("",)
@@ -50,7 +50,7 @@ ORIGINS: Final[Mapping[str, tuple[Carrier, ...]]] = {
 }
 """Each origin (the name of Kafka's source module) and the artifacts that carry its definitions, the newest first.
 
-Before the two coordinators had modules of their own, their records were in Kafka's core.
+Before the two coordinators had separate modules, their records were in Kafka's core.
 """
 
 _UNKNOWN_RELEASE: Final = "unknown"
@@ -80,8 +80,8 @@ class OriginSource:
 def read_release(release: str, folder: Path) -> list[OriginSource]:
     """Fetch the jars of a Kafka release through Maven into ``folder`` and return the definitions of its origins.
 
-    An origin that the release lacks is not in the list. Raises ``SourceUnavailableError`` when something cannot be
-    fetched although it exists, and when the release does not exist at all.
+    An origin that the release lacks is not in the list. Raises ``SourceUnavailableError`` if an existing jar cannot be
+    fetched, or if the release does not exist.
     """
     if not _RELEASE.fullmatch(release):
         raise SourceUnavailableError(reason=f"{release!r} is not a release: expected a version such as 4.4.0")
@@ -95,7 +95,7 @@ def read_release(release: str, folder: Path) -> list[OriginSource]:
 
 
 def _read_fetched(release: str, origin: str, folder: Path) -> list[OriginSource]:
-    """Return the definitions of an origin from the newest artifact that carries them; none if the release has none."""
+    """Return the definitions of an origin from the newest artifact that contains them; none if the release has none."""
     for carrier in ORIGINS[origin]:
         jar = folder / f"{carrier.artifact}-{release}.jar"
         if jar.exists():
@@ -130,7 +130,7 @@ def read_path(path: Path, origin: str | None = None) -> list[OriginSource]:
 
 
 def _origins_of_jar(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the origins whose definitions an artifact of Kafka may carry, each with the prefixes of their names."""
+    """Return the origins whose definitions a Kafka artifact may contain, each with the prefixes of their names."""
     match = _JAR_NAME.fullmatch(path.name)
     carriers = ((origin, carrier) for origin, carriers in ORIGINS.items() for carrier in carriers)
     artifact = match and (_CORE if match["scala"] and match["artifact"] == "kafka" else match["artifact"])

@@ -45,10 +45,10 @@ def compile_schema(
     """Return the message class that a definition describes.
 
     ``text_or_path`` is the definition's text, or a file's path: a ``Path``, or one line without braces that ends in a
-    suffix such as ``.json``. ``lenient`` and ``bindings`` (placeholder word to value) read pages that people wrote by
-    hand, as the command's options do. The module of the class exists only in this process, so no other process can
-    unpickle its values. Raises ``SchemaError`` for a definition that breaks a rule or describes a retired message,
-    ``OSError`` for a file that cannot be read, and ``MissingExtraError`` without Jinja2.
+    suffix such as ``.json``. ``lenient`` and ``bindings`` (placeholder word to value) accept hand-written pages, like
+    the command's options. The module of the class exists only in this process, so other processes cannot unpickle its
+    values. Raises ``SchemaError`` for a definition that breaks a rule or describes a retired message, ``OSError`` for
+    an unreadable file, and ``MissingExtraError`` without Jinja2.
     """
     reading, path = _reading(lenient, bindings), _path(text_or_path)
     if path is None:
@@ -95,7 +95,7 @@ def _in_force(compiled: list[Compiled]) -> list[type[MessageStruct]]:
 
 
 class _Module(ModuleType):
-    """What ``sys.modules`` has for a compiled definition: its classes, as long as something else keeps them."""
+    """The module of a compiled definition in ``sys.modules``, with weak references to its classes."""
 
     def __init__(self, name: str, file: str, classes: Mapping[str, type[Struct]]) -> None:
         super().__init__(name)
@@ -129,7 +129,7 @@ def _execute(compiled: Compiled) -> type[MessageStruct]:
 
 
 def _forget(name: str) -> None:
-    """Remove what was registered for a module: itself, its text, and the texts of methods that attrs made for it."""
+    """Remove the registrations of a module: the module, its text, and the texts of its attrs methods."""
     sys.modules.pop(name, None)
     for file in list(linecache.cache):
         if file == f"<kafka-msgs {name}>" or (file.startswith("<attrs") and f" {name}." in file):

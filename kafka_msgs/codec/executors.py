@@ -1,4 +1,4 @@
-"""The executors by name. An executor makes the functions of a plan. Each is imported when it is first used."""
+"""The executors by name. An executor builds the functions of a plan. Executors are imported on first use."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def part_functions(plan: Plan, options: CodecOptions, executor: str | None = Non
 
 
 EXECUTORS: Final[dict[str, Executor]] = {"python": _python, "reference": _reference}
-"""Every executor that can run here, by the name that ``backend`` returns."""
+"""The available executors, by the names that ``backend`` returns."""
 
 if "c" in BACKENDS:
     EXECUTORS["c"] = _native

@@ -80,7 +80,7 @@ class Patch:
 
 
 def _part(cls: type[Any], version: int, paths: tuple[str, ...], options: CodecOptions) -> tuple[Plan, PartFunctions]:
-    """Return a part of a plan with its functions, made at its first use. The class keeps it, as it keeps its codecs."""
+    """Return a partial plan with its functions, built on first use. The class caches it like its codecs."""
     found: tuple[Plan, PartFunctions] | None = None
     if type(version) is int:  # True and 2.0 would find the parts of 1 and 2
         found = cls._codecs.get((version, options, paths))

@@ -18,7 +18,7 @@ __all__ = ["MalformedError", "Source"]
 
 
 class MalformedError(ValueError):
-    """Raised by generated code if something is wrong. The reference interpreter then finds the exact error."""
+    """Raised by generated code for any fault. The reference interpreter then finds the exact error."""
 
 
 class Source:
@@ -36,7 +36,7 @@ class Source:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add ``head`` and indent what is added inside the block."""
+        """Add ``head`` and indent the lines added inside the block."""
         self.line(head)
         self._indent += 1
         yield

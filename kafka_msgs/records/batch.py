@@ -54,7 +54,7 @@ _MAX_SEQUENCE: Final = 2**31 - 1
 
 @frozen(repr=False, eq=False)
 class RecordBatch(Batch):
-    """A magic 2 batch: its header, and its records, which are decoded when the caller asks for them.
+    """A magic 2 batch: its header, and its records, which are decoded on access.
 
     The fields follow the format (KIP-98, ``org.apache.kafka.common.record.internal.DefaultRecordBatch``).
     Timestamps are in milliseconds since the epoch. A producer id, epoch or sequence of -1 means that the batch does not
@@ -110,7 +110,7 @@ class RecordBatch(Batch):
 
     @property
     def is_control(self) -> bool:
-        """Whether the records are control records, which consumers do not get; see ``control_records``."""
+        """Whether the records are control records, which consumers do not receive; see ``control_records``."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -125,7 +125,7 @@ class RecordBatch(Batch):
         return BatchRun(self._data, self._start, end, self._options, last_offset=self.last_offset, shift=shift)
 
     def computed_crc(self) -> int:
-        """Return the CRC-32C of the bytes that the checksum covers. In a sound batch it equals ``crc``."""
+        """Return the CRC-32C of the bytes that the checksum covers. In a valid batch it equals ``crc``."""
         return int(crc32c(self.stored_bytes[CRC_START:]))
 
     def records(self) -> list[Record]:
@@ -152,7 +152,7 @@ class RecordBatch(Batch):
         return lambda at, end, count: read(part, body, at, end, count, *rest)
 
     def consumer_records(self, topic: str, partition: int) -> list[ConsumerRecord]:
-        """Return the records as a consumer of a partition gets them; raises what ``records`` raises."""
+        """Return the records as a consumer of a partition receives them; raises what ``records`` raises."""
         return self._read(RecordField.RECORDS, topic, partition)
 
     def offsets(self) -> list[int]:
@@ -254,7 +254,7 @@ class BatchRun:
         return self.start + self.shift
 
     def batches(self, start: int | None = None) -> Iterator[RecordBatch]:
-        """Yield the batches one by one, from the one at the byte ``start`` of the data on."""
+        """Yield the batches one by one, starting at the byte ``start`` of the data."""
         with memoryview(self.data) as view:
             at = self.start if start is None else start
             while at < self.end:
@@ -280,11 +280,11 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
 
     @property
     def left(self) -> int:
-        """How many bytes there are from ``position`` to the end of the buffer."""
+        """The number of bytes from ``position`` to the end of the buffer."""
         return len(self.data) - self.position
 
     def resume_at(self, position: int, next_offset: int) -> None:
-        """Continue at ``position``. The caller has found complete and sound batches up to this byte."""
+        """Continue at ``position``. The caller has found complete and valid batches up to this byte."""
         self.position = position
 
     def __iter__(self) -> Self:
@@ -340,7 +340,7 @@ def read_batches(buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTI
 def walk_batches(
     buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTIONS
 ) -> Iterator[RecordBatch | legacy.LegacyBatch | RecordError]:
-    """Yield what ``read_batches`` yields. An error is yielded in its place, and not raised."""
+    """Yield the same batches as ``read_batches``. Errors are yielded in their place instead of raised."""
     return yield_errors(BatchReader(buffer, options))
 
 

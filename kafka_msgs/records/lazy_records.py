@@ -62,6 +62,6 @@ class LazyRecords(Sequence[Record]):
         return [made[place - first * MARK_INTERVAL] for place in places]
 
     def _marked(self, mark: int) -> list[Record]:
-        """Make the records from one mark to the next."""
+        """Build the records from one mark to the next."""
         count = min(MARK_INTERVAL, self._count - mark * MARK_INTERVAL)
         return self._read(self._marks[mark], self._marks[mark + 1], count)

@@ -37,16 +37,16 @@ LONG_BITS: Final = 64
 
 _SMALLEST_RECORD: Final = 7
 _SMALLEST_HEADER: Final = 2
-"""Sizes in bytes. Each part of a record and of a header has at least one byte."""
+"""Minimum sizes in bytes. Each part of a record and of a header has at least one byte."""
 
 Payload = bytes | memoryview
-"""The type of a key or a value: a ``memoryview`` if the caller asked for views, otherwise ``bytes``."""
+"""The type of a key or a value: a ``memoryview`` if the caller requested views, otherwise ``bytes``."""
 
 Header = tuple[str, Payload | None]
 """A name and a value (KIP-82). Bytes of a name that are not UTF-8 become surrogate escapes (PEP 383)."""
 
 Headers = tuple[Header, ...]
-"""The headers of a record, in their order. Names may repeat (KIP-82)."""
+"""The headers of a record, in order. Names may repeat (KIP-82)."""
 
 
 if TYPE_CHECKING or backend() != "c":
@@ -59,7 +59,7 @@ if TYPE_CHECKING or backend() != "c":
     _PlacedStorage = _Storage
 
 else:
-    # The storage keeps the offset as a C integer. A Python object for each offset would cost memory and time.
+    # The storage stores the offset as a C integer, because a Python object per offset would cost memory and time.
     from kafka_msgs._core.extension import PlacedRecordStorage as _PlacedStorage
     from kafka_msgs._core.extension import RecordStorage as _Storage
 
@@ -72,8 +72,8 @@ else:
 class Record(_Storage):
     """One record of a log.
 
-    ``offset`` is its place in the partition. ``timestamp`` is in milliseconds since the epoch, -1 for none. ``key`` and
-    ``value`` are None for null. ``headers`` are in their order, and names may repeat (KIP-82). In Kafka a record is
+    ``offset`` is its offset in the partition. ``timestamp`` is in milliseconds since the epoch, -1 for none. ``key``
+    and ``value`` are None for null. ``headers`` keep their order, and names may repeat (KIP-82). Kafka's class is
     ``org.apache.kafka.common.record.internal.DefaultRecord``.
     """
 
@@ -101,7 +101,7 @@ class ConsumerRecord(_PlacedStorage):
 
 
 def to_consumer_record(record: Record, topic: str, partition: int) -> ConsumerRecord:
-    """Return ``record`` as a consumer of a partition gets it."""
+    """Return ``record`` as a consumer of a partition receives it."""
     return ConsumerRecord(record.offset, record.timestamp, record.key, record.value, record.headers, topic, partition)
 
 
@@ -151,7 +151,7 @@ class _Explainer:
         self.at += max(size, 0)
 
     def head(self) -> tuple[int, int]:
-        """Read a record up to its headers; return the stated end of the record, and the stated number of headers."""
+        """Read a record up to its headers; return the declared end of the record and number of headers."""
         start = self.at
         size = self.varint("the length of the record", self.end)
         stop = self.at + size
