@@ -55,7 +55,7 @@ class SourceUnavailableError(KafkaMsgsError):
 
 
 def fetch_existing_jars(coordinates: Sequence[str], into: Path) -> None:
-    """Copy those of these jars that exist into a folder, without their dependencies.
+    """Copy the existing jars among ``coordinates`` to a folder, without their dependencies.
 
     ``coordinates`` are ``group:artifact:version``; the file is called ``artifact-version.jar``. Raises
     ``SourceUnavailableError`` if Maven is not installed, or if a jar that may exist cannot be fetched.

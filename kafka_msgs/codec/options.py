@@ -21,7 +21,7 @@ def buffer_bytes(buffer: Buffer) -> bytes:
 
 @frozen(kw_only=True)
 class DecodeBudget:
-    """The limits of what one decode call may create. Exceeding the budget raises ``BudgetExceededError``.
+    """The limits of one decode call. Exceeding the budget raises ``BudgetExceededError``.
 
     ``elements`` counts array elements and unknown tagged fields. ``bytes`` counts the content of strings, bytes,
     records and unknown tagged fields. ``depth`` counts the levels of structs and arrays. Counts and lengths are always

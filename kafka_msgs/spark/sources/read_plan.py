@@ -51,7 +51,7 @@ class ReadPlan:
     """The topic to read, in addition to files whose directory is not named after a topic; None for all topics."""
     topics: tuple[str, ...] | None = None
     partitions: tuple[int, ...] | None = None
-    """The partitions to read from the paths; None for all."""
+    """The topics and partition numbers to read from the paths; None for all."""
     bounds: OffsetBounds = field(factory=OffsetBounds)
     fs_options: FilesystemOptions = NO_OPTIONS
     """The filesystem options."""
